@@ -1,0 +1,172 @@
+//! Failure detection: the problem. The files below solve it.
+//!
+//! Nobody asks anything; each process is told whom to [`Suspect`](Indication::Suspect) of having
+//! crashed, and whom to [`Restore`](Indication::Restore) because it was wrong.
+
+pub mod heartbeat;
+
+use konklave_process::{
+    Application, End, Group, Meter, Monitor, NoRequest, Process, ProcessId, ProcessMap, ProcessSet,
+    Verdict, Violation,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Algorithm, Pause, Problem, Setup, Watch, Workload};
+
+/// What the application is told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Indication {
+    /// This process seems to have crashed.
+    Suspect(ProcessId),
+    /// It has not.
+    Restore(ProcessId),
+}
+
+/// The problem of failure detection.
+#[derive(Clone, Copy, Debug)]
+pub struct Detector;
+
+impl<P: Algorithm + Process<Request = NoRequest, Indication = Indication>> Problem<P> for Detector {
+    type Application = Nobody;
+    type Monitor = Properties;
+    type Meter = Measures;
+    type Summary = Summary;
+
+    const NAME: &'static str = "detector";
+
+    fn application(_workload: &Workload, _setup: &Setup) -> Nobody {
+        Nobody
+    }
+
+    fn monitor(_watch: &Watch, setup: &Setup) -> Properties {
+        Properties::new(&setup.group)
+    }
+
+    fn meter(_setup: &Setup) -> Measures {
+        Measures::default()
+    }
+
+    fn pause(request: &NoRequest) -> Pause {
+        match *request {}
+    }
+
+    fn summary(meter: &Measures, monitor: &Properties, unit: f64) -> Summary {
+        let times = &meter.detection;
+        Summary {
+            suspicions: meter.suspicions,
+            false_suspicions: meter.false_suspicions,
+            detection_mean: (!times.is_empty())
+                .then(|| times.iter().sum::<u64>() as f64 / times.len() as f64 / unit),
+            detection_max: times.iter().max().map(|&t| t as f64 / unit),
+            suspected: monitor.suspected.iter().map(|(p, s)| (p, s.clone())).collect(),
+        }
+    }
+}
+
+/// The application that asks nothing.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Nobody;
+
+impl<P: Process<Request = NoRequest>> Application<P> for Nobody {
+    fn next(&self, _: ProcessId) -> Option<NoRequest> {
+        None
+    }
+    fn on_request(&mut self, _: ProcessId, request: &NoRequest) {
+        match *request {}
+    }
+    fn on_indication(&mut self, _: ProcessId, _: &P::Indication) {}
+    fn waiting(&self) -> Vec<ProcessId> {
+        Vec::new()
+    }
+}
+
+/// Completeness: in the end every crashed process is suspected by every live one. Accuracy: in the
+/// end no live process is suspected.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Properties {
+    suspected: ProcessMap<ProcessSet>,
+}
+
+impl Properties {
+    fn new(group: &Group) -> Self {
+        Self { suspected: ProcessMap::new(group, ProcessSet::new()) }
+    }
+}
+
+impl<P: Process<Request = NoRequest, Indication = Indication>> Monitor<P> for Properties {
+    type Tag = ();
+
+    fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
+        let changed = match *indication {
+            Indication::Suspect(p) => self.suspected[at].insert(p),
+            Indication::Restore(p) => self.suspected[at].remove(p),
+        };
+        if changed {
+            return Ok(());
+        }
+        Err(Violation::new("consistency", format!("{at} told twice: {indication:?}")))
+    }
+
+    fn on_restart(&mut self, at: ProcessId) {
+        self.suspected[at] = ProcessSet::new();
+    }
+
+    fn at_end(&self, end: &End) -> Verdict {
+        let crashed: ProcessSet =
+            self.suspected.iter().map(|(p, _)| p).filter(|p| !end.alive.contains(*p)).collect();
+        for (p, suspected) in self.suspected.iter().filter(|(p, _)| end.alive.contains(*p)) {
+            if let Some(dead) = crashed.difference(suspected).lowest() {
+                let detail = format!("{p} does not suspect {dead}, which has crashed");
+                return Err(Violation::new("completeness", detail));
+            }
+            if let Some(alive) = suspected.intersection(&end.alive).lowest() {
+                let detail = format!("{p} suspects {alive}, which is alive");
+                return Err(Violation::new("accuracy", detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What suspicions took.
+#[derive(Clone, Debug, Default)]
+pub struct Measures {
+    crashed: Vec<(ProcessId, u64)>,
+    suspicions: u64,
+    false_suspicions: u64,
+    detection: Vec<u64>,
+}
+
+impl<P: Process<Request = NoRequest, Indication = Indication>> Meter<P> for Measures {
+    fn on_request(&mut self, _: u64, _: ProcessId, request: &NoRequest) {
+        match *request {}
+    }
+
+    fn on_indication(&mut self, now: u64, _at: ProcessId, indication: &Indication) {
+        let Indication::Suspect(suspect) = *indication else { return };
+        self.suspicions += 1;
+        match self.crashed.iter().rfind(|(p, _)| *p == suspect) {
+            Some((_, crashed)) => self.detection.push(now - crashed),
+            None => self.false_suspicions += 1,
+        }
+    }
+
+    fn on_crash(&mut self, now: u64, at: ProcessId) {
+        self.crashed.push((at, now));
+    }
+}
+
+/// The measures of a run of a failure detector; times in units of T.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// How often someone was suspected.
+    pub suspicions: u64,
+    /// How often wrongly.
+    pub false_suspicions: u64,
+    /// From crash to suspicion, on average.
+    pub detection_mean: Option<f64>,
+    /// From crash to suspicion, at worst.
+    pub detection_max: Option<f64>,
+    /// Whom each process suspects in the end.
+    pub suspected: Vec<(ProcessId, ProcessSet)>,
+}

@@ -1,0 +1,90 @@
+//! Leader election: the problem. The files below solve it.
+//!
+//! The application tells some processes to [`Elect`](Request::Elect); in the end each process is
+//! [`Leading`](Indication::Leading) or [`Following`](Indication::Following).
+
+mod measures;
+mod properties;
+mod starters;
+
+pub mod chang_roberts;
+pub mod tree_wave;
+
+pub use measures::{Measures, Summary};
+pub use properties::Properties;
+pub use starters::Starters;
+
+use konklave_process::{Process, ProcessId};
+use serde::{Deserialize, Serialize};
+
+use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
+
+/// What the application asks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// Start an election.
+    Elect,
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Indication {
+    /// We take part as a candidate of our own. Said by algorithms that elect among the initiators:
+    /// a process that was captured before it could start is none.
+    Candidate,
+    /// We lead, from now on, in this epoch.
+    Leading {
+        /// Which election this is; 0 in textbook algorithms, which know no epochs.
+        epoch: u32,
+    },
+    /// Someone else leads.
+    Following {
+        /// Who; none where processes have no names.
+        leader: Option<ProcessId>,
+        /// Which election this is.
+        epoch: u32,
+    },
+    /// We know of no leader any more: an election has begun, or we stepped down.
+    Deposed,
+    /// There will be no leader: the topology has a loop.
+    Loop,
+}
+
+/// The problem of leader election.
+#[derive(Clone, Copy, Debug)]
+pub struct Election;
+
+impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem<P> for Election {
+    type Application = Starters;
+    type Monitor = Properties;
+    type Meter = Measures;
+    type Summary = Summary;
+
+    const NAME: &'static str = "election";
+
+    fn application(workload: &Workload, setup: &Setup) -> Starters {
+        Starters::new(&setup.group, workload)
+    }
+
+    fn monitor(_watch: &Watch, setup: &Setup) -> Properties {
+        Properties::new(&P::SHEET, setup)
+    }
+
+    fn meter(_setup: &Setup) -> Measures {
+        Measures::default()
+    }
+
+    fn pause(request: &Request) -> Pause {
+        match request {
+            Request::Elect => Pause::Think,
+        }
+    }
+
+    fn summary(meter: &Measures, monitor: &Properties, unit: f64) -> Summary {
+        meter.summary(monitor, unit)
+    }
+
+    fn measured(meter: &Measures, metric: Metric, unit: f64) -> Option<f64> {
+        meter.measured(metric, unit)
+    }
+}

@@ -1,0 +1,86 @@
+//! The measures: how many elections, how long until everyone knew.
+
+use konklave_process::{Meter, Process, ProcessId};
+use serde::Serialize;
+
+use super::{Indication, Properties, Request};
+use crate::Metric;
+
+/// What the elections of a run took.
+#[derive(Clone, Debug, Default)]
+pub struct Measures {
+    first_start: Option<u64>,
+    first_leader: Option<u64>,
+    last_informed: Option<u64>,
+    /// How often someone came into office.
+    elections: u64,
+    loops: u64,
+}
+
+impl Measures {
+    pub(super) fn summary(&self, properties: &Properties, unit: f64) -> Summary {
+        let since_start = |at: Option<u64>| {
+            Some((at? - self.first_start.unwrap_or(0).min(at?)) as f64 / unit)
+        };
+        let leader = properties.leader();
+        Summary {
+            leader: leader.map(|(p, _)| p),
+            epoch: leader.map(|(_, epoch)| epoch),
+            informed: properties.informed(),
+            elections: self.elections,
+            loops: self.loops,
+            time_to_leader: since_start(self.first_leader),
+            time_to_all: since_start(self.last_informed),
+        }
+    }
+
+    pub(super) fn measured(&self, metric: Metric, unit: f64) -> Option<f64> {
+        match metric {
+            Metric::Time => {
+                Some((self.last_informed? - self.first_start?.min(self.last_informed?)) as f64 / unit)
+            }
+            Metric::Messages
+            | Metric::MessagesPerEntry
+            | Metric::SyncDelay
+            | Metric::EntryDelay => None,
+        }
+    }
+}
+
+impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measures {
+    fn on_request(&mut self, now: u64, _at: ProcessId, Request::Elect: &Request) {
+        self.first_start.get_or_insert(now);
+    }
+
+    fn on_indication(&mut self, now: u64, _at: ProcessId, indication: &Indication) {
+        match indication {
+            Indication::Leading { .. } => {
+                self.elections += 1;
+                self.first_leader.get_or_insert(now);
+                self.last_informed = Some(now);
+            }
+            Indication::Following { .. } => self.last_informed = Some(now),
+            Indication::Loop => self.loops += 1,
+            Indication::Candidate | Indication::Deposed => {}
+        }
+    }
+}
+
+/// The measures of a run of elections; times in units of T.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// Who led last.
+    pub leader: Option<ProcessId>,
+    /// In which epoch.
+    pub epoch: Option<u32>,
+    /// How many know of a leader in the end.
+    pub informed: usize,
+    /// How often someone came into office.
+    pub elections: u64,
+    /// How many found that the topology has a loop.
+    pub loops: u64,
+    /// From the first start until someone led.
+    pub time_to_leader: Option<f64>,
+    /// From the first start until the last process learned who leads.
+    pub time_to_all: Option<f64>,
+}

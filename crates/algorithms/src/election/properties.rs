@@ -1,0 +1,191 @@
+//! The properties: one leader at a time, one per epoch, agreement, termination, the right winner.
+
+use konklave_process::{
+    End, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
+};
+use smallvec::SmallVec;
+
+use super::{Indication, Request};
+use crate::{DataSheet, Guarantee, Setup, Winner};
+
+/// The judges of elections.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Properties {
+    /// What each process believes.
+    views: ProcessMap<View>,
+    leading: ProcessSet,
+    /// Who led in each epoch.
+    reigns: SmallVec<[(u32, ProcessId); 1]>,
+    candidates: ProcessSet,
+    /// Whether anyone was told to start.
+    begun: bool,
+    rules: konklave_process::Fixed<Rules>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum View {
+    Unknown,
+    Anonymous(u32),
+    Known(ProcessId),
+    Loop,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    winner: Option<Winner>,
+    one_at_a_time: bool,
+    one_per_epoch: bool,
+    must_agree: bool,
+    must_end: bool,
+}
+
+impl Properties {
+    /// The judges of what `sheet` claims.
+    pub fn new(sheet: &DataSheet, setup: &Setup) -> Self {
+        let claims = |guarantee| sheet.guarantees.contains(&guarantee);
+        Self {
+            views: ProcessMap::new(&setup.group, View::Unknown),
+            leading: ProcessSet::new(),
+            reigns: SmallVec::new(),
+            candidates: ProcessSet::new(),
+            begun: false,
+            rules: konklave_process::Fixed(Rules {
+                winner: sheet.winner,
+                one_at_a_time: claims(Guarantee::UniqueLeader),
+                one_per_epoch: claims(Guarantee::UniquePerEpoch),
+                must_agree: claims(Guarantee::Agreement),
+                must_end: claims(Guarantee::Termination)
+                    || claims(Guarantee::TerminationWithProbabilityOne),
+            }),
+        }
+    }
+
+    /// The leader of the latest epoch, and the epoch.
+    pub fn leader(&self) -> Option<(ProcessId, u32)> {
+        self.reigns.iter().max_by_key(|(epoch, _)| *epoch).map(|&(epoch, leader)| (leader, epoch))
+    }
+
+    /// How many processes know of a leader.
+    pub fn informed(&self) -> usize {
+        self.views.values().filter(|v| matches!(v, View::Known(_) | View::Anonymous(_))).count()
+    }
+
+    /// Whether a process found that the topology has a loop.
+    pub fn found_loop(&self) -> bool {
+        self.views.values().any(|v| *v == View::Loop)
+    }
+
+    fn on_leading(&mut self, at: ProcessId, epoch: u32) -> Verdict {
+        self.views[at] = View::Known(at);
+        self.leading.insert(at);
+        if self.rules.one_at_a_time && self.leading.len() > 1 {
+            return Err(Violation::new(
+                "one leader at a time",
+                format!("{:?} lead at the same time", self.leading),
+            ));
+        }
+        let reign = self.reigns.iter().find(|(e, _)| *e == epoch);
+        match reign {
+            Some(&(_, before)) if before == at => {}
+            // Textbook algorithms know no epochs: a new election may have a new winner.
+            Some(_) if !self.rules.one_per_epoch => {
+                self.reigns.retain(|(e, _)| *e != epoch);
+                self.reigns.push((epoch, at));
+            }
+            Some(&(_, before)) => {
+                return Err(Violation::new(
+                    "one leader per epoch",
+                    format!("{before} and {at} both led in epoch {epoch}"),
+                ));
+            }
+            None => {
+                self.reigns.push((epoch, at));
+                self.reigns.sort_unstable();
+            }
+        }
+        Ok(())
+    }
+
+    fn must_win(&self, end: &End) -> Option<(ProcessId, &'static str)> {
+        match self.rules.winner? {
+            Winner::MaxAll => end.alive.highest().map(|p| (p, "highest live id")),
+            Winner::MaxInitiator => {
+                let p = self.candidates.intersection(&end.alive).highest();
+                p.map(|p| (p, "highest id among the initiators"))
+            }
+            Winner::Any => None,
+        }
+    }
+}
+
+impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
+    type Tag = ();
+
+    fn on_request(&mut self, _at: ProcessId, Request::Elect: &Request) -> Verdict {
+        self.begun = true;
+        Ok(())
+    }
+
+    fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
+        if self.leading.contains(at) {
+            self.leading.remove(at);
+        }
+        match *indication {
+            Indication::Candidate => {
+                self.candidates.insert(at);
+            }
+            Indication::Leading { epoch } => return self.on_leading(at, epoch),
+            Indication::Following { leader, epoch } => {
+                self.views[at] = leader.map_or(View::Anonymous(epoch), View::Known);
+            }
+            Indication::Deposed => self.views[at] = View::Unknown,
+            Indication::Loop => self.views[at] = View::Loop,
+        }
+        Ok(())
+    }
+
+    fn on_crash(&mut self, at: ProcessId) {
+        self.leading.remove(at);
+        self.views[at] = View::Unknown;
+    }
+
+    fn at_end(&self, end: &End) -> Verdict {
+        if !self.begun || self.found_loop() {
+            return Ok(());
+        }
+        let views = || self.views.iter().filter(|(p, _)| end.alive.contains(*p));
+        if self.rules.must_end
+            && let Some((p, _)) = views().find(|(_, v)| **v == View::Unknown)
+        {
+            return Err(Violation::new("termination", format!("{p} never learns who leads")));
+        }
+        if self.rules.must_agree {
+            let mut named = views().filter_map(|(p, v)| match v {
+                View::Known(leader) => Some((p, *leader)),
+                View::Unknown | View::Anonymous(_) | View::Loop => None,
+            });
+            if let Some((p, leader)) = named.next()
+                && let Some((q, other)) = named.find(|(_, other)| *other != leader)
+            {
+                return Err(Violation::new(
+                    "agreement",
+                    format!("{p} takes {leader} for the leader, {q} takes {other}"),
+                ));
+            }
+        }
+        if !end.faulty
+            && let Some((leader, _)) = self.leader()
+            && let Some((right, rule)) = self.must_win(end)
+            && leader != right
+        {
+            return Err(Violation::new(
+                "right winner",
+                format!("{leader} won, but {right} has the {rule}"),
+            ));
+        }
+        if self.rules.must_end && self.leading.is_empty() && !end.faulty {
+            return Err(Violation::new("termination", "in the end nobody leads"));
+        }
+        Ok(())
+    }
+}

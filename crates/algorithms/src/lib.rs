@@ -1,0 +1,130 @@
+//! The algorithms: each one file, one pure state machine, with its data sheet on top.
+//!
+//! A *problem* file ([`mutex`], [`election`], [`detector`]) owns the requests, the indications, the
+//! clients, the properties and the measures; the files in the folder beside it solve the problem.
+//! Nothing here knows which world it runs in.
+
+pub mod detector;
+pub mod election;
+pub mod mutex;
+mod setup;
+mod sheet;
+
+pub use setup::{Chosen, Setup, SetupError};
+pub use sheet::{
+    Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,
+};
+
+use konklave_process::{Application, Meter, Monitor, Process, ProcessId};
+use serde::Serialize;
+
+/// A process of the catalog: it has a data sheet and can be built for a place in a topology.
+pub trait Algorithm: Process {
+    /// The problem it solves.
+    type Problem: Problem<Self>;
+
+    /// What it is, assumes, costs and promises.
+    const SHEET: DataSheet;
+
+    /// The process `me` of the group that `setup` describes.
+    fn new(me: ProcessId, setup: &Setup) -> Self;
+
+    /// What `setup` lacks for this algorithm, beyond what the data sheet says.
+    fn check_setup(_setup: &Setup) -> Result<(), SetupError> {
+        Ok(())
+    }
+}
+
+/// What all algorithms of one problem share: clients, judges and measures.
+pub trait Problem<P: Algorithm>: 'static {
+    /// Who asks.
+    type Application: Application<P>;
+    /// Who judges.
+    type Monitor: Monitor<P>;
+    /// Who measures.
+    type Meter: Meter<P>;
+    /// What is measured, for people and machines.
+    type Summary: Serialize;
+
+    /// The name of the problem: the first half of an algorithm's full name.
+    const NAME: &'static str;
+
+    /// The clients that `workload` describes.
+    fn application(workload: &Workload, setup: &Setup) -> Self::Application;
+
+    /// The judges of the properties of `P` that `watch` names.
+    fn monitor(watch: &Watch, setup: &Setup) -> Self::Monitor;
+
+    /// A fresh meter.
+    fn meter(setup: &Setup) -> Self::Meter;
+
+    /// Which pause of the workload goes before `request`.
+    fn pause(request: &P::Request) -> Pause;
+
+    /// The measures of a whole run, with times in units of `unit` ticks.
+    fn summary(meter: &Self::Meter, monitor: &Self::Monitor, unit: f64) -> Self::Summary;
+
+    /// How often each process was served, for cost formulas; none where that has no meaning.
+    fn served(_meter: &Self::Meter) -> Vec<(ProcessId, u64)> {
+        Vec::new()
+    }
+
+    /// What was measured under `metric`, in messages or in units of T; none where nothing was.
+    fn measured(_meter: &Self::Meter, _metric: Metric, _unit: f64) -> Option<f64> {
+        None
+    }
+}
+
+/// Whose requests a workload makes, and how many. When it makes them is up to the host.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Workload {
+    /// Who starts an election, or sends.
+    pub initiators: Vec<ProcessId>,
+    /// How often each process, in node order, asks.
+    pub requests: Vec<u32>,
+}
+
+/// The kinds of pauses between requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// Before the first wish, and between one wish and the next.
+    Think,
+    /// While inside, or in office.
+    Hold,
+}
+
+/// Which properties are judged. What is not judged costs the checker no states.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Watch {
+    /// Happened-before order: judged if claimed or asked for, else only counted.
+    pub order: Order,
+    /// Fence numbers grow from entry to entry.
+    pub fence: bool,
+    /// Nobody is overtaken more often than this.
+    pub bypass: Option<u32>,
+}
+
+/// What to do about happened-before order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// Nothing.
+    #[default]
+    Ignore,
+    /// Count inversions.
+    Count,
+    /// An inversion is a violation.
+    Judge,
+}
+
+/// Implements `Default` to mean "as the data sheet says": what a simulator watches.
+impl Watch {
+    /// Everything that `sheet` claims is judged, everything else that can be counted is counted.
+    pub fn all(sheet: &DataSheet) -> Self {
+        let claims_order = sheet.guarantees.contains(&Guarantee::HappenedBefore);
+        Self {
+            order: if claims_order { Order::Judge } else { Order::Count },
+            fence: sheet.fence.is_some(),
+            bypass: None,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Mutual exclusion: the problem. The files below solve it.
+//!
+//! The application asks to [`Acquire`](Request::Acquire), is told that it is
+//! [`Granted`](Indication::Granted) and may be alone inside until it [`Release`](Request::Release)s.
+
+mod clients;
+mod measures;
+mod properties;
+
+pub mod central;
+pub mod ricart_agrawala;
+pub mod suzuki_kasami;
+
+pub use clients::Clients;
+pub use measures::{Measures, Summary};
+pub use properties::{Knowledge, Properties};
+
+use konklave_process::{Process, ProcessId};
+use serde::{Deserialize, Serialize};
+
+use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
+
+/// What the application asks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// It wants to be inside.
+    Acquire,
+    /// It leaves.
+    Release,
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Indication {
+    /// It is inside. Where the algorithm has one, the fence number tells this entry from all before.
+    Granted {
+        /// Grows from entry to entry, so that a resource can refuse a holder of the past.
+        fence: Option<Fence>,
+    },
+}
+
+/// A number that grows from entry to entry: first the epoch, then the count within it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Fence(pub u64, pub u64);
+
+/// The problem of mutual exclusion.
+#[derive(Clone, Copy, Debug)]
+pub struct Mutex;
+
+impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem<P> for Mutex {
+    type Application = Clients;
+    type Monitor = Properties;
+    type Meter = Measures;
+    type Summary = Summary;
+
+    const NAME: &'static str = "mutex";
+
+    fn application(workload: &Workload, setup: &Setup) -> Clients {
+        Clients::new(&setup.group, &workload.requests)
+    }
+
+    fn monitor(watch: &Watch, setup: &Setup) -> Properties {
+        Properties::new(watch, &setup.group)
+    }
+
+    fn meter(setup: &Setup) -> Measures {
+        Measures::new(&setup.group)
+    }
+
+    fn pause(request: &Request) -> Pause {
+        match request {
+            Request::Acquire => Pause::Think,
+            Request::Release => Pause::Hold,
+        }
+    }
+
+    fn summary(meter: &Measures, monitor: &Properties, unit: f64) -> Summary {
+        meter.summary(monitor, unit)
+    }
+
+    fn served(meter: &Measures) -> Vec<(ProcessId, u64)> {
+        meter.served()
+    }
+
+    fn measured(meter: &Measures, metric: Metric, unit: f64) -> Option<f64> {
+        meter.measured(metric, unit)
+    }
+}

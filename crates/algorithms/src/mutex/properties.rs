@@ -1,0 +1,264 @@
+//! The properties: mutual exclusion, one token, growing fences, happened-before order, bounded
+//! bypass.
+
+use std::sync::Arc;
+
+use konklave_process::{
+    Group, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
+};
+
+use super::{Fence, Indication, Request};
+use crate::{Order, Watch};
+
+/// The judges of mutual exclusion.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Properties {
+    inside: ProcessSet,
+    tokens: Tokens,
+    fences: Option<Fences>,
+    order: Option<HappenedBefore>,
+    bypass: Option<Bypass>,
+}
+
+impl Properties {
+    /// The judges that `watch` names.
+    pub fn new(watch: &Watch, group: &Group) -> Self {
+        Self {
+            inside: ProcessSet::new(),
+            tokens: Tokens::default(),
+            fences: watch.fence.then(Fences::default),
+            order: (watch.order != Order::Ignore)
+                .then(|| HappenedBefore::new(group, watch.order == Order::Judge)),
+            bypass: watch
+                .bypass
+                .map(|most| Bypass { most, overtaken: ProcessMap::new(group, None) }),
+        }
+    }
+
+    /// How many entries broke happened-before order, where that is counted.
+    pub fn inversions(&self) -> Option<u64> {
+        self.order.as_ref().map(|order| order.inversions)
+    }
+
+    /// Whether fences grew, where that is judged.
+    pub fn fences_monotone(&self) -> Option<bool> {
+        self.fences.as_ref().map(|fences| !fences.broken)
+    }
+}
+
+impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
+    type Tag = Knowledge;
+
+    fn on_request(&mut self, at: ProcessId, request: &Request) -> Verdict {
+        match request {
+            Request::Acquire => {
+                if let Some(order) = &mut self.order {
+                    order.on_acquire(at);
+                }
+                if let Some(bypass) = &mut self.bypass {
+                    bypass.overtaken[at] = Some(0);
+                }
+                Ok(())
+            }
+            Request::Release if !self.inside.remove(at) => {
+                Err(Violation::new("usage", format!("{at} released from outside")))
+            }
+            Request::Release => Ok(()),
+        }
+    }
+
+    fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
+        let Indication::Granted { fence } = indication;
+        self.inside.insert(at);
+        if self.inside.len() > 1 {
+            return Err(Violation::new(
+                "mutual exclusion",
+                format!("{:?} are in the critical section together", self.inside),
+            ));
+        }
+        if let Some(fences) = &mut self.fences {
+            fences.on_entry(at, *fence)?;
+        }
+        if let Some(bypass) = &mut self.bypass {
+            bypass.on_entry(at)?;
+        }
+        self.order.as_mut().map_or(Ok(()), |order| order.on_entry(at))
+    }
+
+    fn on_send(&mut self, from: ProcessId, message: Option<&P::Message>) -> Knowledge {
+        self.tokens.in_flight += message.map_or(0, P::tokens_in);
+        self.order.as_ref().map(|order| order.known[from].clone())
+    }
+
+    fn on_receive(
+        &mut self,
+        at: ProcessId,
+        message: Option<&P::Message>,
+        tag: &Knowledge,
+    ) -> Verdict {
+        let tokens = message.map_or(0, P::tokens_in);
+        self.tokens.in_flight = self.tokens.in_flight.saturating_sub(tokens);
+        if let (Some(order), Some(known)) = (&mut self.order, tag) {
+            order.learn(at, known);
+        }
+        Ok(())
+    }
+
+    fn on_lost(&mut self, message: &P::Message) {
+        let tokens = P::tokens_in(message);
+        self.tokens.in_flight = self.tokens.in_flight.saturating_sub(tokens);
+    }
+
+    fn on_duplicated(&mut self, message: &P::Message) {
+        self.tokens.in_flight += P::tokens_in(message);
+    }
+
+    fn on_crash(&mut self, at: ProcessId) {
+        self.inside.remove(at);
+        self.tokens.held.remove(at);
+        if let Some(order) = &mut self.order {
+            order.forget(at);
+        }
+        if let Some(bypass) = &mut self.bypass {
+            bypass.overtaken[at] = None;
+        }
+    }
+
+    fn after_step(&mut self, at: ProcessId, process: &P) -> Verdict {
+        self.tokens.after_step(at, process.tokens())
+    }
+}
+
+/// At most one token exists, at a process or on its way.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+struct Tokens {
+    held: ProcessSet,
+    in_flight: usize,
+}
+
+impl Tokens {
+    fn after_step(&mut self, at: ProcessId, tokens: usize) -> Verdict {
+        if tokens > 0 {
+            self.held.insert(at);
+        } else if !self.held.is_empty() {
+            self.held.remove(at);
+        }
+        if self.held.len() + self.in_flight <= 1 {
+            return Ok(());
+        }
+        Err(Violation::new(
+            "one token",
+            format!("{} tokens: {:?} hold one, {} on the way", self.held.len() + self.in_flight, self.held, self.in_flight),
+        ))
+    }
+}
+
+/// Each entry has a higher fence number than all before it.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+struct Fences {
+    last: Option<Fence>,
+    broken: bool,
+}
+
+impl Fences {
+    fn on_entry(&mut self, at: ProcessId, fence: Option<Fence>) -> Verdict {
+        let Some(fence) = fence else { return Ok(()) };
+        let last = self.last.replace(fence);
+        if last < Some(fence) {
+            return Ok(());
+        }
+        self.broken = true;
+        Err(Violation::new(
+            "growing fences",
+            format!("{at} entered with {fence:?} after an entry with {last:?}"),
+        ))
+    }
+}
+
+/// What a process knows of all requests: how many of each process, own ones included. It travels
+/// with every message; none where order is not watched.
+pub type Knowledge = Option<Arc<ProcessMap<u32>>>;
+
+/// If one request happened before another, it is granted before the other.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct HappenedBefore {
+    judged: bool,
+    inversions: u64,
+    /// What each process knows.
+    known: ProcessMap<Arc<ProcessMap<u32>>>,
+    /// What each waiting process knew when it asked.
+    past: ProcessMap<Option<Arc<ProcessMap<u32>>>>,
+    /// How many requests of each process were granted, or given up by a crash.
+    granted: ProcessMap<u32>,
+}
+
+impl HappenedBefore {
+    fn new(group: &Group, judged: bool) -> Self {
+        let nothing = ProcessMap::new(group, 0);
+        Self {
+            judged,
+            inversions: 0,
+            known: ProcessMap::new(group, Arc::new(nothing.clone())),
+            past: ProcessMap::new(group, None),
+            granted: nothing,
+        }
+    }
+
+    fn on_acquire(&mut self, at: ProcessId) {
+        self.past[at] = Some(self.known[at].clone());
+        Arc::make_mut(&mut self.known[at])[at] += 1;
+    }
+
+    fn learn(&mut self, at: ProcessId, known: &Arc<ProcessMap<u32>>) {
+        let mine = &mut self.known[at];
+        if Arc::ptr_eq(mine, known) || known.values().zip(mine.values()).all(|(a, b)| a <= b) {
+            return;
+        }
+        for (mine, theirs) in Arc::make_mut(mine).values_mut().zip(known.values()) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+
+    fn on_entry(&mut self, at: ProcessId) -> Verdict {
+        self.granted[at] += 1;
+        let Some(past) = self.past[at].take() else { return Ok(()) };
+        let overtaken = past.iter().find(|(p, asked)| *p != at && self.granted[*p] < **asked);
+        let Some((first, _)) = overtaken else { return Ok(()) };
+        self.inversions += 1;
+        if !self.judged {
+            return Ok(());
+        }
+        Err(Violation::new(
+            "happened-before order",
+            format!("{at} knew that {first} had asked before, but entered first"),
+        ))
+    }
+
+    fn forget(&mut self, at: ProcessId) {
+        self.granted[at] = self.known[at][at];
+        self.past[at] = None;
+    }
+}
+
+/// Nobody is overtaken more than a number of times between asking and entering.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Bypass {
+    most: u32,
+    overtaken: ProcessMap<Option<u32>>,
+}
+
+impl Bypass {
+    fn on_entry(&mut self, at: ProcessId) -> Verdict {
+        self.overtaken[at] = None;
+        self.overtaken.values_mut().flatten().for_each(|times| *times += 1);
+        let most = self.most;
+        let starved = self.overtaken.iter().find(|(_, times)| times.is_some_and(|t| t > most));
+        match starved {
+            None => Ok(()),
+            Some((p, _)) => Err(Violation::new(
+                "bounded bypass",
+                format!("{p} waits and was overtaken more than {most} times"),
+            )),
+        }
+    }
+}

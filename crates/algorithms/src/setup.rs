@@ -1,0 +1,102 @@
+//! What an algorithm is built from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use konklave_process::{Fixed, Group, ProcessId, Topology};
+
+use crate::{DataSheet, Mistake};
+
+/// Everything an algorithm may know of its surroundings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setup {
+    /// Who takes part, in node order.
+    pub group: Group,
+    /// Who is linked with whom.
+    pub topology: Topology,
+    /// The mistake to make, if any.
+    pub mistake: Option<&'static str>,
+    /// What was chosen with `--set`, checked against the data sheet.
+    pub chosen: BTreeMap<&'static str, String>,
+    /// T: the mean delay of a message. Timeouts are multiples of it.
+    pub unit: Duration,
+    /// Who is known to be down from the start.
+    pub down: Vec<ProcessId>,
+}
+
+/// Why an algorithm cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetupError(pub String);
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl Setup {
+    /// Members `group` on `topology`, nothing chosen, with T = 1 ms.
+    pub fn new(group: Group, topology: Topology) -> Self {
+        assert_eq!(group.len(), topology.len(), "a topology places every member");
+        Self {
+            group,
+            topology,
+            mistake: None,
+            chosen: BTreeMap::new(),
+            unit: Duration::from_millis(1),
+            down: Vec::new(),
+        }
+    }
+
+    /// Where `me` stands in node order.
+    pub fn place(&self, me: ProcessId) -> usize {
+        self.group.place(me).expect("a process is a member of its group")
+    }
+
+    /// The next process on the ring.
+    pub fn successor(&self, me: ProcessId) -> ProcessId {
+        self.group.id(self.topology.successor(self.place(me)))
+    }
+
+    /// The previous process on the ring.
+    pub fn predecessor(&self, me: ProcessId) -> ProcessId {
+        self.group.id(self.topology.predecessor(self.place(me)))
+    }
+
+    /// The neighbours of `me`, lowest id first: port i leads to the i-th.
+    pub fn neighbours(&self, me: ProcessId) -> Vec<ProcessId> {
+        self.topology.neighbour_ids(self.place(me), &self.group)
+    }
+
+    /// Whether `mistake` is to be made.
+    pub fn makes(&self, mistake: &Mistake) -> Fixed<bool> {
+        Fixed(self.mistake == Some(mistake.name))
+    }
+
+    /// The value of switch `name`; its default where nothing was chosen.
+    pub fn chosen(&self, sheet: &DataSheet, name: &str) -> Chosen<'_> {
+        let switch = sheet.switches.iter().find(|s| s.name == name);
+        let switch = switch.expect("an algorithm asks for its own switches");
+        let value = self.chosen.get(name).map_or(switch.values[0], String::as_str);
+        Chosen(value)
+    }
+}
+
+/// The value of a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chosen<'a>(pub &'a str);
+
+impl Chosen<'_> {
+    /// Whether it is `value`.
+    pub fn is(self, value: &str) -> bool {
+        self.0 == value
+    }
+
+    /// It as a number; values were checked when they were chosen.
+    pub fn number(self) -> u32 {
+        self.0.parse().unwrap_or(0)
+    }
+}

@@ -1,0 +1,288 @@
+//! Data sheets: what an algorithm is, assumes, costs and promises — as data, used by `list`, by
+//! the monitors, by the bound meter and by the checks of the input.
+
+use std::fmt;
+
+use konklave_process::ProcessId;
+use konklave_process::topology::Shape;
+use serde::Serialize;
+
+use crate::Setup;
+
+/// The data sheet of an algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct DataSheet {
+    /// Its name on the command line, without the problem.
+    pub name: &'static str,
+    /// Its name in prose.
+    pub title: &'static str,
+    /// The idea in one or two sentences.
+    pub idea: &'static str,
+    /// Author, venue, year; and where in the sources it stands.
+    pub source: &'static str,
+    /// What must hold for its promises to hold.
+    pub assumes: &'static [Assumption],
+    /// The topologies it runs on, the default first.
+    pub topologies: &'static [Shape],
+    /// Who wins (elections only).
+    pub winner: Option<Winner>,
+    /// What it costs.
+    pub costs: &'static [Cost],
+    /// What it promises.
+    pub guarantees: &'static [Guarantee],
+    /// What its fence number is, where it has one.
+    pub fence: Option<&'static str>,
+    /// Known mistakes of its sources, each a switch that the checker must catch.
+    pub mistakes: &'static [Mistake],
+    /// What can be chosen with `--set name=value`; the first value is the default.
+    pub switches: &'static [Switch],
+}
+
+/// What an algorithm takes for granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assumption {
+    /// No message is lost.
+    Reliable,
+    /// No message arrives twice.
+    NoDuplicates,
+    /// Messages of one channel keep their order.
+    Fifo,
+    /// Nobody crashes.
+    NoCrash,
+    /// Delays and reactions have known bounds, so that a timeout tells a crash.
+    Synchronous,
+    /// Everyone knows everyone.
+    KnownMembership,
+    /// No two processes share an id.
+    UniqueIds,
+    /// What is saved survives a crash.
+    StableStorage,
+}
+
+impl Assumption {
+    /// What may follow when it does not hold.
+    pub fn consequence(self) -> &'static str {
+        match self {
+            Self::Reliable => "a lost message may block it for ever",
+            Self::NoDuplicates => "a duplicate may be taken for a second message",
+            Self::Fifo => "a message that overtakes another may break its promises",
+            Self::NoCrash => "a crashed process may block the others for ever",
+            Self::Synchronous => "a slow process may be taken for dead",
+            Self::KnownMembership | Self::UniqueIds => "its promises are void",
+            Self::StableStorage => "a restarted process may break its word",
+        }
+    }
+}
+
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reliable => "reliable channels",
+            Self::NoDuplicates => "no duplicates",
+            Self::Fifo => "FIFO channels",
+            Self::NoCrash => "no crashes",
+            Self::Synchronous => "known time bounds",
+            Self::KnownMembership => "known membership",
+            Self::UniqueIds => "unique ids",
+            Self::StableStorage => "stable storage",
+        })
+    }
+}
+
+/// Which process an election must elect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Winner {
+    /// The highest id of all live processes.
+    MaxAll,
+    /// The highest id of those that started.
+    MaxInitiator,
+    /// Anyone, but only one.
+    Any,
+}
+
+impl fmt::Display for Winner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MaxAll => "highest id of all",
+            Self::MaxInitiator => "highest id among the initiators",
+            Self::Any => "anyone, but only one",
+        })
+    }
+}
+
+/// What an algorithm promises while its assumptions hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guarantee {
+    /// At most one process is inside.
+    MutualExclusion,
+    /// Someone who wants gets.
+    DeadlockFree,
+    /// Everyone who wants gets.
+    StarvationFree,
+    /// Who asked first, in the sense of happened-before, gets first.
+    HappenedBefore,
+    /// At most one leader at any moment.
+    UniqueLeader,
+    /// At most one leader in each epoch.
+    UniquePerEpoch,
+    /// In the end all name the same leader.
+    Agreement,
+    /// It ends.
+    Termination,
+    /// It ends with probability one.
+    TerminationWithProbabilityOne,
+    /// Every crashed process is suspected in the end.
+    Completeness,
+    /// In the end no live process is suspected.
+    EventualAccuracy,
+}
+
+impl fmt::Display for Guarantee {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MutualExclusion => "mutual exclusion",
+            Self::DeadlockFree => "no deadlock",
+            Self::StarvationFree => "no starvation",
+            Self::HappenedBefore => "happened-before order",
+            Self::UniqueLeader => "one leader at a time",
+            Self::UniquePerEpoch => "one leader per epoch",
+            Self::Agreement => "agreement",
+            Self::Termination => "termination",
+            Self::TerminationWithProbabilityOne => "termination with probability 1",
+            Self::Completeness => "completeness",
+            Self::EventualAccuracy => "eventual accuracy",
+        })
+    }
+}
+
+/// A mistake of a source, kept as a switch: the checker must catch it.
+#[derive(Clone, Copy, Debug)]
+pub struct Mistake {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What is done wrong, and by whom.
+    pub what: &'static str,
+    /// The property that breaks.
+    pub breaks: &'static str,
+    /// The arguments of `check` that catch it.
+    pub caught_by: &'static str,
+}
+
+/// Something to choose when an algorithm is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    /// Its name.
+    pub name: &'static str,
+    /// Its values, the default first; one value like `<number>` stands for any such value, with
+    /// the default before it.
+    pub values: &'static [&'static str],
+    /// What it does.
+    pub what: &'static str,
+}
+
+/// What is measured against a formula.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// All messages sent.
+    Messages,
+    /// Messages divided by entries into the critical section.
+    MessagesPerEntry,
+    /// From one exit to the next entry, when someone waits: the longest, in T.
+    SyncDelay,
+    /// From request to entry when nobody else wants: the longest, in T.
+    EntryDelay,
+    /// From the first start to the last process informed, in T.
+    Time,
+}
+
+/// What an algorithm costs under one metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// What is counted.
+    pub metric: Metric,
+    /// As the book writes it.
+    pub formula: &'static str,
+    /// In which runs it applies, in words.
+    pub when: &'static str,
+    /// Its value; none in runs it does not apply to.
+    pub bound: fn(&Facts<'_>) -> Option<Bound>,
+}
+
+/// The value of a formula.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Bound {
+    /// No more and no less.
+    Exactly(f64),
+    /// No more.
+    AtMost(f64),
+    /// No less and no more.
+    Between(f64, f64),
+}
+
+impl Bound {
+    /// Whether `measured` keeps to it, up to rounding.
+    pub fn holds(self, measured: f64) -> bool {
+        let slack = 1e-6 * measured.abs().max(1.0);
+        let (low, high) = match self {
+            Self::Exactly(x) => (x, x),
+            Self::AtMost(high) => (f64::NEG_INFINITY, high),
+            Self::Between(low, high) => (low, high),
+        };
+        low - slack <= measured && measured <= high + slack
+    }
+
+    /// The upper limit.
+    pub fn limit(self) -> f64 {
+        match self {
+            Self::Exactly(x) | Self::AtMost(x) | Self::Between(_, x) => x,
+        }
+    }
+}
+
+/// What is known of a run when formulas are evaluated.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// Group and topology.
+    pub setup: &'a Setup,
+    /// Who was told to start, all before anything was received.
+    pub initiators: &'a [ProcessId],
+    /// How often each process was served.
+    pub served: &'a [(ProcessId, u64)],
+    /// The longest delay of a message in T, where there is one.
+    pub delay_max: Option<f64>,
+    /// Whether nothing happened that the algorithm rules out.
+    pub assumptions_hold: bool,
+    /// Whether requests never overlap.
+    pub uncontended: bool,
+}
+
+impl Facts<'_> {
+    /// The number of nodes.
+    pub fn n(&self) -> f64 {
+        self.setup.group.len() as f64
+    }
+
+    /// The number of undirected edges.
+    pub fn m(&self) -> f64 {
+        self.setup.topology.edges() as f64
+    }
+
+    /// The number of initiators.
+    pub fn k(&self) -> f64 {
+        self.initiators.len() as f64
+    }
+
+    /// The number of entries.
+    pub fn entries(&self) -> f64 {
+        self.served.iter().map(|(_, times)| *times as f64).sum()
+    }
+
+    /// The number of entries by others than `p`.
+    pub fn entries_but(&self, p: ProcessId) -> f64 {
+        self.served.iter().filter(|(q, _)| *q != p).map(|(_, times)| *times as f64).sum()
+    }
+}

@@ -1,0 +1,144 @@
+//! What a process acts through.
+
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use crate::{Effect, Group, Process, ProcessId};
+
+/// What a host does for a process: the simulator, the checker and the network each have one.
+pub trait Host<P: Process> {
+    /// Carries out one effect, after all those before it.
+    fn perform(&mut self, effect: Effect<P>);
+    /// A number below `bound`: drawn from the seed, or each in turn when every run is explored.
+    fn choose(&mut self, bound: u32) -> u32;
+}
+
+/// A process's view of its host during one step.
+pub struct Context<'a, P: Process> {
+    me: ProcessId,
+    group: &'a Group,
+    host: &'a mut dyn Host<P>,
+}
+
+impl<'a, P: Process> Context<'a, P> {
+    /// The view that `host` gives to process `me`.
+    #[inline]
+    pub fn new(me: ProcessId, group: &'a Group, host: &'a mut dyn Host<P>) -> Self {
+        Self { me, group, host }
+    }
+
+    /// Our own id.
+    #[inline]
+    pub fn me(&self) -> ProcessId {
+        self.me
+    }
+
+    /// The group we are a member of.
+    #[inline]
+    pub fn group(&self) -> &'a Group {
+        self.group
+    }
+
+    /// How many we are.
+    #[inline]
+    pub fn group_size(&self) -> usize {
+        self.group.len()
+    }
+
+    /// Everyone but us, in the order of the group.
+    pub fn others(&self) -> impl Iterator<Item = ProcessId> + use<'a, P> {
+        let me = self.me;
+        self.group.members().iter().copied().filter(move |&p| p != me)
+    }
+
+    /// Sends `message` to `to`.
+    #[inline]
+    pub fn send(&mut self, to: ProcessId, message: P::Message) {
+        self.host.perform(Effect::Send { to, message });
+    }
+
+    /// Sends `message` to everyone but us.
+    pub fn send_to_others(&mut self, message: P::Message) {
+        for to in self.others() {
+            self.send(to, message.clone());
+        }
+    }
+
+    /// Starts `timer`, or starts it anew if it runs.
+    pub fn set_timer(&mut self, timer: P::Timer, after: Duration) {
+        self.host.perform(Effect::SetTimer { timer, after });
+    }
+
+    /// Stops `timer`, if it runs.
+    pub fn cancel_timer(&mut self, timer: P::Timer) {
+        self.host.perform(Effect::CancelTimer { timer });
+    }
+
+    /// Tells the application.
+    #[inline]
+    pub fn indicate(&mut self, indication: P::Indication) {
+        self.host.perform(Effect::Indicate(indication));
+    }
+
+    /// Writes `record` to stable storage before anything that follows.
+    pub fn save(&mut self, record: P::Record) {
+        self.host.perform(Effect::Save(record));
+    }
+
+    /// Reports an input that our assumptions rule out.
+    pub fn unexpected(&mut self, what: &'static str) {
+        self.host.perform(Effect::Unexpected(what));
+    }
+
+    /// A number below `bound`.
+    pub fn choose(&mut self, bound: u32) -> u32 {
+        self.host.choose(bound)
+    }
+
+    /// Runs one step of the layer below. Its messages, timers and records travel inside ours; what
+    /// it indicates comes back to the caller.
+    pub fn below<L>(&mut self, step: impl FnOnce(&mut Context<'_, L>)) -> Indications<L>
+    where
+        L: Process,
+        P: Process<
+                Message: From<L::Message>,
+                Timer: From<L::Timer>,
+                Record: From<<L as Process>::Record>,
+            >,
+    {
+        let mut below = Below { upper: &mut *self.host, indications: SmallVec::new() };
+        step(&mut Context::new(self.me, self.group, &mut below));
+        below.indications
+    }
+}
+
+/// What a lower layer told the layer above during one step.
+pub type Indications<L> = SmallVec<[<L as Process>::Indication; 2]>;
+
+/// The host of the layer below: lifts its effects into those of the layer above.
+struct Below<'a, U: Process, L: Process> {
+    upper: &'a mut dyn Host<U>,
+    indications: Indications<L>,
+}
+
+impl<U, L> Host<L> for Below<'_, U, L>
+where
+    L: Process,
+    U: Process<Message: From<L::Message>, Timer: From<L::Timer>, Record: From<L::Record>>,
+{
+    fn perform(&mut self, effect: Effect<L>) {
+        self.upper.perform(match effect {
+            Effect::Send { to, message } => Effect::Send { to, message: message.into() },
+            Effect::SetTimer { timer, after } => Effect::SetTimer { timer: timer.into(), after },
+            Effect::CancelTimer { timer } => Effect::CancelTimer { timer: timer.into() },
+            Effect::Save(record) => Effect::Save(record.into()),
+            Effect::Unexpected(what) => Effect::Unexpected(what),
+            Effect::Indicate(indication) => return self.indications.push(indication),
+        });
+    }
+
+    fn choose(&mut self, bound: u32) -> u32 {
+        self.upper.choose(bound)
+    }
+}

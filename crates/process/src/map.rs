@@ -1,0 +1,148 @@
+//! A value for each process of a group.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use crate::group::Places;
+use crate::{Fixed, Group, ProcessId};
+
+/// A value for each member of a group, in node order: the arrays of the textbook, for ids of any
+/// kind.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessMap<T> {
+    values: Vec<T>,
+    keys: Fixed<Keys>,
+}
+
+/// Shared with the group, so that a map costs no more than its values.
+#[derive(Clone)]
+struct Keys {
+    members: Arc<[ProcessId]>,
+    places: Places,
+}
+
+impl<T: Clone> ProcessMap<T> {
+    /// `value` for each member of `group`.
+    pub fn new(group: &Group, value: T) -> Self {
+        let keys = Keys { members: group.shared_members(), places: group.places().clone() };
+        Self { values: vec![value; group.len()], keys: Fixed(keys) }
+    }
+}
+
+impl<T> ProcessMap<T> {
+    #[inline]
+    fn position(&self, p: ProcessId) -> Option<usize> {
+        self.keys.places.of(p)
+    }
+
+    fn id(&self, position: usize) -> ProcessId {
+        self.keys.members[position]
+    }
+
+    /// The value of `p`, if it is a member.
+    pub fn get(&self, p: ProcessId) -> Option<&T> {
+        self.position(p).map(|i| &self.values[i])
+    }
+
+    /// The value of `p`, if it is a member.
+    pub fn get_mut(&mut self, p: ProcessId) -> Option<&mut T> {
+        self.position(p).map(|i| &mut self.values[i])
+    }
+
+    /// All members with their values, in node order.
+    pub fn iter(&self) -> impl Iterator<Item = (ProcessId, &T)> {
+        self.values.iter().enumerate().map(|(i, value)| (self.id(i), value))
+    }
+
+    /// All values, in node order.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter()
+    }
+
+    /// All values, in node order.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.iter_mut()
+    }
+
+    /// All ids in node order from the one after `p`, once round: the fair order to scan in.
+    pub fn after(&self, p: ProcessId) -> impl Iterator<Item = ProcessId> + '_ {
+        let n = self.values.len();
+        let start = self.position(p).map_or(0, |place| place + 1);
+        (0..n).map(move |i| self.id((start + i) % n))
+    }
+}
+
+impl<T> Index<ProcessId> for ProcessMap<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, p: ProcessId) -> &T {
+        self.get(p).expect("only members have values")
+    }
+}
+
+impl<T> IndexMut<ProcessId> for ProcessMap<T> {
+    #[inline]
+    fn index_mut(&mut self, p: ProcessId) -> &mut T {
+        self.get_mut(p).expect("only members have values")
+    }
+}
+
+impl<T: Hash> Hash for ProcessMap<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.values.hash(state);
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ProcessMap<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{")?;
+        for (i, (p, value)) in self.iter().enumerate() {
+            write!(f, "{}{p:?}: {value:?}", if i > 0 { ", " } else { "" })?;
+        }
+        f.write_str("}")
+    }
+}
+
+impl<T: Serialize> Serialize for ProcessMap<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for ProcessMap<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries: Vec<(ProcessId, T)> = Vec::deserialize(deserializer)?;
+        let (members, values): (Vec<_>, Vec<T>) = entries.into_iter().unzip();
+        let places = Places::new(&members).map_err(serde::de::Error::custom)?;
+        Ok(Self { values, keys: Fixed(Keys { members: members.into(), places }) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_by_id_dense_or_not() {
+        let sparse = Group::new([17, 4, 99].map(ProcessId).to_vec()).unwrap();
+        for (group, id) in [(Group::of(3), 1), (sparse, 17)] {
+            let mut map = ProcessMap::new(&group, 0);
+            map[ProcessId(id)] = 5;
+            assert_eq!(map[ProcessId(id)], 5);
+            assert_eq!(map.get(ProcessId(50)), None);
+            assert_eq!(map.values().sum::<i32>(), 5);
+        }
+    }
+
+    #[test]
+    fn a_scan_starts_after_the_given_id_and_goes_round() {
+        let map = ProcessMap::new(&Group::new([17, 4, 99].map(ProcessId).to_vec()).unwrap(), ());
+        assert_eq!(map.after(ProcessId(17)).map(|p| p.0).collect::<Vec<_>>(), [4, 99, 17]);
+        let map = ProcessMap::new(&Group::of(3), ());
+        assert_eq!(map.after(ProcessId(2)).map(|p| p.0).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,688 @@
+//! Who is linked with whom.
+
+mod generate;
+mod parse;
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::{Group, MAX_ID, ProcessId};
+
+pub use parse::{ParsedTopology, Spec};
+
+/// A graph over the places 0 to n − 1 of a group. The places also stand in a circle: ring order.
+///
+/// Rings and complete graphs store no edges; others keep their neighbours in one array, so that
+/// 10⁶ nodes and 10⁷ edges take 84 MB.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Topology {
+    /// As the user wrote it: `ring`, `grid:3x4`, a file name.
+    pub name: String,
+    n: u32,
+    links: Links,
+}
+
+/// How the links are known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Links {
+    /// A cycle in the order of places, messages one way only.
+    DirectedRing,
+    /// A cycle in the order of places.
+    Ring,
+    /// Everyone is linked with everyone.
+    Complete,
+    /// As listed, both ways.
+    Listed {
+        /// Where the neighbours of each place begin; one more than there are places.
+        starts: Vec<u32>,
+        /// The neighbours of place 0 in ascending order, then those of place 1, and so on.
+        neighbours: Vec<u32>,
+    },
+}
+
+/// What an algorithm can require of a topology.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Shape {
+    /// Everyone can send to the next in node order.
+    DirectedRing,
+    /// Everyone can send to the next and to the previous in node order.
+    Ring,
+    /// Connected and without cycles.
+    Tree,
+    /// Everyone can reach everyone, and every link works both ways.
+    Connected,
+    /// Everyone is linked with everyone.
+    Complete,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::DirectedRing => "directed ring",
+            Self::Ring => "undirected ring",
+            Self::Tree => "tree",
+            Self::Connected => "connected graph",
+            Self::Complete => "complete graph",
+        })
+    }
+}
+
+/// Why there is no such topology.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum TopologyError {
+    /// There is nobody.
+    #[error("a topology needs at least one node, not 0")]
+    Empty,
+    /// There are more nodes than ids.
+    #[error("{0} nodes are too many: at most {max} can have an id", max = MAX_ID as usize + 1)]
+    TooManyNodes(usize),
+    /// The edges do not fit into one array.
+    #[error("{name} has more than {MAX_EDGES} edges: take fewer nodes or a sparser graph")]
+    TooManyEdges {
+        /// The topology that was wanted.
+        name: String,
+    },
+    /// An edge names a place that is not there.
+    #[error("edge {0}-{1} leaves the graph: its places are 0 to {last}", last = .2 - 1)]
+    OutOfRange(usize, usize, usize),
+    /// An edge leads from a node to itself.
+    #[error("edge {0}-{0} is a loop: an edge needs two different nodes")]
+    Loop(usize),
+    /// An edge is given more than once.
+    #[error("edge {0}-{1} is given twice: give each edge once")]
+    Duplicate(usize, usize),
+    /// Someone cannot be reached.
+    #[error("{name}: not connected: {to} cannot be reached from {from}")]
+    Disconnected {
+        /// The topology.
+        name: String,
+        /// The id from which it was tried.
+        from: u32,
+        /// An id that was not reached.
+        to: u32,
+    },
+    /// The number of nodes is no power of two.
+    #[error("a hypercube needs a power of two nodes, not {0} (try {below} or {above})",
+        below = (.0.next_power_of_two() / 2).max(1), above = .0.next_power_of_two())]
+    Hypercube(usize),
+    /// Rows times columns are not the number of nodes.
+    #[error("{kind}:{rows}x{columns} has {} nodes, not {n} (try {kind}:{r}x{c})",
+        .rows.saturating_mul(*.columns), r = generate::most_square(*.n).0,
+        c = generate::most_square(*.n).1)]
+    Sides {
+        /// Grid or torus.
+        kind: &'static str,
+        /// As given.
+        rows: usize,
+        /// As given.
+        columns: usize,
+        /// The nodes that there are.
+        n: usize,
+    },
+    /// No graph has these parameters with this number of nodes.
+    #[error("{name} does not exist with {n} node{s}: {rule}", s = if *.n == 1 { "" } else { "s" })]
+    Impossible {
+        /// The topology that was wanted.
+        name: String,
+        /// The nodes that there are.
+        n: usize,
+        /// What would be right.
+        rule: String,
+    },
+    /// A number is no probability.
+    #[error("a probability goes from 0 to 1, not {0}")]
+    Probability(f64),
+    /// The file has another number of nodes than was asked for.
+    #[error("{file} has {found} nodes, not {n}: leave the number out or make it {found}")]
+    Count {
+        /// The file.
+        file: String,
+        /// The nodes in it.
+        found: usize,
+        /// The nodes that were wanted.
+        n: usize,
+    },
+    /// The name of the kind is not known.
+    #[error("there is no topology {found:?}{guess}; the kinds are {kinds}, and a file is \
+        anything with a / or . in it (or file:NAME)",
+        guess = parse::guess(.found), kinds = parse::names())]
+    Unknown {
+        /// What was written.
+        found: String,
+    },
+    /// The kind is known, but not what comes after it.
+    #[error("topology {found:?} is not complete or not right: write {syntax}")]
+    Syntax {
+        /// What was written.
+        found: String,
+        /// What would be right.
+        syntax: &'static str,
+    },
+    /// The file could not be read.
+    #[error("cannot read topology file {file}: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// The file names no nodes.
+    #[error("{file}: expected lines \"u v [weight]\", \"u: v w x\" or \"ring: u v w\", found none")]
+    NoLines {
+        /// The file.
+        file: String,
+    },
+    /// A line of the file is wrong.
+    #[error("{file}:{line}: expected {expected}, found {found:?}")]
+    Line {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What would be right.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+}
+
+/// As many edges as two 32-bit entries each allow.
+const MAX_EDGES: usize = (u32::MAX / 2) as usize;
+/// Up to this many nodes the diameter is found by a search from every one of them.
+const EXACT_DIAMETER: usize = 2000;
+
+impl Topology {
+    /// The graph of `n` places with these edges, connected or not.
+    ///
+    /// An edge works both ways and must be given once.
+    pub fn from_edges(
+        name: impl Into<String>,
+        n: usize,
+        edges: impl IntoIterator<Item = (usize, usize)>,
+    ) -> Result<Self, TopologyError> {
+        let name = name.into();
+        check_nodes(n)?;
+        let mut checked = Vec::new();
+        for (u, v) in edges {
+            if u >= n || v >= n {
+                return Err(TopologyError::OutOfRange(u, v, n));
+            }
+            if u == v {
+                return Err(TopologyError::Loop(u));
+            }
+            checked.push((u as u32, v as u32));
+        }
+        if checked.len() > MAX_EDGES {
+            return Err(TopologyError::TooManyEdges { name });
+        }
+        let topology = Self::listed(name, n, &checked);
+        match topology.twice() {
+            Some((u, v)) => Err(TopologyError::Duplicate(u, v)),
+            None => Ok(topology),
+        }
+    }
+
+    /// Lays out edges that are known to be within range and no loops.
+    fn listed(name: impl Into<String>, n: usize, edges: &[(u32, u32)]) -> Self {
+        assert!(edges.len() <= MAX_EDGES, "the edges fit into one array");
+        let mut starts = vec![0u32; n + 1];
+        for &(u, v) in edges {
+            starts[u as usize + 1] += 1;
+            starts[v as usize + 1] += 1;
+        }
+        for place in 0..n {
+            starts[place + 1] += starts[place];
+        }
+        let mut free = starts.clone();
+        let mut neighbours = vec![0u32; edges.len() * 2];
+        for &(u, v) in edges {
+            for (at, other) in [(u, v), (v, u)] {
+                neighbours[free[at as usize] as usize] = other;
+                free[at as usize] += 1;
+            }
+        }
+        for place in 0..n {
+            neighbours[starts[place] as usize..starts[place + 1] as usize].sort_unstable();
+        }
+        Self { name: name.into(), n: n as u32, links: Links::Listed { starts, neighbours } }
+    }
+
+    /// A topology that needs no list.
+    fn implicit(name: impl Into<String>, n: usize, links: Links) -> Self {
+        assert!(check_nodes(n).is_ok(), "a topology has 1 to 2^24 nodes");
+        Self { name: name.into(), n: n as u32, links }
+    }
+
+    /// An edge that is listed twice.
+    fn twice(&self) -> Option<(usize, usize)> {
+        (0..self.len()).find_map(|place| {
+            let same = self.list(place).windows(2).find(|pair| pair[0] == pair[1])?;
+            Some((place, same[0] as usize))
+        })
+    }
+
+    /// How many nodes there are.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "a topology is never empty")]
+    pub fn len(&self) -> usize {
+        self.n as usize
+    }
+
+    /// How many undirected edges there are; in a directed ring, how many links.
+    ///
+    /// A ring of two is two parallel edges, a ring of one has none.
+    pub fn edges(&self) -> usize {
+        let n = self.len();
+        match &self.links {
+            Links::DirectedRing | Links::Ring if n == 1 => 0,
+            Links::DirectedRing | Links::Ring => n,
+            Links::Complete => n * (n - 1) / 2,
+            Links::Listed { neighbours, .. } => neighbours.len() / 2,
+        }
+    }
+
+    /// To whom `place` can send directly, ascending: in a directed ring, the next one only.
+    pub fn neighbours(&self, place: usize) -> Vec<usize> {
+        self.adjacent(place).collect()
+    }
+
+    /// The same as [`neighbours`](Self::neighbours), one after the other.
+    pub fn adjacent(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
+        assert!(place < self.len(), "{place} is no place among {}", self.len());
+        let (before, after) = (self.predecessor(place), self.successor(place));
+        let (low, high) = match &self.links {
+            Links::DirectedRing => (after, after),
+            Links::Ring => (before.min(after), before.max(after)),
+            Links::Complete | Links::Listed { .. } => (place, place),
+        };
+        let ring = [(low != place).then_some(low), (high != low).then_some(high)];
+        let all = if self.links == Links::Complete { 0..self.len() } else { 0..0 };
+        ring.into_iter()
+            .flatten()
+            .chain(all.filter(move |&other| other != place))
+            .chain(self.list(place).iter().map(|&other| other as usize))
+    }
+
+    /// The stored neighbours of `place`.
+    #[inline]
+    fn list(&self, place: usize) -> &[u32] {
+        match &self.links {
+            Links::Listed { starts, neighbours } => {
+                &neighbours[starts[place] as usize..starts[place + 1] as usize]
+            }
+            Links::DirectedRing | Links::Ring | Links::Complete => &[],
+        }
+    }
+
+    /// To how many `place` can send directly.
+    pub fn degree(&self, place: usize) -> usize {
+        assert!(place < self.len(), "{place} is no place among {}", self.len());
+        let others = self.len() - 1;
+        match &self.links {
+            Links::DirectedRing => others.min(1),
+            Links::Ring => others.min(2),
+            Links::Complete => others,
+            Links::Listed { .. } => self.list(place).len(),
+        }
+    }
+
+    /// Whether `from` can send to `to` directly.
+    pub fn links(&self, from: usize, to: usize) -> bool {
+        if from == to || from.max(to) >= self.len() {
+            return false;
+        }
+        match &self.links {
+            Links::DirectedRing => self.successor(from) == to,
+            Links::Ring => self.successor(from) == to || self.predecessor(from) == to,
+            Links::Complete => true,
+            Links::Listed { .. } => self.list(from).binary_search(&(to as u32)).is_ok(),
+        }
+    }
+
+    /// The next place in node order, around the circle. See [`fits`](Self::fits) for its meaning.
+    #[inline]
+    pub fn successor(&self, place: usize) -> usize {
+        if place + 1 < self.len() { place + 1 } else { 0 }
+    }
+
+    /// The previous place in node order, around the circle.
+    #[inline]
+    pub fn predecessor(&self, place: usize) -> usize {
+        if place > 0 { place - 1 } else { self.len() - 1 }
+    }
+
+    /// To which members of `group` the one at `place` can send directly, by ascending id.
+    pub fn neighbour_ids(&self, place: usize, group: &Group) -> Vec<ProcessId> {
+        let mut ids: Vec<_> = self.adjacent(place).map(|other| group.id(other)).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// All edges, the lower place first; a ring of two has its edge twice.
+    pub fn edge_list(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let around = match &self.links {
+            Links::DirectedRing | Links::Ring if self.len() > 1 => self.len(),
+            _ => 0,
+        };
+        let others = if around == 0 { self.len() } else { 0 };
+        let ring = (0..around).map(|u| (u, self.successor(u)));
+        let listed = (0..others)
+            .flat_map(move |u| self.adjacent(u).filter(move |&v| u < v).map(move |v| (u, v)));
+        ring.map(|(u, v)| (u.min(v), u.max(v))).chain(listed)
+    }
+
+    /// Whether everyone can reach everyone.
+    pub fn is_connected(&self) -> bool {
+        self.unreached().is_none()
+    }
+
+    /// The lowest place that place 0 cannot reach.
+    pub fn unreached(&self) -> Option<usize> {
+        let Links::Listed { .. } = self.links else { return None };
+        let search = self.search(0, |_, _| {});
+        if search.order.len() == self.len() {
+            return None;
+        }
+        let mut reached = vec![false; self.len()];
+        search.order.iter().for_each(|&place| reached[place as usize] = true);
+        reached.iter().position(|reached| !reached)
+    }
+
+    /// Whether it is connected and has one edge less than nodes. A ring of two is no tree.
+    pub fn is_tree(&self) -> bool {
+        self.edges() + 1 == self.len() && self.is_connected()
+    }
+
+    /// Whether the links are those between neighbours in node order, in one direction or both.
+    ///
+    /// One node is a ring, and so are two that are linked.
+    pub fn is_ring(&self) -> bool {
+        let n = self.len();
+        match &self.links {
+            Links::DirectedRing | Links::Ring => true,
+            Links::Complete => n <= 3,
+            Links::Listed { .. } if n <= 2 => self.edges() + 1 == n,
+            Links::Listed { .. } => {
+                self.edges() == n && (0..n).all(|u| self.links(u, self.successor(u)))
+            }
+        }
+    }
+
+    /// Whether everyone can send to everyone directly.
+    pub fn is_complete(&self) -> bool {
+        let n = self.len();
+        match &self.links {
+            Links::DirectedRing => n <= 2,
+            Links::Ring => n <= 3,
+            Links::Complete => true,
+            Links::Listed { .. } => self.edges() == n * (n - 1) / 2,
+        }
+    }
+
+    /// Whether an algorithm that requires `shape` can run here.
+    ///
+    /// * A complete graph holds every ring, so it fits both ring shapes in any node order.
+    /// * An undirected ring fits as a directed one; the other direction stays unused.
+    /// * Listed edges fit the ring shapes if they are exactly the cycle in node order.
+    /// * A directed ring fits nothing else: its links work one way only.
+    /// * One node fits everything, and so do two that are linked, whatever they are called: each
+    ///   has the other for its one neighbour, its successor and its predecessor.
+    pub fn fits(&self, shape: Shape) -> bool {
+        if self.len() <= 2 {
+            return self.is_connected();
+        }
+        let undirected = self.links != Links::DirectedRing;
+        match shape {
+            Shape::DirectedRing => self.is_ring() || self.is_complete(),
+            Shape::Ring => undirected && (self.is_ring() || self.is_complete()),
+            Shape::Tree => self.is_tree(),
+            Shape::Connected => undirected && self.is_connected(),
+            Shape::Complete => self.is_complete(),
+        }
+    }
+
+    /// The largest distance between two places.
+    ///
+    /// It is exact for rings, complete graphs, trees, and all graphs of up to 2000 nodes. Beyond,
+    /// it is the longer of two sweeps (from place 0, then from the farthest place found), which is
+    /// a lower bound; exact again for grids, tori and hypercubes. If the graph is not connected,
+    /// pairs that cannot reach each other do not count.
+    pub fn diameter(&self) -> usize {
+        let n = self.len();
+        match &self.links {
+            Links::DirectedRing => n - 1,
+            Links::Ring => n / 2,
+            Links::Complete => (n - 1).min(1),
+            Links::Listed { .. } if n > EXACT_DIAMETER || self.is_tree() => self.two_sweeps(),
+            Links::Listed { .. } => self.largest_depth(),
+        }
+    }
+
+    fn two_sweeps(&self) -> usize {
+        let first = self.search(0, |_, _| {});
+        let farthest = *first.order.last().expect("a search finds at least its root");
+        self.search(farthest as usize, |_, _| {}).depth
+    }
+
+    fn largest_depth(&self) -> usize {
+        (0..self.len()).map(|root| self.search(root, |_, _| {}).depth).max().unwrap_or(0)
+    }
+
+    /// The tree of shortest paths from `root`; ties go to the parent that was found first.
+    pub fn spanning_tree(&self, root: usize) -> Self {
+        let mut edges = Vec::with_capacity(self.len() - 1);
+        self.search(root, |parent, child| edges.push((parent, child)));
+        Self::listed(format!("{}/bfs-tree", self.name), self.len(), &edges)
+    }
+
+    /// Searches breadth-first from `root` and shows each new place with its parent.
+    fn search(&self, root: usize, mut found: impl FnMut(u32, u32)) -> Search {
+        let mut seen = vec![false; self.len()];
+        seen[root] = true;
+        let mut order = vec![root as u32];
+        let (mut depth, mut level) = (0, 0..1);
+        loop {
+            for at in level.clone() {
+                // In a dense graph the first few see all there is.
+                if order.len() == self.len() {
+                    break;
+                }
+                let parent = order[at];
+                self.adjacent(parent as usize).for_each(|child| {
+                    if !seen[child] {
+                        seen[child] = true;
+                        order.push(child as u32);
+                        found(parent, child as u32);
+                    }
+                });
+            }
+            if order.len() == level.end {
+                return Search { order, depth };
+            }
+            depth += 1;
+            level = level.end..order.len();
+        }
+    }
+}
+
+/// What a breadth-first search found.
+struct Search {
+    /// All places that were reached, the nearest first.
+    order: Vec<u32>,
+    /// The distance of the farthest.
+    depth: usize,
+}
+
+/// Whether so many nodes can be.
+fn check_nodes(n: usize) -> Result<(), TopologyError> {
+    match n {
+        0 => Err(TopologyError::Empty),
+        _ if n > MAX_ID as usize + 1 => Err(TopologyError::TooManyNodes(n)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Rng;
+
+    const SHAPES: [Shape; 5] =
+        [Shape::DirectedRing, Shape::Ring, Shape::Tree, Shape::Connected, Shape::Complete];
+
+    fn graph(n: usize, edges: &[(usize, usize)]) -> Topology {
+        Topology::from_edges("test", n, edges.iter().copied()).unwrap()
+    }
+
+    fn fitting(topology: &Topology) -> Vec<Shape> {
+        SHAPES.into_iter().filter(|&shape| topology.fits(shape)).collect()
+    }
+
+    #[test]
+    fn neighbours_are_ascending_and_without_duplicates() {
+        assert_eq!(graph(4, &[(3, 1), (1, 0), (2, 1)]).neighbours(1), [0, 2, 3]);
+        assert_eq!(Topology::ring(5).neighbours(0), [1, 4]);
+        assert_eq!(Topology::ring(5).neighbours(4), [0, 3]);
+        assert_eq!(Topology::ring(2).neighbours(1), [0]);
+        assert_eq!(Topology::ring(1).neighbours(0), []);
+        assert_eq!(Topology::directed_ring(3).neighbours(2), [0]);
+        assert_eq!(Topology::directed_ring(1).neighbours(0), []);
+        assert_eq!(Topology::complete(4).neighbours(2), [0, 1, 3]);
+    }
+
+    #[test]
+    fn neighbour_ids_ascend_by_id_and_not_by_place() {
+        let group = Group::new([9, 7, 8].map(ProcessId).to_vec()).unwrap();
+        let ids = Topology::ring(3).neighbour_ids(1, &group);
+        assert_eq!(ids, [ProcessId(8), ProcessId(9)]);
+    }
+
+    #[test]
+    fn a_ring_of_two_is_two_parallel_edges_and_of_one_none() {
+        assert_eq!([1, 2, 3].map(|n| Topology::ring(n).edges()), [0, 2, 3]);
+        assert_eq!([1, 2, 3].map(|n| Topology::directed_ring(n).edges()), [0, 2, 3]);
+        let list = |t: Topology| t.edge_list().collect::<Vec<_>>();
+        assert_eq!(list(Topology::ring(1)), []);
+        assert_eq!(list(Topology::ring(2)), [(0, 1), (0, 1)]);
+        assert_eq!(list(Topology::directed_ring(3)), [(0, 1), (1, 2), (0, 2)]);
+        assert!(!Topology::ring(2).is_tree() && Topology::path(2).is_tree());
+    }
+
+    #[test]
+    fn each_shape_is_fit_by_what_holds_it() {
+        use Shape::{Complete, Connected, DirectedRing, Ring, Tree};
+        assert_eq!(fitting(&Topology::directed_ring(4)), [DirectedRing]);
+        assert_eq!(fitting(&Topology::directed_ring(3)), [DirectedRing]);
+        assert_eq!(fitting(&Topology::ring(4)), [DirectedRing, Ring, Connected]);
+        assert_eq!(fitting(&Topology::ring(3)), [DirectedRing, Ring, Connected, Complete]);
+        assert_eq!(fitting(&Topology::complete(5)), [DirectedRing, Ring, Connected, Complete]);
+        assert_eq!(fitting(&Topology::path(3)), [Tree, Connected]);
+        assert_eq!(fitting(&Topology::grid(2, 3)), [Connected]);
+        assert_eq!(fitting(&graph(3, &[(0, 1)])), []);
+    }
+
+    #[test]
+    fn a_listed_cycle_is_a_ring_in_node_order_only() {
+        assert!(graph(4, &[(0, 1), (1, 2), (2, 3), (3, 0)]).fits(Shape::Ring));
+        assert!(!graph(4, &[(0, 2), (2, 1), (1, 3), (3, 0)]).fits(Shape::DirectedRing));
+        let complete = graph(4, &[(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]);
+        assert!(complete.fits(Shape::Ring) && complete.fits(Shape::Complete));
+    }
+
+    #[test]
+    fn one_node_and_two_linked_nodes_fit_everything() {
+        for n in [1, 2] {
+            let all = [Topology::ring(n), Topology::directed_ring(n), Topology::path(n)];
+            for topology in all.into_iter().chain([Topology::star(n), Topology::complete(n)]) {
+                assert_eq!(fitting(&topology), SHAPES, "{topology:?}");
+                assert!(topology.is_ring() && topology.is_complete());
+            }
+        }
+        assert_eq!(fitting(&graph(2, &[])), []);
+    }
+
+    #[test]
+    fn what_is_no_simple_graph_is_refused() {
+        let refused = |n, edges: &[(usize, usize)]| {
+            Topology::from_edges("x", n, edges.iter().copied()).unwrap_err().to_string()
+        };
+        assert_eq!(refused(0, &[]), "a topology needs at least one node, not 0");
+        assert_eq!(refused(2, &[(0, 2)]), "edge 0-2 leaves the graph: its places are 0 to 1");
+        assert_eq!(refused(2, &[(1, 1)]), "edge 1-1 is a loop: an edge needs two different nodes");
+        let twice = "edge 0-1 is given twice: give each edge once";
+        assert_eq!(refused(3, &[(0, 1), (2, 1), (1, 0)]), twice);
+        let many = "16777217 nodes are too many: at most 16777216 can have an id";
+        assert_eq!(refused((1 << 24) + 1, &[]), many);
+    }
+
+    #[test]
+    fn diameters_in_closed_form_agree_with_a_search_from_everywhere() {
+        for n in [1, 2, 3, 4, 5, 10, 33] {
+            let known = [Topology::directed_ring(n), Topology::ring(n), Topology::complete(n)];
+            let trees = [Topology::path(n), Topology::star(n), Topology::caterpillar(n)];
+            let random = [Topology::random_tree(n, &mut Rng::new(n as u64))];
+            for topology in known.into_iter().chain(trees).chain(random) {
+                assert_eq!(topology.diameter(), topology.largest_depth(), "{n} {}", topology.name);
+            }
+        }
+        assert_eq!(Topology::grid(3, 4).diameter(), 5);
+        assert_eq!(Topology::torus(4, 5).diameter(), 4);
+        assert_eq!(Topology::hypercube(6).diameter(), 6);
+        assert_eq!(Topology::grid(40, 60).diameter(), 98);
+        assert_eq!(Topology::torus(50, 51).diameter(), 50);
+        assert_eq!(Topology::hypercube(12).diameter(), 12);
+        assert_eq!(graph(5, &[(0, 1), (2, 3), (3, 4)]).diameter(), 2);
+    }
+
+    #[test]
+    fn the_lowest_place_out_of_reach_is_named() {
+        assert_eq!(graph(5, &[(0, 4), (4, 1), (2, 3)]).unreached(), Some(2));
+        assert_eq!(graph(2, &[(0, 1)]).unreached(), None);
+    }
+
+    #[test]
+    fn shapes_read_as_words() {
+        assert_eq!(Shape::Ring.to_string(), "undirected ring");
+        assert_eq!(format!("{:>6}", Shape::Tree), "  tree");
+    }
+
+    proptest! {
+        #[test]
+        fn the_views_of_a_graph_agree(n in 1usize..12, p in 0.0..1.0, seed: u64) {
+            let topology = Topology::erdos_renyi(n, p, &mut Rng::new(seed)).unwrap();
+            let edges: Vec<_> = topology.edge_list().collect();
+            prop_assert_eq!(edges.len(), topology.edges());
+            prop_assert!(edges.iter().all(|&(u, v)| u < v && topology.links(u, v)));
+            let ends: usize = (0..n).map(|u| topology.degree(u)).sum();
+            prop_assert_eq!(ends, 2 * topology.edges());
+            for (u, v) in (0..n).flat_map(|u| (0..n).map(move |v| (u, v))) {
+                prop_assert_eq!(topology.links(u, v), topology.neighbours(u).contains(&v));
+                prop_assert_eq!(topology.links(u, v), topology.links(v, u));
+            }
+            let same = Topology::from_edges(topology.name.clone(), n, edges).unwrap();
+            prop_assert_eq!(same, topology);
+        }
+
+        #[test]
+        fn a_spanning_tree_keeps_distances_to_its_root(n in 1usize..20, p in 0.0..1.0, seed: u64) {
+            let mut rng = Rng::new(seed);
+            let topology = Topology::erdos_renyi(n, p, &mut rng).unwrap();
+            let root = rng.below(n as u32) as usize;
+            let tree = topology.spanning_tree(root);
+            prop_assert!(tree.is_tree());
+            prop_assert!(tree.edge_list().all(|(u, v)| topology.links(u, v)));
+            let depth = |t: &Topology| t.search(root, |_, _| {}).depth;
+            prop_assert_eq!(depth(&tree), depth(&topology));
+            prop_assert_eq!(tree.name, format!("{}/bfs-tree", topology.name));
+        }
+
+        #[test]
+        fn two_sweeps_never_exceed_the_diameter(n in 1usize..40, p in 0.0..0.3, seed: u64) {
+            let topology = Topology::erdos_renyi(n, p, &mut Rng::new(seed)).unwrap();
+            prop_assert!(topology.two_sweeps() <= topology.diameter());
+        }
+    }
+}

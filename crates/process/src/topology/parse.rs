@@ -1,0 +1,836 @@
+//! Topologies as users write them: after `--topology`, and in files.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use super::generate::most_square;
+use super::{Links, Shape, Topology, TopologyError, check_nodes};
+use crate::{Group, GroupError, MAX_ID, ProcessId, Rng};
+
+/// A topology as described; with a number of nodes and a seed, it can be built.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Spec {
+    /// Around, both ways.
+    Ring,
+    /// Around, one way.
+    DirectedRing,
+    /// In a line.
+    Path,
+    /// One in the middle.
+    Star,
+    /// Any tree.
+    RandomTree,
+    /// A tree with so many children each.
+    KaryTree(usize),
+    /// A path with legs.
+    Caterpillar,
+    /// Rows and columns, or as square as can be.
+    Grid(Option<(usize, usize)>),
+    /// A grid that is closed around.
+    Torus(Option<(usize, usize)>),
+    /// Linked where one bit differs.
+    Hypercube,
+    /// Everyone with everyone.
+    Complete,
+    /// So many random neighbours each.
+    RandomRegular(usize),
+    /// Each pair with this probability.
+    ErdosRenyi(f64),
+    /// So many near neighbours each, moved with this probability.
+    SmallWorld(usize, f64),
+    /// So many links to earlier nodes each.
+    ScaleFree(usize),
+    /// So many edges in all.
+    Random(usize),
+    /// As the file of this name says.
+    File(String),
+}
+
+/// A topology, and the ids of its nodes where a file gives them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParsedTopology {
+    /// The graph over places.
+    pub topology: Topology,
+    /// The id of each place, in node order.
+    pub ids: Option<Vec<ProcessId>>,
+}
+
+const KINDS: &[(&str, &str)] = &[
+    ("ring", "a ring, links work both ways"),
+    ("directed-ring", "a ring, links work one way"),
+    ("path", "a line"),
+    ("star", "one node in the middle"),
+    ("tree", "a random tree, each equally likely (also random-tree)"),
+    ("tree:B", "a tree with B children each (also kary:B; binary-tree is tree:2)"),
+    ("caterpillar", "a path with one leg at each node"),
+    ("grid", "a grid, as square as the number of nodes allows; grid:3x4 has 3 rows of 4"),
+    ("torus", "a grid closed around; torus:3x4 has 3 rows of 4"),
+    ("hypercube", "nodes linked where one bit differs; needs a power of two nodes"),
+    ("complete", "everyone linked with everyone (also mesh)"),
+    ("regular:D", "a random graph with D neighbours each"),
+    ("erdos-renyi:P", "each pair linked with probability P (also er:P)"),
+    ("small-world:K,P", "a ring with K near neighbours each, edges moved with probability P"),
+    ("scale-free:M", "each node linked with M before it, rather those with many links"),
+    ("random:M", "a random connected graph with M edges"),
+    ("FILE", "a file with edges \"u v\", neighbours \"u: v w\" or \"ring: u v w\""),
+];
+
+/// All names that can be meant, also those that are not in the list.
+const NAMES: &[&str] = &[
+    "ring",
+    "directed-ring",
+    "path",
+    "line",
+    "star",
+    "tree",
+    "random-tree",
+    "kary",
+    "binary-tree",
+    "caterpillar",
+    "grid",
+    "torus",
+    "hypercube",
+    "complete",
+    "mesh",
+    "regular",
+    "erdos-renyi",
+    "er",
+    "small-world",
+    "scale-free",
+    "random",
+];
+
+/// The stream of the seed that topologies use.
+const STREAM: u64 = 0x746f_706f;
+
+impl Spec {
+    /// What can be written and what it means, for help texts.
+    pub fn kinds() -> &'static [(&'static str, &'static str)] {
+        KINDS
+    }
+
+    /// A topology that fits `shape` with every number of nodes.
+    pub fn default_for(shape: Shape) -> Self {
+        match shape {
+            Shape::DirectedRing => Self::DirectedRing,
+            Shape::Ring => Self::Ring,
+            Shape::Tree => Self::RandomTree,
+            Shape::Connected => Self::ScaleFree(2),
+            Shape::Complete => Self::Complete,
+        }
+    }
+
+    /// Builds it for `n` nodes. It is connected, or it is an error.
+    ///
+    /// A file says itself how many nodes there are: there, `n` must be the same, or 0 for "as many
+    /// as the file has". The file is read by the caller, through `read_file`.
+    pub fn build(
+        &self,
+        n: usize,
+        seed_rng: &Rng,
+        read_file: impl FnOnce(&str) -> Result<String, io::Error>,
+    ) -> Result<ParsedTopology, TopologyError> {
+        if let Self::File(file) = self {
+            let text = read_file(file).map_err(|error| TopologyError::Unreadable {
+                file: file.clone(),
+                reason: error.to_string(),
+            })?;
+            return connected(Topology::parse(&text, file)?, n);
+        }
+        check_nodes(n)?;
+        let topology = self.generate(n, &mut seed_rng.fork(STREAM))?;
+        Ok(ParsedTopology { topology, ids: None })
+    }
+
+    fn generate(&self, n: usize, rng: &mut Rng) -> Result<Topology, TopologyError> {
+        let sides = |kind, sides: Option<(usize, usize)>| {
+            let (rows, columns) = sides.unwrap_or_else(|| most_square(n));
+            if rows.checked_mul(columns) == Some(n) {
+                Ok((rows, columns))
+            } else {
+                Err(TopologyError::Sides { kind, rows, columns, n })
+            }
+        };
+        Ok(match *self {
+            Self::Ring => Topology::ring(n),
+            Self::DirectedRing => Topology::directed_ring(n),
+            Self::Path => Topology::path(n),
+            Self::Star => Topology::star(n),
+            Self::RandomTree => Topology::random_tree(n, rng),
+            Self::KaryTree(0) => return Err(wrong("tree:0", "tree:B, such as tree:3")),
+            Self::KaryTree(b) => Topology::kary_tree(n, b),
+            Self::Caterpillar => Topology::caterpillar(n),
+            Self::Grid(given) => {
+                let (rows, columns) = sides("grid", given)?;
+                Topology::grid(rows, columns)
+            }
+            Self::Torus(given) => {
+                let (rows, columns) = sides("torus", given)?;
+                Topology::torus(rows, columns)
+            }
+            Self::Hypercube if n.is_power_of_two() => Topology::hypercube(n.trailing_zeros()),
+            Self::Hypercube => return Err(TopologyError::Hypercube(n)),
+            Self::Complete => Topology::complete(n),
+            Self::RandomRegular(d) => Topology::random_regular(n, d, rng)?,
+            Self::ErdosRenyi(p) => Topology::erdos_renyi(n, p, rng)?,
+            Self::SmallWorld(k, beta) => Topology::small_world(n, k, beta, rng)?,
+            Self::ScaleFree(m) => Topology::scale_free(n, m, rng)?,
+            Self::Random(m) => Topology::random_graph(n, m, rng)?,
+            Self::File(_) => unreachable!("files are parsed, not generated"),
+        })
+    }
+}
+
+/// Checks what a file says against what is needed.
+fn connected(parsed: ParsedTopology, n: usize) -> Result<ParsedTopology, TopologyError> {
+    let ParsedTopology { topology, ids } = &parsed;
+    if n != 0 && n != topology.len() {
+        let (file, found) = (topology.name.clone(), topology.len());
+        return Err(TopologyError::Count { file, found, n });
+    }
+    if let Some(place) = topology.unreached() {
+        let id = |place: usize| ids.as_ref().map_or(place as u32, |ids| ids[place].0);
+        let name = topology.name.clone();
+        return Err(TopologyError::Disconnected { name, from: id(0), to: id(place) });
+    }
+    Ok(parsed)
+}
+
+impl FromStr for Spec {
+    type Err = TopologyError;
+
+    fn from_str(text: &str) -> Result<Self, TopologyError> {
+        let text = text.trim();
+        let (kind, rest) = match text.split_once(':') {
+            Some((kind, rest)) => (kind, Some(rest)),
+            None => (text, None),
+        };
+        let kind = kind.to_ascii_lowercase();
+        let plain = |spec: Self, name: &'static str| match rest {
+            None => Ok(spec),
+            Some(_) => Err(wrong(text, name)),
+        };
+        let needed = |spec: Option<Self>, syntax| spec.ok_or_else(|| wrong(text, syntax));
+        let number = || rest.and_then(|rest| rest.parse().ok()).filter(|number| *number > 0);
+        let sides = |syntax| match rest {
+            None => Ok(None),
+            Some(rest) => pair(rest, 'x').ok_or_else(|| wrong(text, syntax)).map(Some),
+        };
+        let kary = "tree for a random tree, or tree:B for one with B children each, such as tree:3";
+        match kind.as_str() {
+            "ring" => plain(Self::Ring, "ring"),
+            "directed-ring" => plain(Self::DirectedRing, "directed-ring"),
+            "path" | "line" => plain(Self::Path, "path"),
+            "star" => plain(Self::Star, "star"),
+            "tree" if rest.is_none() => Ok(Self::RandomTree),
+            "random-tree" => plain(Self::RandomTree, "random-tree"),
+            "tree" | "kary" => needed(number().map(Self::KaryTree), kary),
+            "binary-tree" => plain(Self::KaryTree(2), "binary-tree"),
+            "caterpillar" => plain(Self::Caterpillar, "caterpillar"),
+            "grid" => sides("grid, or grid:ROWSxCOLUMNS, such as grid:3x4").map(Self::Grid),
+            "torus" => sides("torus, or torus:ROWSxCOLUMNS, such as torus:3x4").map(Self::Torus),
+            "hypercube" => plain(Self::Hypercube, "hypercube"),
+            "complete" | "mesh" => plain(Self::Complete, "complete"),
+            "regular" => {
+                needed(number().map(Self::RandomRegular), "regular:NEIGHBOURS, such as regular:4")
+            }
+            "erdos-renyi" | "er" => {
+                let p = rest.and_then(|rest| rest.parse().ok()).filter(is_probability);
+                needed(p.map(Self::ErdosRenyi), "erdos-renyi:P with P from 0 to 1, such as er:0.3")
+            }
+            "small-world" => {
+                let given =
+                    rest.and_then(|rest| pair(rest, ',')).filter(|(_, p)| is_probability(p));
+                let spec = given.map(|(k, beta)| Self::SmallWorld(k, beta));
+                needed(
+                    spec,
+                    "small-world:K,P with K even and P from 0 to 1, such as small-world:4,0.1",
+                )
+            }
+            "scale-free" => {
+                needed(number().map(Self::ScaleFree), "scale-free:LINKS, such as scale-free:2")
+            }
+            "random" => needed(number().map(Self::Random), "random:EDGES, such as random:20"),
+            "file" => {
+                let file = rest.filter(|file| !file.is_empty());
+                needed(file.map(|file| Self::File(file.into())), "file:NAME, such as file:net.txt")
+            }
+            _ if is_file(text) => Ok(Self::File(text.into())),
+            _ => Err(TopologyError::Unknown { found: text.into() }),
+        }
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ring => f.write_str("ring"),
+            Self::DirectedRing => f.write_str("directed-ring"),
+            Self::Path => f.write_str("path"),
+            Self::Star => f.write_str("star"),
+            Self::RandomTree => f.write_str("random-tree"),
+            Self::KaryTree(b) => write!(f, "tree:{b}"),
+            Self::Caterpillar => f.write_str("caterpillar"),
+            Self::Grid(None) => f.write_str("grid"),
+            Self::Grid(Some((rows, columns))) => write!(f, "grid:{rows}x{columns}"),
+            Self::Torus(None) => f.write_str("torus"),
+            Self::Torus(Some((rows, columns))) => write!(f, "torus:{rows}x{columns}"),
+            Self::Hypercube => f.write_str("hypercube"),
+            Self::Complete => f.write_str("complete"),
+            Self::RandomRegular(d) => write!(f, "regular:{d}"),
+            Self::ErdosRenyi(p) => write!(f, "erdos-renyi:{p}"),
+            Self::SmallWorld(k, beta) => write!(f, "small-world:{k},{beta}"),
+            Self::ScaleFree(m) => write!(f, "scale-free:{m}"),
+            Self::Random(m) => write!(f, "random:{m}"),
+            Self::File(file) if is_file(file) && !file.contains(':') => f.write_str(file),
+            Self::File(file) => write!(f, "file:{file}"),
+        }
+    }
+}
+
+fn wrong(found: &str, syntax: &'static str) -> TopologyError {
+    TopologyError::Syntax { found: found.into(), syntax }
+}
+
+fn pair<A: FromStr, B: FromStr>(text: &str, between: char) -> Option<(A, B)> {
+    let (a, b) = text.split_once(between)?;
+    Some((a.trim().parse().ok()?, b.trim().parse().ok()?))
+}
+
+fn is_probability(p: &f64) -> bool {
+    (0.0..=1.0).contains(p)
+}
+
+/// Whether an unknown word is rather a file than a kind with a slip, such as `erdos-reny:0.3`.
+fn is_file(text: &str) -> bool {
+    let slip = text.split_once(':').is_some_and(|(kind, rest)| {
+        !kind.contains('.') && rest.starts_with(|c: char| c.is_ascii_digit())
+    });
+    text.contains('/') || text.contains('.') && !slip
+}
+
+/// The kinds, for the message that one is not known.
+pub(super) fn names() -> String {
+    let names: Vec<_> =
+        KINDS.iter().map(|(syntax, _)| *syntax).filter(|syntax| *syntax != "FILE").collect();
+    names.join(", ")
+}
+
+/// What was probably meant, for the same message.
+pub(super) fn guess(found: &str) -> String {
+    let word = found.split(':').next().unwrap_or(found).to_ascii_lowercase();
+    let near = NAMES.iter().map(|name| (distance(&word, name), *name)).min();
+    let longer = NAMES.iter().find(|name| word.len() >= 2 && name.starts_with(&word));
+    match (near, longer) {
+        (_, Some(name)) => format!(" (did you mean {name}?)"),
+        // One slip in three letters is a slip; more is another word.
+        (Some((slips, name)), None) if slips * 3 <= name.len() => {
+            format!(" (did you mean {name}?)")
+        }
+        _ => String::new(),
+    }
+}
+
+/// How many letters to insert, remove or exchange, two swapped neighbours counting once.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let exchange = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = exchange.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+impl Topology {
+    /// Reads what a file says; `file_name` is for names and messages only.
+    ///
+    /// After `#` comes a comment; empty lines do not count. Nodes are named by their ids, with
+    /// spaces or commas between them. There are three forms:
+    ///
+    /// * `ring: 3 1 2` or `directed-ring: 3 1 2`, alone: the nodes in ring order.
+    /// * `u v` or `u v weight` in every line: edges, each once. Weights must be numbers, but are
+    ///   not kept.
+    /// * `u: v w x` in every line: the neighbours of u. Both ends may name an edge.
+    ///
+    /// The latter two may begin with `nodes: 3 1 2`, which sets the node order and allows for nodes
+    /// without edges; otherwise node order is the order of ids. The graph need not be connected.
+    pub fn parse(text: &str, file_name: &str) -> Result<ParsedTopology, TopologyError> {
+        let mut rest = lines(text, file_name).peekable();
+        let none = || TopologyError::NoLines { file: file_name.into() };
+        let first = *rest.peek().ok_or_else(none)?;
+        let mut order = None;
+        if let Some((key @ ("ring" | "directed-ring" | "nodes"), ids)) = first.keyed() {
+            rest.next();
+            let group = first.group(ids)?;
+            if key != "nodes" {
+                return match rest.next() {
+                    Some(line) => Err(line.wrong("nothing after the ring order")),
+                    None => Ok(ring(key, &group, file_name)),
+                };
+            }
+            order = Some(group);
+        }
+        let mut found = Found::default();
+        let adjacency = rest.peek().is_some_and(|line| line.keyed().is_some());
+        for line in rest {
+            if adjacency {
+                found.neighbours(line)?
+            } else {
+                found.edge(line)?
+            };
+            if let Some(group) = &order {
+                found.check_new_nodes(line, group)?;
+            }
+        }
+        if let Some((earlier, again)) = found.repetition() {
+            let what = if adjacency { "node" } else { "edge" };
+            let line = lines(text, file_name).find(|line| line.number == again);
+            let line = line.expect("what is repeated stands in a line");
+            return Err(line.wrong(format!("each {what} once (it is in line {earlier} already)")));
+        }
+        found.build(order, file_name)
+    }
+}
+
+fn ring(key: &str, group: &Group, file_name: &str) -> ParsedTopology {
+    let links = if key == "ring" { Links::Ring } else { Links::DirectedRing };
+    let topology = Topology::implicit(file_name, group.len(), links);
+    ParsedTopology { topology, ids: Some(group.members().to_vec()) }
+}
+
+/// What was found in lines, by ids.
+#[derive(Default)]
+struct Found {
+    /// The lower id first.
+    edges: Vec<(u32, u32)>,
+    /// What each line is about, and its number: an edge, or a node twice.
+    subjects: Vec<(u32, u32, u32)>,
+    /// All that were named and not yet checked against the given order.
+    nodes: Vec<u32>,
+}
+
+impl Found {
+    /// Reads `u v [weight]`.
+    fn edge(&mut self, line: Line<'_>) -> Result<(), TopologyError> {
+        const SYNTAX: &str = "two ids \"u v [weight]\"";
+        let mut words = line.words(line.text);
+        let (Some(u), Some(v), weight, None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(line.wrong(SYNTAX));
+        };
+        let (u, v) = (line.id(u, SYNTAX)?, line.id(v, SYNTAX)?);
+        if weight.is_some_and(|weight| !weight.parse().is_ok_and(f64::is_finite)) {
+            return Err(line.wrong("a number as the weight in \"u v [weight]\""));
+        }
+        if u == v {
+            return Err(line.wrong("two different ids \"u v [weight]\""));
+        }
+        self.nodes.extend([u, v]);
+        self.edges.push((u.min(v), u.max(v)));
+        self.subjects.push((u.min(v), u.max(v), line.number));
+        Ok(())
+    }
+
+    /// Reads `u: v w x`.
+    fn neighbours(&mut self, line: Line<'_>) -> Result<(), TopologyError> {
+        const SYNTAX: &str = "an id and its neighbours \"u: v w x\"";
+        let (head, rest) = line.keyed().ok_or_else(|| line.wrong(SYNTAX))?;
+        let u = line.id(head, SYNTAX)?;
+        let others = line.words(rest).map(|word| line.id(word, SYNTAX));
+        let mut others = others.collect::<Result<Vec<_>, _>>()?;
+        if others.contains(&u) {
+            return Err(line.wrong("neighbours other than the node itself"));
+        }
+        others.sort_unstable();
+        if others.windows(2).any(|two| two[0] == two[1]) {
+            return Err(line.wrong("each neighbour once"));
+        }
+        self.nodes.push(u);
+        self.nodes.extend(&others);
+        self.edges.extend(others.iter().map(|&v| (u.min(v), u.max(v))));
+        self.subjects.push((u, u, line.number));
+        Ok(())
+    }
+
+    fn check_new_nodes(&mut self, line: Line<'_>, group: &Group) -> Result<(), TopologyError> {
+        match self.nodes.drain(..).find(|&id| !group.contains(ProcessId(id))) {
+            Some(id) => Err(line.wrong(format!("ids of the \"nodes:\" line, and {id} is none"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The first line that is about the same as an earlier one: the earlier, and this one.
+    fn repetition(&mut self) -> Option<(u32, u32)> {
+        self.subjects.sort_unstable();
+        let same = |two: &&[(u32, u32, u32)]| (two[0].0, two[0].1) == (two[1].0, two[1].1);
+        let pairs = self.subjects.windows(2).filter(same).map(|two| (two[0].2, two[1].2));
+        pairs.min_by_key(|&(_, again)| again)
+    }
+
+    fn build(
+        mut self,
+        order: Option<Group>,
+        file_name: &str,
+    ) -> Result<ParsedTopology, TopologyError> {
+        // Both ends may have named their edge.
+        self.edges.sort_unstable();
+        self.edges.dedup();
+        self.nodes.sort_unstable();
+        self.nodes.dedup();
+        let named = || Group::new(self.nodes.iter().copied().map(ProcessId).collect());
+        let group = order.map_or_else(named, Ok).expect("ids are checked, and each is there once");
+        let place = |id: u32| group.place(ProcessId(id)).expect("all nodes are in the group");
+        let edges = self.edges.iter().map(|&(u, v)| (place(u), place(v)));
+        let topology = Topology::from_edges(file_name, group.len(), edges)?;
+        Ok(ParsedTopology { topology, ids: Some(group.members().to_vec()) })
+    }
+}
+
+/// A line that says something.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    file: &'a str,
+    /// From 1.
+    number: u32,
+    text: &'a str,
+}
+
+fn lines<'a>(text: &'a str, file: &'a str) -> impl Iterator<Item = Line<'a>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    (1..).zip(text.lines()).filter_map(move |(number, line)| {
+        let text = line.split('#').next().unwrap_or(line).trim();
+        (!text.is_empty()).then_some(Line { file, number, text })
+    })
+}
+
+impl<'a> Line<'a> {
+    /// What stands before and after the colon, if there is one.
+    fn keyed(&self) -> Option<(&'a str, &'a str)> {
+        self.text.split_once(':').map(|(key, rest)| (key.trim(), rest))
+    }
+
+    fn words(&self, text: &'a str) -> impl Iterator<Item = &'a str> + use<'a> {
+        text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty())
+    }
+
+    fn id(&self, word: &str, syntax: &str) -> Result<u32, TopologyError> {
+        let digits = word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty();
+        match word.parse() {
+            Ok(id) if digits && id <= MAX_ID => Ok(id),
+            _ if digits => Err(self.wrong(format!("ids from 0 to {MAX_ID}"))),
+            _ => Err(self.wrong(syntax)),
+        }
+    }
+
+    /// All of these ids, in this order.
+    fn group(&self, ids: &'a str) -> Result<Group, TopologyError> {
+        let syntax = "ids in node order, such as \"3 1 2\"";
+        let ids = self.words(ids).map(|word| self.id(word, syntax).map(ProcessId));
+        Group::new(ids.collect::<Result<_, _>>()?).map_err(|error| match error {
+            GroupError::Twice(id) => self.wrong(format!("each id once, but {id} is there twice")),
+            GroupError::Empty | GroupError::TooLarge(_) => self.wrong(syntax),
+        })
+    }
+
+    fn wrong(&self, expected: impl Into<String>) -> TopologyError {
+        const SHOWN: usize = 60;
+        let mut found: String = self.text.chars().take(SHOWN).collect();
+        if found.len() < self.text.len() {
+            found.push('…');
+        }
+        TopologyError::Line {
+            file: self.file.into(),
+            line: self.number as usize,
+            expected: expected.into(),
+            found,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Rng;
+
+    fn spec(text: &str) -> Spec {
+        text.parse().unwrap()
+    }
+
+    fn refused(text: &str) -> String {
+        text.parse::<Spec>().unwrap_err().to_string()
+    }
+
+    fn build(text: &str, n: usize) -> Result<Topology, TopologyError> {
+        let no_file = |_: &str| panic!("no file is needed");
+        spec(text).build(n, &Rng::new(1), no_file).map(|parsed| parsed.topology)
+    }
+
+    fn read(text: &str) -> ParsedTopology {
+        Topology::parse(text, "net.txt").unwrap()
+    }
+
+    fn fault(text: &str) -> String {
+        Topology::parse(text, "net.txt").unwrap_err().to_string()
+    }
+
+    fn ids(parsed: &ParsedTopology) -> Vec<u32> {
+        parsed.ids.iter().flatten().map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn every_kind_can_be_written() {
+        let cases = [
+            ("ring", Spec::Ring),
+            ("Directed-Ring", Spec::DirectedRing),
+            ("path", Spec::Path),
+            ("line", Spec::Path),
+            ("star", Spec::Star),
+            ("tree", Spec::RandomTree),
+            ("random-tree", Spec::RandomTree),
+            ("tree:3", Spec::KaryTree(3)),
+            ("kary:4", Spec::KaryTree(4)),
+            ("binary-tree", Spec::KaryTree(2)),
+            ("caterpillar", Spec::Caterpillar),
+            ("grid", Spec::Grid(None)),
+            ("grid:3x4", Spec::Grid(Some((3, 4)))),
+            ("torus", Spec::Torus(None)),
+            ("torus:4x4", Spec::Torus(Some((4, 4)))),
+            ("hypercube", Spec::Hypercube),
+            ("complete", Spec::Complete),
+            ("mesh", Spec::Complete),
+            ("regular:4", Spec::RandomRegular(4)),
+            ("erdos-renyi:0.3", Spec::ErdosRenyi(0.3)),
+            ("er:1", Spec::ErdosRenyi(1.0)),
+            ("small-world:4,0.1", Spec::SmallWorld(4, 0.1)),
+            ("scale-free:2", Spec::ScaleFree(2)),
+            ("random:20", Spec::Random(20)),
+            ("net.txt", Spec::File("net.txt".into())),
+            ("./Ring", Spec::File("./Ring".into())),
+            ("file:ring", Spec::File("ring".into())),
+            ("C:\\nets\\a.txt", Spec::File("C:\\nets\\a.txt".into())),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(spec(text), expected, "{text}");
+            assert_eq!(spec(&expected.to_string()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_kinds_can_be_written_as_it_stands() {
+        for (syntax, _) in Spec::kinds().iter().filter(|(syntax, _)| *syntax != "FILE") {
+            let filled = syntax.replace(":K,P", ":2,0.5").replace(":P", ":0.5");
+            let filled = filled.replace(":B", ":2").replace(":D", ":2").replace(":M", ":2");
+            assert!(filled.parse::<Spec>().is_ok(), "{filled}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_brings_the_list_and_the_nearest() {
+        let message = refused("rnig");
+        assert!(message.starts_with("there is no topology \"rnig\" (did you mean ring?); "));
+        assert!(message.contains("directed-ring") && message.contains("small-world:K,P"));
+        assert!(refused("erdos-reny:0.3").contains("did you mean erdos-renyi?"));
+        assert!(refused("hyper").contains("did you mean hypercube?"));
+        assert!(refused("Gird").contains("did you mean grid?"));
+        assert!(!refused("banana").contains("did you mean"));
+        assert!(!refused("").contains("did you mean"));
+        assert_eq!(distance("", "abc"), 3);
+    }
+
+    #[test]
+    fn a_wrong_parameter_is_answered_with_the_right_form() {
+        assert_eq!(
+            refused("grid:3x"),
+            "topology \"grid:3x\" is not complete or not right: write grid, or \
+             grid:ROWSxCOLUMNS, such as grid:3x4"
+        );
+        for text in ["ring:5", "tree:0", "kary", "regular", "regular:-1", "er", "er:1.5", "er:NaN"]
+        {
+            assert!(refused(text).contains("write "), "{text}");
+        }
+        for text in ["small-world:4", "small-world:4,2", "scale-free:x", "random", "file:"] {
+            assert!(refused(text).contains("write "), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_spec_is_built_for_a_number_of_nodes() {
+        assert_eq!(build("grid", 12).unwrap().name, "grid:3x4");
+        assert_eq!(build("torus", 7).unwrap().name, "torus:1x7");
+        assert_eq!(build("hypercube", 8).unwrap().diameter(), 3);
+        assert_eq!(build("random:9", 6).unwrap().edges(), 9);
+        let message = |text, n| build(text, n).unwrap_err().to_string();
+        let cube = "a hypercube needs a power of two nodes, not 6 (try 4 or 8)";
+        assert_eq!(message("hypercube", 6), cube);
+        assert_eq!(message("grid:3x4", 10), "grid:3x4 has 12 nodes, not 10 (try grid:2x5)");
+        assert_eq!(message("ring", 0), "a topology needs at least one node, not 0");
+        assert!(message("ring", 1 << 25).contains("too many"));
+        assert!(build("grid:0x4", 4).is_err());
+    }
+
+    #[test]
+    fn the_default_fits_its_shape_with_every_number_of_nodes() {
+        use Shape::{Complete, Connected, DirectedRing, Ring, Tree};
+        for shape in [DirectedRing, Ring, Tree, Connected, Complete] {
+            for n in [1, 2, 3, 10, 100] {
+                let topology = build(&Spec::default_for(shape).to_string(), n).unwrap();
+                assert!(topology.fits(shape), "{shape} of {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn edges_may_have_weights_and_comments() {
+        let parsed = read("\u{feff}# a net\r\n7 3 0.5\r\n\r\n3 10 # far\r\n");
+        assert_eq!(ids(&parsed), [3, 7, 10]);
+        assert_eq!(parsed.topology.edge_list().collect::<Vec<_>>(), [(0, 1), (0, 2)]);
+        assert_eq!(parsed.topology.name, "net.txt");
+    }
+
+    #[test]
+    fn a_line_of_nodes_sets_their_order() {
+        let parsed = read("nodes: 3, 1, 2\n1 2\n3 1\n2 3\n");
+        assert_eq!(ids(&parsed), [3, 1, 2]);
+        assert!(parsed.topology.fits(Shape::Ring));
+        let alone = read("nodes: 5\n");
+        assert_eq!((ids(&alone), alone.topology.edges()), (vec![5], 0));
+    }
+
+    #[test]
+    fn neighbours_may_be_named_by_one_end_or_both() {
+        let one = read("1: 2 3\n2: 3\n");
+        let both = read("1: 2 3\n2: 1 3\n3: 1 2\n");
+        assert_eq!(one, both);
+        assert!(one.topology.is_complete());
+        assert_eq!(read("4:\n").topology.len(), 1);
+    }
+
+    #[test]
+    fn a_ring_is_the_order_of_its_ids() {
+        let ring = read("ring: 3 1 2 7\n");
+        assert_eq!(ids(&ring), [3, 1, 2, 7]);
+        assert!(ring.topology.fits(Shape::Ring));
+        let directed = read("# one way\ndirected-ring: 3 1 2");
+        assert!(!directed.topology.fits(Shape::Ring));
+        assert!(directed.topology.fits(Shape::DirectedRing));
+    }
+
+    #[test]
+    fn every_fault_names_file_line_and_what_is_right() {
+        let cases = [
+            ("1 2\n\na 7\n", "net.txt:3: expected two ids \"u v [weight]\", found \"a 7\""),
+            ("1 2 3 4\n", "net.txt:1: expected two ids \"u v [weight]\", found \"1 2 3 4\""),
+            ("1 -2\n", "net.txt:1: expected two ids \"u v [weight]\", found \"1 -2\""),
+            ("1 +2\n", "net.txt:1: expected two ids \"u v [weight]\", found \"1 +2\""),
+            (
+                "1 2 far\n",
+                "net.txt:1: expected a number as the weight in \"u v [weight]\", \
+                 found \"1 2 far\"",
+            ),
+            ("1 2\n4 4\n", "net.txt:2: expected two different ids \"u v [weight]\", found \"4 4\""),
+            ("1 16777216\n", "net.txt:1: expected ids from 0 to 16777215, found \"1 16777216\""),
+            (
+                "1 2\n2 3\n2 1\n",
+                "net.txt:3: expected each edge once (it is in line 1 already), found \"2 1\"",
+            ),
+            (
+                "nodes: 1 2\n1 3\n",
+                "net.txt:2: expected ids of the \"nodes:\" line, and 3 is none, found \"1 3\"",
+            ),
+            (
+                "nodes: 1 1\n",
+                "net.txt:1: expected each id once, but 1 is there twice, found \"nodes: 1 1\"",
+            ),
+            (
+                "ring:\n",
+                "net.txt:1: expected ids in node order, such as \"3 1 2\", found \"ring:\"",
+            ),
+            ("ring: 1 2\n1 2\n", "net.txt:2: expected nothing after the ring order, found \"1 2\""),
+            (
+                "1: 2\n1 3\n",
+                "net.txt:2: expected an id and its neighbours \"u: v w x\", found \"1 3\"",
+            ),
+            (
+                "1: 2\n1: 3\n",
+                "net.txt:2: expected each node once (it is in line 1 already), found \"1: 3\"",
+            ),
+            ("1: 2 2\n", "net.txt:1: expected each neighbour once, found \"1: 2 2\""),
+            ("1: 1\n", "net.txt:1: expected neighbours other than the node itself, found \"1: 1\""),
+            (
+                "# nothing\n",
+                "net.txt: expected lines \"u v [weight]\", \"u: v w x\" or \"ring: u v w\", \
+                 found none",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(fault(text), expected);
+        }
+        assert!(fault(&"ä".repeat(1000)).ends_with(&format!("found \"{}…\"", "ä".repeat(60))));
+    }
+
+    #[test]
+    fn a_file_is_read_by_the_caller_and_must_be_connected() {
+        let file = spec("net.txt");
+        let with = |text: &'static str, n| {
+            file.build(n, &Rng::new(1), |name| {
+                assert_eq!(name, "net.txt");
+                Ok(text.into())
+            })
+        };
+        assert_eq!(ids(&with("4 9\n", 0).unwrap()), [4, 9]);
+        assert_eq!(ids(&with("4 9\n", 2).unwrap()), [4, 9]);
+        assert_eq!(
+            with("4 9\n", 3).unwrap_err().to_string(),
+            "net.txt has 2 nodes, not 3: leave the number out or make it 2"
+        );
+        assert_eq!(
+            with("nodes: 0 3 1\n0 1\n", 0).unwrap_err().to_string(),
+            "net.txt: not connected: 3 cannot be reached from 0"
+        );
+        let missing = |_: &str| Err(io::Error::new(io::ErrorKind::NotFound, "no such file"));
+        assert_eq!(
+            file.build(0, &Rng::new(1), missing).unwrap_err().to_string(),
+            "cannot read topology file net.txt: no such file"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(
+            text in "([0-9:a, #.\\-\n]|nodes:|ring:|\n[0-3] [0-3]\n){0,60}"
+        ) {
+            let _ = Topology::parse(&text, "net.txt");
+            let _ = text.parse::<Spec>();
+        }
+
+        #[test]
+        fn a_written_graph_is_read_back(n in 1usize..15, p in 0.0..1.0, seed: u64) {
+            let topology = Topology::erdos_renyi(n, p, &mut Rng::new(seed)).unwrap();
+            let nodes: String = (0..n).map(|id| format!(" {id}")).collect();
+            let edges: String = topology.edge_list().map(|(u, v)| format!("{v} {u}\n")).collect();
+            let parsed = Topology::parse(&format!("nodes:{nodes}\n{edges}"), &topology.name);
+            prop_assert_eq!(parsed.unwrap().topology, topology);
+        }
+
+        #[test]
+        fn one_seed_builds_one_topology(seed: u64, n in 6usize..40) {
+            for text in ["tree", "er:0.2", "regular:4", "small-world:4,0.2", "scale-free:2"] {
+                let build = || spec(text).build(n, &Rng::new(seed), |_| unreachable!("no file"));
+                prop_assert_eq!(build(), build());
+            }
+        }
+    }
+}

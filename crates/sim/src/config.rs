@@ -1,0 +1,102 @@
+//! The world of a run, as data.
+
+use std::time::Duration;
+
+use crate::{Delay, Fault, Time};
+
+/// T, the mean delay of a message, in ticks.
+pub const UNIT: Time = 1000;
+
+/// The world in which processes run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// How long messages take.
+    pub delay: Delay,
+    /// Whether messages of one channel keep their order.
+    pub fifo: bool,
+    /// How likely a message is lost.
+    pub loss: f64,
+    /// How likely it arrives twice.
+    pub duplicate: f64,
+    /// Pauses before a wish, in T.
+    pub think: Pace,
+    /// Pauses while inside, in T.
+    pub hold: Pace,
+    /// What goes wrong.
+    pub faults: Vec<Fault>,
+    /// After how long a crash is known to all, in T; none: never.
+    pub detect_after: Option<f64>,
+    /// How long T is for timers.
+    pub unit: Duration,
+    /// The run is cut off at this time, in T.
+    pub time_limit: f64,
+    /// The run is cut off after this many steps.
+    pub step_limit: u64,
+    /// How many messages of the application go with each request.
+    pub app_messages: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            delay: Delay::default(),
+            fifo: true,
+            loss: 0.0,
+            duplicate: 0.0,
+            think: Pace::Constant(0.0),
+            hold: Pace::Constant(0.0),
+            faults: Vec::new(),
+            detect_after: None,
+            unit: Duration::from_millis(1),
+            time_limit: 1e9,
+            step_limit: u64::MAX,
+            app_messages: 0,
+        }
+    }
+}
+
+/// How long a client pauses, in T.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pace {
+    /// Always as long.
+    Constant(f64),
+    /// Each length of an interval alike.
+    Uniform(f64, f64),
+    /// Memoryless, with this mean.
+    Exponential(f64),
+    /// Arrivals at this mean distance, whether or not the last wish was served (open load).
+    Arrivals(f64),
+}
+
+impl std::fmt::Display for Pace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Constant(t) => write!(f, "{t}"),
+            Self::Uniform(low, high) => write!(f, "uniform:{low}..{high}"),
+            Self::Exponential(mean) => write!(f, "exponential:{mean}"),
+            Self::Arrivals(mean) => write!(f, "arrivals:{mean}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Pace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(mean) = text.strip_prefix("arrivals:") {
+            let mean: Delay = format!("constant:{mean}").parse()?;
+            return Ok(Self::Arrivals(mean.longest().unwrap_or(1.0)));
+        }
+        match text.parse::<Delay>() {
+            Ok(Delay::Constant(t)) => Ok(Self::Constant(t)),
+            Ok(Delay::Uniform(low, high)) => Ok(Self::Uniform(low, high)),
+            Ok(Delay::Exponential(mean)) => Ok(Self::Exponential(mean)),
+            Ok(Delay::LogNormal(..) | Delay::PerLink(..)) | Err(_) => Err(format!(
+                "`{text}` is no pause: pauses are a number of T, uniform:LOW..HIGH, exponential:MEAN or arrivals:MEAN"
+            )),
+        }
+    }
+}

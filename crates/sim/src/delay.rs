@@ -1,0 +1,198 @@
+//! How long messages take.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use konklave_process::{ProcessId, Rng};
+
+/// A model of delays, in units of T.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Delay {
+    /// Always the same.
+    Constant(f64),
+    /// Each value of an interval alike.
+    Uniform(f64, f64),
+    /// Memoryless, with this mean.
+    Exponential(f64),
+    /// Long-tailed: median and the deviation of the logarithm.
+    LogNormal(f64, f64),
+    /// Each link its own constant, the rest the default.
+    PerLink(BTreeMap<(ProcessId, ProcessId), f64>, f64),
+}
+
+impl Default for Delay {
+    fn default() -> Self {
+        Self::Constant(1.0)
+    }
+}
+
+/// What a delay may be at most: more would overflow the clock of a long run.
+const LONGEST: f64 = 1e9;
+
+impl Delay {
+    /// A delay for a message, in units of T.
+    #[inline]
+    pub fn draw(&self, from: ProcessId, to: ProcessId, rng: &mut Rng) -> f64 {
+        match self {
+            Self::Constant(t) => *t,
+            Self::Uniform(low, high) => low + (high - low) * rng.unit(),
+            Self::Exponential(mean) => mean * rng.exponential(),
+            Self::LogNormal(median, sigma) => {
+                (median * (sigma * rng.normal()).exp()).min(LONGEST)
+            }
+            Self::PerLink(links, default) => *links.get(&(from, to)).unwrap_or(default),
+        }
+    }
+
+    /// The longest delay there is, if there is one.
+    pub fn longest(&self) -> Option<f64> {
+        match self {
+            Self::Constant(t) => Some(*t),
+            Self::Uniform(_, high) => Some(*high),
+            Self::Exponential(_) | Self::LogNormal(..) => None,
+            Self::PerLink(links, default) => {
+                Some(links.values().copied().fold(*default, f64::max))
+            }
+        }
+    }
+
+    /// Whether each link has one constant delay: then channels keep their order by themselves.
+    pub fn is_constant(&self) -> bool {
+        matches!(self, Self::Constant(_) | Self::PerLink(..))
+    }
+
+    /// Reads delays link by link: lines `from to delay`, and `default delay`.
+    pub fn parse_links(text: &str, file: &str) -> Result<Self, String> {
+        let (mut links, mut default) = (BTreeMap::new(), 1.0);
+        for (i, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let time = |word: &str| word.parse().ok().filter(|t| (0.0..=LONGEST).contains(t));
+            let id = |word: &str| word.trim_start_matches('p').parse().ok().map(ProcessId);
+            match words[..] {
+                [] => {}
+                ["default", t] if time(t).is_some() => default = time(t).unwrap_or(1.0),
+                [from, to, t] if id(from).and(id(to)).and(time(t)).is_some() => {
+                    if let (Some(from), Some(to), Some(t)) = (id(from), id(to), time(t)) {
+                        links.insert((from, to), t);
+                    }
+                }
+                _ => {
+                    return Err(format!(
+                        "{file}:{}: expected `from to delay` or `default delay` (delays in T), found `{line}`",
+                        i + 1
+                    ));
+                }
+            }
+        }
+        Ok(Self::PerLink(links, default))
+    }
+}
+
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(t) => write!(f, "constant:{t}"),
+            Self::Uniform(low, high) => write!(f, "uniform:{low}..{high}"),
+            Self::Exponential(mean) => write!(f, "exponential:{mean}"),
+            Self::LogNormal(median, sigma) => write!(f, "log-normal:{median},{sigma}"),
+            Self::PerLink(links, default) => {
+                write!(f, "links:{} (default {default})", links.len())
+            }
+        }
+    }
+}
+
+/// The forms of `--delay`, for help texts and errors.
+pub const FORMS: &str = "constant[:T], uniform[:LOW..HIGH], exponential[:MEAN], log-normal[:MEDIAN,SIGMA] (in T), or a file of links";
+
+impl FromStr for Delay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("`{text}` is no delay: {why}; delays are {FORMS}");
+        let (kind, args) = text.split_once(':').map_or((text, None), |(k, a)| (k, Some(a)));
+        let number = |word: &str| {
+            let t: f64 = word
+                .trim()
+                .trim_end_matches('T')
+                .parse()
+                .map_err(|_| wrong(&format!("`{word}` is no number")))?;
+            if (0.0..=LONGEST).contains(&t) {
+                Ok(t)
+            } else {
+                Err(wrong(&format!("{word} is not between 0 and {LONGEST}")))
+            }
+        };
+        match kind {
+            "constant" | "fixed" => Ok(Self::Constant(number(args.unwrap_or("1"))?)),
+            "uniform" => {
+                let args = args.unwrap_or("0.001..2");
+                let Some((low, high)) = args.split_once("..").or_else(|| args.split_once(',')) else {
+                    return Err(wrong("it needs LOW..HIGH"));
+                };
+                let (low, high) = (number(low)?, number(high)?);
+                if low > high {
+                    return Err(wrong(&format!("{low} is more than {high}")));
+                }
+                Ok(Self::Uniform(low, high))
+            }
+            "exponential" | "exp" => Ok(Self::Exponential(number(args.unwrap_or("1"))?)),
+            "log-normal" | "lognormal" => {
+                let args = args.unwrap_or("1,0.5");
+                let Some((median, sigma)) = args.split_once(',') else {
+                    return Err(wrong("it needs MEDIAN,SIGMA"));
+                };
+                Ok(Self::LogNormal(number(median)?, number(sigma)?))
+            }
+            _ => match kind.parse::<f64>() {
+                Ok(_) if args.is_none() => Ok(Self::Constant(number(kind)?)),
+                _ => Err(wrong(&format!("`{kind}` is unknown"))),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_read_and_written_alike() {
+        for text in ["constant:1", "uniform:0.5..1.5", "exponential:1", "log-normal:1,0.5"] {
+            assert_eq!(text.parse::<Delay>().unwrap().to_string(), text);
+        }
+        assert_eq!("2.5".parse(), Ok(Delay::Constant(2.5)));
+    }
+
+    #[test]
+    fn bad_delays_say_what_would_be_right() {
+        for text in ["warp", "uniform:3..1", "constant:-1", "constant:x", "uniform:7", "exp:nan"] {
+            let error = text.parse::<Delay>().unwrap_err();
+            assert!(error.contains("constant[:T]") && error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn links_have_their_own_delays() {
+        let delay = Delay::parse_links("# two hosts\n0 1 2.5\ndefault 3\n", "net").unwrap();
+        let mut rng = Rng::new(1);
+        assert_eq!(delay.draw(ProcessId(0), ProcessId(1), &mut rng), 2.5);
+        assert_eq!(delay.draw(ProcessId(1), ProcessId(0), &mut rng), 3.0);
+        assert_eq!(delay.longest(), Some(3.0));
+        let error = Delay::parse_links("0 1\n", "net").unwrap_err();
+        assert!(error.starts_with("net:1: expected"), "{error}");
+    }
+
+    #[test]
+    fn every_model_has_its_mean() {
+        let mut rng = Rng::new(5);
+        for (text, mean) in [("uniform:0..2", 1.0), ("exp:1", 1.0), ("log-normal:1,0.5", 1.133)] {
+            let delay: Delay = text.parse().unwrap();
+            let p = ProcessId(0);
+            let sum: f64 = (0..100_000).map(|_| delay.draw(p, p, &mut rng)).sum();
+            assert!((sum / 1e5 - mean).abs() < 0.02, "{text}: {}", sum / 1e5);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Who watches a run.
+
+use konklave_process::{Effect, Input, Process, ProcessId};
+
+use crate::Time;
+
+/// Watches a run. `()` watches nothing and costs nothing.
+pub trait Observer<P: Process> {
+    /// What it sends along with each message, to know it again.
+    type Tag: Clone + Default;
+
+    /// A step begins.
+    fn before_step(&mut self, _now: Time, _at: ProcessId, _input: &Input<P>, _tag: &Self::Tag) {}
+    /// The process does something; the answer travels with the message, if it is one.
+    fn on_effect(&mut self, _now: Time, _at: ProcessId, _effect: &Effect<P>) -> Self::Tag {
+        Self::Tag::default()
+    }
+    /// The process drew a number.
+    fn on_draw(&mut self, _drawn: u32) {}
+    /// A step is over.
+    fn after_step(&mut self, _now: Time, _at: ProcessId, _process: &P) {}
+    /// A message will not arrive.
+    fn on_lost(&mut self, _now: Time, _from: ProcessId, _to: ProcessId, _tag: &Self::Tag) {}
+    /// A message will arrive twice.
+    fn on_duplicated(&mut self, _now: Time, _tag: &Self::Tag) {}
+    /// A message of the application leaves.
+    fn on_app_message(&mut self, _now: Time, _from: ProcessId, _to: ProcessId) -> Self::Tag {
+        Self::Tag::default()
+    }
+    /// Something happened to the world.
+    fn on_incident(&mut self, _now: Time, _incident: &Incident) {}
+}
+
+impl<P: Process> Observer<P> for () {
+    type Tag = ();
+}
+
+/// Something that happens to the world rather than in a step.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Incident {
+    /// A process stops.
+    Crash(ProcessId),
+    /// A process comes up again, or wakes.
+    Restart(ProcessId),
+    /// A process sleeps.
+    Pause(ProcessId),
+    /// A process wakes.
+    Resume(ProcessId),
+    /// Links or sides are cut off.
+    Cut(String),
+    /// They are joined again.
+    Heal(String),
+    /// A property broke.
+    Violation {
+        /// Its name.
+        property: &'static str,
+        /// What happened.
+        detail: String,
+    },
+}
