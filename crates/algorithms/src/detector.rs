@@ -33,6 +33,7 @@ impl<P: Algorithm + Process<Request = NoRequest, Indication = Indication>> Probl
     type Summary = Summary;
 
     const NAME: &'static str = "detector";
+    const ENDLESS: bool = true;
 
     fn application(_workload: &Workload, _setup: &Setup) -> Nobody {
         Nobody

@@ -49,6 +49,9 @@ pub trait Problem<P: Algorithm>: 'static {
     /// The name of the problem: the first half of an algorithm's full name.
     const NAME: &'static str;
 
+    /// Whether runs have no end of their own: they are cut off, and that is all right.
+    const ENDLESS: bool = false;
+
     /// The clients that `workload` describes.
     fn application(workload: &Workload, setup: &Setup) -> Self::Application;
 

@@ -27,8 +27,8 @@ fn run<P: Algorithm>(setup: &Setup, workload: &Workload, config: &Config, hold: 
 
 fn main() {
     let arg = std::env::args().nth(1).unwrap_or_default();
-    if arg != "w2" {
-    for n in [1000usize, 10_000, 100_000, 1_000_000] {
+    if arg == "w1" {
+    for n in [std::env::args().nth(2).map_or(1_000_000usize, |a| a.parse().unwrap())] {
         let mut ids: Vec<ProcessId> = (0..n as u32).map(ProcessId).collect();
         Rng::new(42).shuffle(&mut ids);
         let setup = Setup::new(Group::new(ids.clone()).unwrap(), Topology::directed_ring(n));
@@ -36,6 +36,7 @@ fn main() {
         run::<ChangRoberts>(&setup, &workload, &Config::default(), |_| false);
     }
     }
+    if arg != "w2" { return }
     let setup = Setup::new(Group::of(100), Topology::complete(100));
     let workload = Workload { initiators: vec![], requests: vec![100; 100] };
     let config = Config { fifo: false, delay: Delay::Uniform(0.001, 1.0), hold: Pace::Constant(0.01), ..Config::default() };

@@ -10,6 +10,11 @@ use crate::{Effect, Group, Process, ProcessId};
 pub trait Host<P: Process> {
     /// Carries out one effect, after all those before it.
     fn perform(&mut self, effect: Effect<P>);
+    /// Sends a message: the effect that all time goes into, so a host may have a short way for it.
+    #[inline]
+    fn send(&mut self, to: ProcessId, message: P::Message) {
+        self.perform(Effect::Send { to, message });
+    }
     /// A number below `bound`: drawn from the seed, or each in turn when every run is explored.
     fn choose(&mut self, bound: u32) -> u32;
 }
@@ -55,7 +60,7 @@ impl<'a, P: Process> Context<'a, P> {
     /// Sends `message` to `to`.
     #[inline]
     pub fn send(&mut self, to: ProcessId, message: P::Message) {
-        self.host.perform(Effect::Send { to, message });
+        self.host.send(to, message);
     }
 
     /// Sends `message` to everyone but us.
@@ -136,6 +141,10 @@ where
             Effect::Unexpected(what) => Effect::Unexpected(what),
             Effect::Indicate(indication) => return self.indications.push(indication),
         });
+    }
+
+    fn send(&mut self, to: ProcessId, message: L::Message) {
+        self.upper.send(to, message.into());
     }
 
     fn choose(&mut self, bound: u32) -> u32 {

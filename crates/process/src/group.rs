@@ -100,13 +100,29 @@ impl Group {
     /// The id at `place` in node order.
     #[inline]
     pub fn id(&self, place: usize) -> ProcessId {
-        self.members[place]
+        match self.places {
+            Places::Same(n) => {
+                assert!(place < n as usize, "a place is below the number of members");
+                ProcessId(place as u32)
+            }
+            Places::Table(_) => self.members[place],
+        }
     }
 
     /// Where `id` stands in node order.
     #[inline]
     pub fn place(&self, id: ProcessId) -> Option<usize> {
         self.places.of(id)
+    }
+
+    /// Where `id` stands, tried first right after `place`: on a ring that is where it is, and the
+    /// table of a large group is spared.
+    #[inline]
+    pub fn place_near(&self, id: ProcessId, place: usize) -> Option<usize> {
+        match &self.places {
+            Places::Table(_) if self.members.get(place + 1) == Some(&id) => Some(place + 1),
+            places => places.of(id),
+        }
     }
 
     pub(crate) fn places(&self) -> &Places {

@@ -3,12 +3,19 @@
 //! It knows no algorithm. Processes, clients, judges and measures come from outside; delays, faults
 //! and chance live here. The same seed gives the same run, byte for byte.
 
+mod condition;
 mod config;
+mod control;
 mod delay;
+mod event;
 mod fault;
+mod kinds;
 mod network;
 mod observer;
+mod pause;
 mod queue;
+mod sim;
+mod timers;
 mod world;
 
 pub use config::{Config, Pace, UNIT};
@@ -16,4 +23,4 @@ pub use delay::{Delay, FORMS as DELAY_FORMS};
 pub use fault::{FORMS as FAULT_FORMS, Fault, Memory, Mishap, Selector, What, When};
 pub use observer::{Incident, Observer};
 pub use queue::{Time, Wheel};
-pub use world::{Counts, Ending, Parts, Sim};
+pub use sim::{Counts, Ending, Parts, Sim};

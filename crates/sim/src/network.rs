@@ -1,34 +1,40 @@
 //! What the network does to messages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use konklave_process::{Group, ProcessId, Rng};
+use rustc_hash::FxHashMap;
 
-use crate::{Config, Delay, Mishap, Selector, Time, UNIT};
+use crate::{Config, Delay, Mishap, Selector, Time, UNIT, What};
 
 /// The state of the network: links, delays, and mishaps to come.
 #[derive(Debug)]
 pub(crate) struct Network {
-    delay: Law,
+    /// The least delay, and how many others there may be above it, all alike.
+    least: Time,
+    spread: u32,
+    /// Delays of any other kind.
+    other: Option<Delay>,
     fifo: bool,
     loss: f64,
     duplicate: f64,
     /// With FIFO channels and changing delays: when the last message of each channel arrives.
-    latest: BTreeMap<(ProcessId, ProcessId), Time>,
-    cuts: BTreeSet<(ProcessId, ProcessId)>,
-    /// Which side of a partition each place is on; empty while there is none.
-    sides: Vec<u32>,
+    latest: FxHashMap<(ProcessId, ProcessId), Time>,
+    /// How many cuts each link suffers.
+    cuts: BTreeMap<(ProcessId, ProcessId), u32>,
+    partitions: Vec<Partition>,
+    /// What will happen to messages, and how many have fitted so far.
     mishaps: Vec<(Selector, Mishap, u64)>,
     /// Whether any message at all may meet with anything but its delay.
     pub(crate) calm: bool,
 }
 
-/// Delays in ticks, quick where they can be.
+/// Who cannot reach whom.
 #[derive(Debug)]
-enum Law {
-    Constant(Time),
-    Uniform(Time, u32),
-    Other(Delay),
+struct Partition {
+    sides: Vec<Vec<ProcessId>>,
+    /// On which side each place is; who is on none is on a last one.
+    side: Vec<usize>,
 }
 
 /// What becomes of a message.
@@ -41,23 +47,37 @@ pub(crate) enum Fate {
 impl Network {
     pub(crate) fn new(config: &Config) -> Self {
         let ticks = |t: f64| (t * UNIT as f64).round() as Time;
-        let delay = match config.delay {
-            Delay::Constant(t) => Law::Constant(ticks(t).max(1)),
+        let (least, spread, other) = match config.delay {
+            Delay::Constant(t) => (ticks(t).max(1), 0, None),
             Delay::Uniform(low, high) if high < 1e6 => {
                 let low = ticks(low).max(1);
-                Law::Uniform(low, (ticks(high).max(low) - low + 1) as u32)
+                (low, (ticks(high).max(low) - low) as u32, None)
             }
-            ref other => Law::Other(other.clone()),
+            Delay::Uniform(..)
+            | Delay::Exponential(_)
+            | Delay::LogNormal(..)
+            | Delay::PerLink(..) => (1, 1, Some(config.delay.clone())),
         };
+        let mishaps: Vec<(Selector, Mishap, u64)> = config
+            .faults
+            .iter()
+            .filter_map(|fault| match &fault.what {
+                What::Message(selector, mishap) => Some((selector.clone(), *mishap, 0)),
+                _ => None,
+            })
+            .collect();
+        let held_up = mishaps.iter().any(|(_, mishap, _)| matches!(mishap, Mishap::Delay(_)));
         let mut network = Self {
-            delay,
-            fifo: config.fifo && !config.delay.is_constant(),
+            least,
+            spread,
+            other,
+            fifo: config.fifo && (held_up || !config.delay.is_constant()),
             loss: config.loss,
             duplicate: config.duplicate,
-            latest: BTreeMap::new(),
-            cuts: BTreeSet::new(),
-            sides: Vec::new(),
-            mishaps: Vec::new(),
+            latest: FxHashMap::default(),
+            cuts: BTreeMap::new(),
+            partitions: Vec::new(),
+            mishaps,
             calm: true,
         };
         network.look();
@@ -69,49 +89,65 @@ impl Network {
             && self.loss == 0.0
             && self.duplicate == 0.0
             && self.cuts.is_empty()
-            && self.sides.is_empty()
+            && self.partitions.is_empty()
             && self.mishaps.is_empty();
     }
 
+    /// Cuts a link, one way.
     pub(crate) fn cut(&mut self, from: ProcessId, to: ProcessId) {
-        self.cuts.insert((from, to));
+        *self.cuts.entry((from, to)).or_insert(0) += 1;
         self.look();
     }
 
-    pub(crate) fn join(&mut self, from: ProcessId, to: ProcessId) {
-        self.cuts.remove(&(from, to));
-        self.look();
-    }
-
-    pub(crate) fn partition(&mut self, sides: &[Vec<ProcessId>], group: &Group) {
-        self.sides = vec![0; group.len()];
-        for (i, side) in sides.iter().enumerate() {
-            for place in side.iter().filter_map(|p| group.place(*p)) {
-                self.sides[place] = i as u32 + 1;
-            }
+    /// Ends a cut; false if there is none.
+    pub(crate) fn join(&mut self, from: ProcessId, to: ProcessId) -> bool {
+        let Some(cuts) = self.cuts.get_mut(&(from, to)) else { return false };
+        *cuts -= 1;
+        if *cuts == 0 {
+            self.cuts.remove(&(from, to));
         }
         self.look();
+        true
     }
 
-    pub(crate) fn unite(&mut self) {
-        self.sides.clear();
+    /// Cuts all links between the sides.
+    pub(crate) fn partition(&mut self, sides: Vec<Vec<ProcessId>>, group: &Group) {
+        let mut side = vec![sides.len(); group.len()];
+        for (i, members) in sides.iter().enumerate() {
+            for place in members.iter().filter_map(|p| group.place(*p)) {
+                side[place] = i;
+            }
+        }
+        self.partitions.push(Partition { sides, side });
         self.look();
     }
 
-    pub(crate) fn expect(&mut self, selector: Selector, mishap: Mishap) {
-        self.mishaps.push((selector, mishap, 0));
+    /// Ends a partition; false if there is none.
+    pub(crate) fn unite(&mut self, sides: &[Vec<ProcessId>]) -> bool {
+        let Some(i) = self.partitions.iter().position(|p| p.sides == sides) else { return false };
+        self.partitions.remove(i);
         self.look();
+        true
+    }
+
+    /// Whether nothing gets through from one to the other.
+    pub(crate) fn parts(&self, from: ProcessId, to: ProcessId, group: &Group) -> bool {
+        self.cuts.contains_key(&(from, to))
+            || self.partitions.iter().any(|partition| {
+                let side = |p| group.place(p).map(|place| partition.side[place]);
+                side(from) != side(to)
+            })
     }
 
     /// How long a message takes when nothing can happen to it.
     #[inline]
     pub(crate) fn delay(&self, from: ProcessId, to: ProcessId, rng: &mut Rng) -> Time {
-        match &self.delay {
-            Law::Constant(ticks) => *ticks,
-            Law::Uniform(low, range) => low + Time::from(rng.below(*range)),
-            Law::Other(delay) => {
-                ((delay.draw(from, to, rng) * UNIT as f64).round() as Time).max(1)
-            }
+        if self.spread == 0 {
+            return self.least;
+        }
+        match &self.other {
+            None => self.least + Time::from(rng.below(self.spread + 1)),
+            Some(delay) => drawn(delay, from, to, rng),
         }
     }
 
@@ -126,11 +162,7 @@ impl Network {
     ) -> Fate {
         let mut extra = 0;
         let mut doubled = rng.chance(self.duplicate);
-        let mut lost = rng.chance(self.loss) || self.cuts.contains(&(from, to));
-        if !self.sides.is_empty() {
-            let side = |p| group.place(p).map(|place| self.sides[place]);
-            lost |= side(from) != side(to);
-        }
+        let mut lost = rng.chance(self.loss) || self.parts(from, to, group);
         for (selector, mishap, seen) in &mut self.mishaps {
             if !selector.fits(from, to, kind) {
                 continue;
@@ -170,6 +202,11 @@ impl Network {
         *latest = arrives.max(*latest);
         *latest
     }
+}
+
+#[inline(never)]
+fn drawn(delay: &Delay, from: ProcessId, to: ProcessId, rng: &mut Rng) -> Time {
+    ((delay.draw(from, to, rng) * UNIT as f64).round() as Time).max(1)
 }
 
 impl Selector {

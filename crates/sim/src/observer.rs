@@ -15,6 +15,10 @@ pub trait Observer<P: Process> {
     fn on_effect(&mut self, _now: Time, _at: ProcessId, _effect: &Effect<P>) -> Self::Tag {
         Self::Tag::default()
     }
+    /// The process sends: one of the effects, and in most runs most of them.
+    fn on_send(&mut self, now: Time, at: ProcessId, to: ProcessId, message: &P::Message) -> Self::Tag {
+        self.on_effect(now, at, &Effect::Send { to, message: message.clone() })
+    }
     /// The process drew a number.
     fn on_draw(&mut self, _drawn: u32) {}
     /// A step is over.
@@ -33,6 +37,9 @@ pub trait Observer<P: Process> {
 
 impl<P: Process> Observer<P> for () {
     type Tag = ();
+
+    #[inline]
+    fn on_send(&mut self, _: Time, _: ProcessId, _: ProcessId, _: &P::Message) {}
 }
 
 /// Something that happens to the world rather than in a step.

@@ -12,17 +12,17 @@ const NIL: u32 = u32::MAX;
 
 /// Events by time; at one time, in the order they were scheduled.
 ///
-/// One slot for each tick of the next 4096; what lies beyond waits in a heap. All events near are
-/// kept in one pool, linked slot by slot: memory grows with the events pending, not with the
-/// fullest slots, and finding the next event is two bit scans.
+/// One slot for each tick of the next 4096; what lies beyond waits in a heap. The events of a slot
+/// stand in chunks taken from one pool: they are read and written in order, memory grows with the
+/// events pending and not with the fullest slots, and finding the next event is two bit scans.
 #[derive(Debug)]
 pub struct Wheel<E> {
-    /// First and last event of each slot.
-    slots: Box<[(u32, u32)]>,
+    slots: Box<[Slot; SLOTS]>,
     /// Which slots hold events, and which words of that hold any.
     busy: [u64; WORDS],
     busy_words: u64,
-    pool: Vec<Node<E>>,
+    pool: Vec<Chunk<E>>,
+    /// The first of the chunks that nobody uses.
     free: u32,
     /// All events before this time are gone, all in the wheel lie within one turn from here.
     now: Time,
@@ -31,10 +31,26 @@ pub struct Wheel<E> {
     len: usize,
 }
 
+/// Where the first and the last event of a slot stand: chunk times [`CHUNK`] plus position. Of an
+/// empty slot both are [`NIL`], which looks like the end of a chunk: a new one is needed.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    first: u32,
+    last: u32,
+}
+
+const EMPTY: Slot = Slot { first: NIL, last: NIL };
+
+/// Events in a chunk.
+const CHUNK: u32 = 16;
+
+// In this order, so that a chunk of one event takes one cache line.
+#[repr(C)]
 #[derive(Debug)]
-struct Node<E> {
-    event: Option<E>,
+struct Chunk<E> {
+    /// The chunk that follows, in its slot or among the free ones.
     next: u32,
+    events: [Option<E>; CHUNK as usize],
 }
 
 #[derive(Debug)]
@@ -63,8 +79,9 @@ impl<E> Ord for Far<E> {
 
 impl<E> Default for Wheel<E> {
     fn default() -> Self {
+        let slots: Box<[Slot]> = vec![EMPTY; SLOTS].into();
         Self {
-            slots: vec![(NIL, NIL); SLOTS].into(),
+            slots: slots.try_into().expect("there are as many slots as were made"),
             busy: [0; WORDS],
             busy_words: 0,
             pool: Vec::new(),
@@ -80,7 +97,7 @@ impl<E> Default for Wheel<E> {
 impl<E> Wheel<E> {
     /// Makes room for `more` events at once, no more and no less.
     pub fn reserve(&mut self, more: usize) {
-        self.pool.reserve_exact(more);
+        self.pool.reserve_exact(more.div_ceil(CHUNK as usize));
     }
 
     /// How many events are pending.
@@ -96,42 +113,108 @@ impl<E> Wheel<E> {
     /// Schedules `event` at a time that has not passed.
     #[inline]
     pub fn push(&mut self, at: Time, event: E) {
+        self.push_with(at, || event);
+    }
+
+    /// Schedules what `event` makes at a time that has not passed. It is made where it will stand:
+    /// copying events around is most of what a queue costs.
+    #[inline(always)]
+    pub fn push_with(&mut self, at: Time, event: impl FnOnce() -> E) {
         debug_assert!(at >= self.now, "an event in the past");
         self.len += 1;
         if at - self.now < SLOTS as u64 {
-            self.put(at, event);
+            let place = self.place_at(at);
+            self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize] = Some(event());
         } else {
-            self.scheduled += 1;
-            self.far.push(Reverse(Far { at, sequence: self.scheduled, event }));
+            self.push_far(at, event());
         }
     }
 
+    #[cold]
+    fn push_far(&mut self, at: Time, event: E) {
+        self.scheduled += 1;
+        self.far.push(Reverse(Far { at, sequence: self.scheduled, event }));
+    }
+
+    /// Where the next event of that time will stand.
     #[inline]
-    fn put(&mut self, at: Time, event: E) {
-        let node = if self.free == NIL {
-            self.pool.push(Node { event: Some(event), next: NIL });
-            (self.pool.len() - 1) as u32
-        } else {
-            let node = self.free;
-            let place = &mut self.pool[node as usize];
-            self.free = place.next;
-            *place = Node { event: Some(event), next: NIL };
-            node
-        };
-        let slot = at as usize % SLOTS;
-        let (first, last) = &mut self.slots[slot];
-        if *first == NIL {
-            *first = node;
-            self.busy[slot / 64] |= 1 << (slot % 64);
-            self.busy_words |= 1 << (slot / 64);
-        } else {
-            self.pool[*last as usize].next = node;
+    fn place_at(&mut self, at: Time) -> u32 {
+        let index = at as usize % SLOTS;
+        let mut place = self.slots[index].last.wrapping_add(1);
+        if place.is_multiple_of(CHUNK) {
+            place = self.extend(index);
         }
-        self.slots[slot].1 = node;
+        self.slots[index].last = place;
+        place
+    }
+
+    /// Gives the slot one more chunk, and says where that begins.
+    #[inline]
+    fn extend(&mut self, index: usize) -> u32 {
+        let chunk = self.new_chunk();
+        let slot = &mut self.slots[index];
+        if slot.first == NIL {
+            slot.first = chunk * CHUNK;
+            self.busy[index / 64] |= 1 << (index % 64);
+            self.busy_words |= 1 << (index / 64);
+        } else {
+            self.pool[(slot.last / CHUNK) as usize].next = chunk;
+        }
+        chunk * CHUNK
+    }
+
+    #[inline]
+    fn new_chunk(&mut self) -> u32 {
+        let chunk = self.free;
+        match self.pool.get(chunk as usize) {
+            Some(free) => self.free = free.next,
+            None => return self.grow(),
+        }
+        chunk
+    }
+
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        self.pool.push(Chunk { next: NIL, events: [const { None }; CHUNK as usize] });
+        self.pool.len() as u32 - 1
+    }
+
+    /// Takes the next event, if it comes before `limit`.
+    #[inline]
+    pub fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
+        if self.slots[self.now as usize % SLOTS].first == NIL || self.now >= limit {
+            self.advance(limit)?;
+        }
+        let index = self.now as usize % SLOTS;
+        let Slot { first, last } = self.slots[index];
+        let event = self.pool[(first / CHUNK) as usize].events[(first % CHUNK) as usize].take()?;
+        self.slots[index].first = first + 1;
+        if first == last || (first + 1).is_multiple_of(CHUNK) {
+            self.leave_chunk(index, first, last);
+        }
+        self.len -= 1;
+        Some((self.now, event))
+    }
+
+    /// Moves on to the time of the next event, if that comes before `limit`.
+    #[inline(never)]
+    fn advance(&mut self, limit: Time) -> Option<()> {
+        let at = match self.next_busy() {
+            Some(slot) => self.now + ((slot + SLOTS - self.now as usize % SLOTS) % SLOTS) as u64,
+            // Nothing near: jump to what lies beyond.
+            None => self.far.peek()?.0.at,
+        };
+        if at >= limit {
+            return None;
+        }
+        self.now = at;
+        if !self.far.is_empty() {
+            self.bring_near();
+        }
+        Some(())
     }
 
     /// The slot of the next event in the wheel, searching from `now` once round.
-    #[inline]
     fn next_busy(&self) -> Option<usize> {
         let from = self.now as usize % SLOTS;
         let (word, bit) = (from / 64, from % 64);
@@ -149,47 +232,21 @@ impl<E> Wheel<E> {
         Some(word * 64 + self.busy[word].trailing_zeros() as usize)
     }
 
-    /// Takes the next event, if it comes before `limit`.
+    /// Frees the chunk whose last event was taken, and goes on to the next, if there is one.
     #[inline]
-    pub fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
-        let slot = match self.next_busy() {
-            Some(slot) => slot,
-            None => {
-                // Nothing near: jump to what lies beyond.
-                let at = self.far.peek()?.0.at;
-                if at >= limit {
-                    return None;
-                }
-                self.now = at;
-                self.bring_near();
-                at as usize % SLOTS
-            }
-        };
-        let from = self.now as usize % SLOTS;
-        let at = self.now + ((slot + SLOTS - from) % SLOTS) as u64;
-        if at >= limit {
-            return None;
+    fn leave_chunk(&mut self, index: usize, first: u32, last: u32) {
+        let chunk = &mut self.pool[(first / CHUNK) as usize];
+        let next = std::mem::replace(&mut chunk.next, self.free);
+        self.free = first / CHUNK;
+        if first != last {
+            self.slots[index].first = next * CHUNK;
+            return;
         }
-        if at > self.now {
-            self.now = at;
-            if !self.far.is_empty() {
-                self.bring_near();
-            }
+        self.slots[index] = EMPTY;
+        self.busy[index / 64] &= !(1 << (index % 64));
+        if self.busy[index / 64] == 0 {
+            self.busy_words &= !(1 << (index / 64));
         }
-        let node = self.slots[slot].0;
-        let place = &mut self.pool[node as usize];
-        let event = place.event.take().expect("a linked node has an event");
-        let next = std::mem::replace(&mut place.next, self.free);
-        self.free = node;
-        self.slots[slot].0 = next;
-        if next == NIL {
-            self.busy[slot / 64] &= !(1 << (slot % 64));
-            if self.busy[slot / 64] == 0 {
-                self.busy_words &= !(1 << (slot / 64));
-            }
-        }
-        self.len -= 1;
-        Some((at, event))
     }
 
     /// Brings what the turn has reached into the wheel. Done whenever time moves, so that nothing
@@ -199,7 +256,8 @@ impl<E> Wheel<E> {
             && far.at - self.now < SLOTS as u64
         {
             let Reverse(Far { at, event, .. }) = self.far.pop().expect("it was just seen");
-            self.put(at, event);
+            let place = self.place_at(at);
+            self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize] = Some(event);
         }
     }
 }

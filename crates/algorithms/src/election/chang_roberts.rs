@@ -18,7 +18,7 @@ const NO_STEP_DOWN: Mistake = Mistake {
     name: "no-step-down",
     what: "the incumbent stays in office while the next election runs",
     breaks: "one leader at a time",
-    caught_by: "-n 2 --requests 0,2 --initiators 0,1 --crash 1 --restart 1 --property unique",
+    caught_by: "-n 2 --requests 2,0 --crash 1 --restart 1 --property unique",
 };
 const NO_HOP_LIMIT: Mistake = Mistake {
     name: "no-hop-limit",
@@ -128,7 +128,12 @@ impl ChangRoberts {
 
     /// Whether a message has passed everyone: then its owner is gone.
     fn is_orphan(&self, hops: u32, ctx: &Context<'_, Self>) -> bool {
-        hops as usize > ctx.group_size() && !*self.no_hop_limit
+        hops as usize > ctx.group_size()
+    }
+
+    /// One hop further.
+    fn further(&self, hops: u32) -> u32 {
+        if *self.no_hop_limit { hops } else { hops + 1 }
     }
 
     fn mend_ring(&mut self, ctx: &Context<'_, Self>) {
@@ -170,7 +175,7 @@ impl Process for ChangRoberts {
             Message::Propose { id, hops } => {
                 self.step_down(ctx);
                 if id > me {
-                    self.propose(id, hops + 1, ctx);
+                    self.propose(id, self.further(hops), ctx);
                 } else if id < me && !self.participant {
                     self.propose(me, 1, ctx);
                 } else if id == me && self.participant {
@@ -182,7 +187,7 @@ impl Process for ChangRoberts {
                 self.participant = false;
                 self.step_down(ctx);
                 ctx.indicate(Indication::Following { leader: Some(id), epoch: 0 });
-                ctx.send(self.successor, Message::Elected { id, hops: hops + 1 });
+                ctx.send(self.successor, Message::Elected { id, hops: self.further(hops) });
             }
             // Everyone knows.
             Message::Elected { .. } => {}

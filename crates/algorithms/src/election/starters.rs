@@ -7,7 +7,8 @@ use crate::Workload;
 
 /// Who has still to start how many elections.
 ///
-/// A process starts its next election only when it knows the outcome of the last.
+/// A process starts its next election only when it knows the outcome of the last. One that learns
+/// the outcome before it was to start has no reason to start any more.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Starters(ProcessMap<Starter>);
 
@@ -46,7 +47,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
     fn on_indication(&mut self, at: ProcessId, indication: &Indication) {
         match indication {
             Indication::Leading { .. } | Indication::Following { .. } | Indication::Loop => {
-                self.0[at].waits = false;
+                let starter = &mut self.0[at];
+                if !std::mem::take(&mut starter.waits) {
+                    starter.left = starter.left.saturating_sub(1);
+                }
             }
             Indication::Candidate | Indication::Deposed => {}
         }

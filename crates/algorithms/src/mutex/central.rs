@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use konklave_process::topology::Shape;
-use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
+use konklave_process::{Context, Fixed, Group, NoRecord, NoTimer, Process, ProcessId, ProcessMap};
 use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
@@ -71,6 +71,8 @@ pub struct Central {
     queue: VecDeque<(ProcessId, u32)>,
     /// At the coordinator: how many grants there were.
     grants: u32,
+    /// At the coordinator: the latest request of each client, to know a duplicate.
+    latest: ProcessMap<u32>,
 }
 
 /// Where a client stands.
@@ -113,6 +115,10 @@ impl Central {
     fn coordinate(&mut self, client: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Request(request) => {
+                if request <= self.latest[client] {
+                    return;
+                }
+                self.latest[client] = request;
                 self.queue.push_back((client, request));
                 if self.holder.is_none() {
                     self.grant_next(ctx);
@@ -173,7 +179,12 @@ impl Process for Central {
                     self.enter(fence, ctx);
                 }
             }
-            Message::Request(_) | Message::Release(_) => self.coordinate(from, message, ctx),
+            Message::Request(_) | Message::Release(_) if ctx.me() == *self.coordinator => {
+                self.coordinate(from, message, ctx);
+            }
+            Message::Request(_) | Message::Release(_) => {
+                ctx.unexpected("a wish for the coordinator");
+            }
         }
     }
 
@@ -186,15 +197,18 @@ impl Algorithm for Central {
     type Problem = Mutex;
     const SHEET: DataSheet = SHEET;
 
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let coordinator = setup.group.id(0);
+        let clients = if me == coordinator { setup.group.clone() } else { Group::of(1) };
         Self {
-            coordinator: Fixed(setup.group.id(0)),
+            coordinator: Fixed(coordinator),
             unnumbered: setup.makes(&UNNUMBERED),
             phase: Phase::Idle,
             request: 0,
             holder: None,
             queue: VecDeque::new(),
             grants: 0,
+            latest: ProcessMap::new(&clients, 0),
         }
     }
 }

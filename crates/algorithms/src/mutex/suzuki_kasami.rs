@@ -21,7 +21,7 @@ const STALE: Mistake = Mistake {
     name: "stale-request",
     what: "an idle holder sends the token to whoever asks, even if that request was served already",
     breaks: "deadlock",
-    caught_by: "-n 3 --requests 1,1,1",
+    caught_by: "-n 3 --requests 2,1,1",
 };
 
 const SHEET: DataSheet = DataSheet {

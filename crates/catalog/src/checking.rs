@@ -1,0 +1,238 @@
+//! Runs of the checker.
+
+use std::collections::BTreeMap;
+
+use konklave_algorithms::{Algorithm, Order, Problem, Watch};
+use konklave_check::{Bounded, Happened, Model, Moment, Options, Outcome, Progress, Witness};
+use konklave_trace::{
+    EffectRecord, Entry, Footer, Incident, IncidentKind, InputRecord, Recordable, Run, Step,
+};
+use serde_json::json;
+
+use crate::report::CheckReport;
+use crate::{Error, Plan, header};
+
+/// What a check may do besides what the plan says.
+#[derive(Clone, Debug, Default)]
+pub struct CheckPlan {
+    /// Budgets and limits; properties by the names of the command line.
+    pub options: Options,
+    /// What repeats this check, beyond the scenario.
+    pub arguments: String,
+}
+
+/// What came of a check.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// In figures.
+    pub report: CheckReport,
+    /// The witness, if a property broke.
+    pub witness: Option<Run>,
+}
+
+/// The names of properties on the command line, with the properties they stand for.
+pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
+    ("exclusion", &["mutual exclusion"], "at most one is inside"),
+    ("token", &["one token"], "there is at most one token"),
+    ("fence", &["growing fences"], "fence numbers grow from entry to entry"),
+    ("order", &["happened-before order"], "who asked first, causally, gets first"),
+    ("bypass", &["bounded bypass"], "nobody is overtaken more than K times (bypass:K)"),
+    ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
+    ("agreement", &["agreement"], "in the end all name the same leader"),
+    ("winner", &["right winner"], "the right one wins"),
+    ("termination", &["termination"], "in the end all know who leads"),
+    ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
+    ("deadlock", &["deadlock"], "nobody waits for ever"),
+    ("quiescence", &["quiescence"], "in the end everything is at rest"),
+    ("livelock", &["livelock"], "no run goes round for ever"),
+];
+
+/// Explores `plan`; `watch` is told how far it has come, and says whether to go on.
+pub(crate) fn check<P>(
+    plan: &Plan,
+    check: &CheckPlan,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Checked, Error>
+where
+    P: Algorithm + Recordable,
+{
+    P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
+    let setup = &plan.setup;
+    if setup.group.len() > 64 {
+        let n = setup.group.len();
+        return Err(Error::Usage(format!("--nodes {n}: only groups of up to 64 can be explored")));
+    }
+    let (judged, properties) = watched(&check.options.properties)?;
+    let options = Options { properties, fifo: plan.config.fifo, ..check.options.clone() };
+    let model = Model {
+        group: setup.group.clone(),
+        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
+        application: P::Problem::application(&plan.workload, setup),
+        monitor: P::Problem::monitor(&judged, setup),
+        options,
+    };
+    let found = model.explore(watch);
+    let seconds = found.elapsed.as_secs_f64();
+    let mut report = CheckReport {
+        schema: "konklave.check/1",
+        algorithm: crate::full_name::<P>(),
+        nodes: setup.group.len(),
+        topology: setup.topology.name.clone(),
+        mistake: setup.mistake.map(str::to_owned),
+        fifo: plan.config.fifo,
+        budgets: budgets(plan, &model.options),
+        properties: check.options.properties.clone(),
+        verdict: "exhausted",
+        bound: None,
+        property: None,
+        detail: None,
+        states: found.states,
+        transitions: found.transitions,
+        depth: found.depth,
+        seconds,
+        states_per_second: found.states as f64 / seconds.max(1e-9),
+        peak_bytes: found.peak_bytes,
+        reduction: "none",
+        witness_length: None,
+        witness_loops_from: None,
+        witness: Vec::new(),
+        command: [crate::command::<P>("check", plan), check.arguments.clone()]
+            .join(" ")
+            .trim()
+            .to_owned(),
+    };
+    let witness = match found.outcome {
+        Outcome::Exhausted => None,
+        Outcome::Bounded(bound) => {
+            report.verdict = "bounded";
+            report.bound = Some(match bound {
+                Bounded::States => "states",
+                Bounded::Depth => "depth",
+                Bounded::Memory => "memory",
+                Bounded::Interrupted => "interrupted",
+            });
+            None
+        }
+        Outcome::Violated(witness) => {
+            report.verdict = "violated";
+            report.property = Some(witness.violation.property.to_owned());
+            report.detail = Some(witness.violation.detail.clone());
+            report.witness_length = Some(witness.len());
+            report.witness_loops_from = witness.loops_from.map(|at| at - witness.starts);
+            let run = record::<P>(plan, &witness, &report.command);
+            report.witness = told(&run, witness.starts);
+            Some(run)
+        }
+    };
+    Ok(Checked { report, witness })
+}
+
+/// What the names of the command line mean for the judges and for the search.
+fn watched(names: &[String]) -> Result<(Watch, Vec<String>), Error> {
+    let mut watch = Watch::default();
+    let mut properties = Vec::new();
+    for name in names {
+        let (word, argument) = name.split_once(':').map_or((&**name, None), |(w, a)| (w, Some(a)));
+        let Some((_, meant, _)) = PROPERTIES.iter().find(|(known, ..)| *known == word) else {
+            let known: Vec<&str> = PROPERTIES.iter().map(|(known, ..)| *known).collect();
+            return Err(Error::Usage(format!(
+                "--property {name}: properties are {}{}",
+                known.join(", "),
+                crate::did_you_mean(word, known.iter().copied())
+            )));
+        };
+        match word {
+            "order" => watch.order = Order::Judge,
+            "fence" => watch.fence = true,
+            "bypass" => {
+                let most = argument.and_then(|a| a.parse().ok()).ok_or_else(|| {
+                    Error::Usage(format!("--property {name}: say how many, as in bypass:2"))
+                })?;
+                watch.bypass = Some(most);
+            }
+            _ => {}
+        }
+        properties.extend(meant.iter().map(|&p| p.to_owned()));
+    }
+    Ok((watch, properties))
+}
+
+fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json::Value> {
+    BTreeMap::from([
+        ("requests", json!(plan.workload.requests)),
+        ("initiators", json!(plan.workload.initiators)),
+        ("crash", json!(options.crashes)),
+        ("restart", json!(options.restarts)),
+        ("loss", json!(options.losses)),
+        ("duplicate", json!(options.duplicates)),
+        ("app_messages", json!(options.app_messages)),
+        ("max_states", json!(options.max_states)),
+    ])
+}
+
+/// The witness as a run; its clock counts steps.
+fn record<P: Algorithm + Recordable>(plan: &Plan, witness: &Witness<P>, command: &str) -> Run {
+    let mut entries = Vec::new();
+    let mut states: BTreeMap<u32, Box<P>> = BTreeMap::new();
+    for (i, moment) in witness.moments.iter().enumerate() {
+        // Everyone comes up at time 0; after that, one step a tick.
+        let at = (i + 1).saturating_sub(witness.starts) as u64;
+        entries.push(match moment {
+            Moment::Step { at: node, input, message, draws, effects, process } => {
+                let before = states.insert(node.0, process.clone());
+                let state = (before.as_ref() != Some(process))
+                    .then(|| serde_json::to_value(process).unwrap_or_default());
+                Entry::Step(Step {
+                    at,
+                    node: node.0,
+                    input: InputRecord::new(input, *message),
+                    draws: draws.clone(),
+                    effects: effects.iter().map(|(e, id)| EffectRecord::new(e, *id)).collect(),
+                    state,
+                })
+            }
+            Moment::Lost(id) => incident(at, IncidentKind::Lost(*id)),
+            Moment::Duplicated(id) => incident(at, IncidentKind::Duplicated(*id)),
+            Moment::World(Happened::Crash(p), _) => incident(at, IncidentKind::Crash(p.0)),
+            Moment::World(Happened::Restart(p), _) => incident(
+                at,
+                IncidentKind::Restart { node: p.0, memory: konklave_trace::Memory::Saved },
+            ),
+            Moment::World(Happened::Tell(from, to), id) => {
+                incident(at, IncidentKind::AppMessage { from: from.0, to: to.0, id: *id })
+            }
+        });
+    }
+    let last = entries.last().map_or(0, Entry::at);
+    let violation = &witness.violation;
+    entries.push(incident(
+        last,
+        IncidentKind::Violation {
+            property: violation.property.into(),
+            detail: violation.detail.clone(),
+        },
+    ));
+    let mut header = header::<P>(plan, "check");
+    header.unit = 1.0;
+    header.time = "steps".into();
+    header.command = command.to_owned();
+    let footer = Footer { verdict: "violated".into(), summary: json!({
+        "property": violation.property,
+        "detail": violation.detail,
+    }) };
+    Run { header, entries, footer: Some(footer) }
+}
+
+/// The entries after the first `skip`, one line each.
+fn told(run: &Run, skip: usize) -> Vec<String> {
+    let messages = konklave_trace::messages::messages(run);
+    let line = |entry: &Entry| match entry {
+        Entry::Step(step) => konklave_trace::text::step_lines(step, false).join("; "),
+        Entry::Incident(incident) => konklave_trace::text::incident_line(incident, &messages),
+    };
+    run.entries.iter().skip(skip).map(line).collect()
+}
+
+fn incident(at: u64, kind: IncidentKind) -> Entry {
+    Entry::Incident(Incident { at, kind })
+}

@@ -1,0 +1,184 @@
+//! Where names meet types: the only crate that knows all algorithms and all worlds.
+//!
+//! An [`Entry`] is an algorithm without its type: what it is (its data sheet) and what can be done
+//! with it (simulate, check, replay). To add an algorithm is to add one line to [`CATALOG`].
+
+mod checking;
+mod error;
+mod plan;
+mod report;
+mod scenario;
+mod simulate;
+
+pub use checking::{CheckPlan, Checked, PROPERTIES};
+pub use error::Error;
+pub use konklave_check::{Options as CheckOptions, Progress, Timing};
+pub use plan::Plan;
+pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, ViolationReport};
+pub use scenario::{Load, Scenario};
+pub use simulate::Outcome;
+
+use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
+use konklave_algorithms::mutex::{
+    central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
+};
+use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
+use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
+
+/// Every algorithm, by problem.
+pub static CATALOG: &[Entry] = &[
+    entry::<ChangRoberts>(),
+    entry::<TreeWave>(),
+    entry::<Central>(),
+    entry::<RicartAgrawala>(),
+    entry::<SuzukiKasami>(),
+    entry::<Heartbeat>(),
+];
+
+/// An algorithm without its type.
+#[derive(Debug)]
+pub struct Entry {
+    /// The problem it solves.
+    pub problem: &'static str,
+    /// Its data sheet.
+    pub sheet: DataSheet,
+    endless: bool,
+    simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
+    check: Check,
+    replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
+}
+
+type Check = fn(&Plan, &CheckPlan, &mut dyn FnMut(Progress) -> bool) -> Result<Checked, Error>;
+
+const fn entry<P: Algorithm + Recordable>() -> Entry {
+    Entry {
+        problem: <P::Problem as Problem<P>>::NAME,
+        sheet: P::SHEET,
+        endless: <P::Problem as Problem<P>>::ENDLESS,
+        simulate: simulate::simulate::<P>,
+        check: checking::check::<P>,
+        replay: replay::<P>,
+    }
+}
+
+impl Entry {
+    /// Its full name.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.problem, self.sheet.name)
+    }
+
+    /// The plan for `scenario`, every wish checked.
+    pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
+        Plan::new(&self.sheet, scenario, self.endless)
+    }
+
+    /// Runs it in the simulator.
+    pub fn simulate(&self, plan: &Plan, record: bool) -> Result<Outcome, Error> {
+        (self.simulate)(plan, record)
+    }
+
+    /// Explores it.
+    pub fn check(
+        &self,
+        plan: &Plan,
+        check: &CheckPlan,
+        watch: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Checked, Error> {
+        (self.check)(plan, check, watch)
+    }
+
+    /// Runs a recorded run again, and compares.
+    pub fn replay(&self, plan: &Plan, run: &Run) -> Result<Replayed, ReplayError> {
+        (self.replay)(plan, run)
+    }
+}
+
+/// The algorithm called `name`: `problem/name`, or the name alone; underscores will do.
+pub fn find(name: &str) -> Result<&'static Entry, Error> {
+    let wanted = name.trim().to_lowercase().replace('_', "-");
+    let by_name = |e: &&Entry| e.sheet.name == wanted || e.name() == wanted;
+    if let Some(entry) = CATALOG.iter().find(by_name) {
+        return Ok(entry);
+    }
+    let names: Vec<String> =
+        CATALOG.iter().flat_map(|e| [e.sheet.name.to_owned(), e.name()]).collect();
+    let hint = did_you_mean(&wanted, names.iter().map(String::as_str));
+    Err(Error::Usage(format!("no algorithm is called `{name}`{hint}; `konklave list` names them all")))
+}
+
+/// " (did you mean …?)" where something is near enough.
+pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let near = known
+        .map(|k| (strsim::damerau_levenshtein(word, k), k))
+        .filter(|(distance, k)| *distance <= 2.max(k.len() / 3) || k.starts_with(word))
+        .min();
+    near.map_or(String::new(), |(_, k)| format!(" (did you mean `{k}`?)"))
+}
+
+fn full_name<P: Algorithm>() -> String {
+    format!("{}/{}", <P::Problem as Problem<P>>::NAME, P::SHEET.name)
+}
+
+/// What repeats a run.
+fn command<P: Algorithm>(verb: &str, plan: &Plan) -> String {
+    format!("konklave {verb} {} {}", P::SHEET.name, plan.scenario.to_args())
+}
+
+/// A number that changes when the data sheet does.
+fn sheet_hash(sheet: &DataSheet) -> String {
+    // Costs hold functions, whose addresses differ from build to build.
+    let costs: Vec<_> = sheet.costs.iter().map(|c| (c.metric, c.formula, c.when)).collect();
+    let sheet = DataSheet { costs: &[], ..*sheet };
+    let hash = format!("{sheet:?}{costs:?}").bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// The header of a recording of `plan`.
+fn header<P: Algorithm>(plan: &Plan, world: &str) -> Header {
+    let setup = &plan.setup;
+    let mut header =
+        Header::new(full_name::<P>(), setup.group.members().iter().map(|p| p.0).collect());
+    header.sheet = sheet_hash(&P::SHEET);
+    header.topology = setup.topology.name.clone();
+    header.seed = plan.config.seed;
+    header.world = world.into();
+    header.mistake = setup.mistake.map(str::to_owned);
+    header.chosen =
+        setup.chosen.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    header.command = command::<P>("run", plan);
+    header.scenario = serde_json::to_value(&plan.scenario).unwrap_or_default();
+    header
+}
+
+fn replay<P: Algorithm + Recordable>(plan: &Plan, run: &Run) -> Result<Replayed, ReplayError> {
+    let setup = &plan.setup;
+    let processes = setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>();
+    konklave_trace::replay(run, processes, &setup.group)
+}
+
+/// The plan that a recorded run was made from.
+pub fn plan_of(run: &Run) -> Result<(&'static Entry, Plan), Error> {
+    let entry = find(&run.header.algorithm)?;
+    let scenario = match &run.header.scenario {
+        serde_json::Value::Null => Scenario {
+            nodes: Some(run.header.nodes.len()),
+            topology: Some(run.header.topology.clone()).filter(|t| !t.is_empty()),
+            mistake: run.header.mistake.clone(),
+            seed: Some(run.header.seed),
+            ..Scenario::default()
+        },
+        value => serde_json::from_value(value.clone())
+            .map_err(|e| Error::Data(format!("the run's scenario cannot be read: {e}")))?,
+    };
+    let plan = entry.plan(scenario)?;
+    let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();
+    if ids != run.header.nodes {
+        return Err(Error::Data(format!(
+            "the run's nodes {:?} are not those of its scenario {ids:?}",
+            run.header.nodes
+        )));
+    }
+    Ok((entry, plan))
+}

@@ -1,0 +1,403 @@
+//! From a scenario to a plan: every wish checked, every default filled in.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use konklave_algorithms::{Assumption, DataSheet, Facts, Setup, Watch, Workload};
+use konklave_process::topology::{Shape, Spec, Topology};
+use konklave_process::{Group, ProcessId, Rng};
+use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
+
+use crate::scenario::Load;
+use crate::{Error, Scenario};
+
+/// A run that can begin.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What was asked for, with the defaults that matter filled in.
+    pub scenario: Scenario,
+    /// Group, topology, mistake, variants.
+    pub setup: Setup,
+    /// Who asks how often.
+    pub workload: Workload,
+    /// The world.
+    pub config: Config,
+    /// What is judged.
+    pub watch: Watch,
+    /// Assumptions of the algorithm that do not hold, with what breaks each.
+    pub broken: Vec<(Assumption, String)>,
+}
+
+/// As many nodes where nobody says.
+const DEFAULT_NODES: usize = 5;
+/// Above this many nodes, happened-before order is not watched: its vectors would be too large.
+const MOST_FOR_ORDER: usize = 256;
+
+impl Plan {
+    /// The plan for `scenario`; `endless` algorithms run for a fixed time.
+    pub fn new(sheet: &DataSheet, scenario: Scenario, endless: bool) -> Result<Self, Error> {
+        let seed = scenario.seed.unwrap_or(1);
+        let rng = Rng::new(seed);
+        let (topology, file_ids) = topology(sheet, &scenario, &rng)?;
+        let group = group(&scenario, topology.len(), file_ids, &rng)?;
+        let setup = Setup {
+            mistake: mistake(sheet, &scenario)?,
+            chosen: chosen(sheet, &scenario)?,
+            down: list(&scenario.down, "down", &group)?,
+            ..Setup::new(group, topology)
+        };
+        let workload = workload(&scenario, &setup, &rng)?;
+        let config = config(&scenario, &setup, seed, endless)?;
+        let mut watch = Watch::all(sheet);
+        if setup.group.len() > MOST_FOR_ORDER {
+            watch.order = konklave_algorithms::Order::Ignore;
+        }
+        let broken = broken_assumptions(sheet, &config, &setup);
+        let nodes = Some(setup.group.len());
+        let scenario = Scenario { nodes, seed: Some(seed), ..scenario };
+        Ok(Self { scenario, setup, workload, config, watch, broken })
+    }
+
+    /// What is known for cost formulas, given who was served how often.
+    pub fn facts<'a>(&'a self, served: &'a [(ProcessId, u64)]) -> Facts<'a> {
+        let delayed = self.config.faults.iter().any(|f| {
+            matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_)))
+        });
+        Facts {
+            setup: &self.setup,
+            initiators: &self.workload.initiators,
+            served,
+            delay_max: self.config.delay.longest().filter(|_| !delayed),
+            assumptions_hold: self.broken.is_empty(),
+            uncontended: false,
+        }
+    }
+}
+
+fn usage<T>(message: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Usage(message.into()))
+}
+
+fn topology(
+    sheet: &DataSheet,
+    scenario: &Scenario,
+    rng: &Rng,
+) -> Result<(Topology, Option<Vec<ProcessId>>), Error> {
+    let listed = match &scenario.ids {
+        Some(ids) if ids.contains(',') => Some(ids.split(',').count()),
+        _ => None,
+    };
+    if scenario.nodes == Some(0) {
+        return usage("--nodes 0: a group needs at least one node");
+    }
+    if let (Some(n), Some(listed)) = (scenario.nodes, listed)
+        && n != listed
+    {
+        return usage(format!("--ids names {listed} nodes, but --nodes is {n}"));
+    }
+    let spec = match &scenario.topology {
+        None => Spec::default_for(sheet.topologies[0]),
+        Some(text) => text.parse().map_err(|e| Error::Usage(format!("--topology: {e}")))?,
+    };
+    let from_file = matches!(spec, Spec::File(_));
+    let n = scenario.nodes.or(listed).unwrap_or(if from_file { 0 } else { DEFAULT_NODES });
+    if n > konklave_process::MAX_ID as usize + 1 {
+        return usage(format!("--nodes {n}: at most 2^24 nodes can be simulated"));
+    }
+    let mut unread = None;
+    let parsed = spec.build(n, &rng.fork(1), |file| {
+        std::fs::read_to_string(Path::new(file)).inspect_err(|why| {
+            unread = Some((file.to_owned(), std::io::Error::new(why.kind(), why.to_string())));
+        })
+    });
+    if let Some((file, why)) = unread {
+        return Err(Error::Unreadable { file, why });
+    }
+    let parsed = parsed.map_err(|e| {
+        if from_file { Error::Data(e.to_string()) } else { Error::Usage(e.to_string()) }
+    })?;
+    let topology = parsed.topology;
+    if !sheet.topologies.iter().any(|&shape| topology.fits(shape)) {
+        let shapes: Vec<String> = sheet.topologies.iter().map(Shape::to_string).collect();
+        return usage(format!(
+            "{} cannot run on {}: it needs a {}",
+            sheet.name,
+            topology.name,
+            shapes.join(" or a ")
+        ));
+    }
+    Ok((topology, parsed.ids))
+}
+
+fn group(
+    scenario: &Scenario,
+    n: usize,
+    file_ids: Option<Vec<ProcessId>>,
+    rng: &Rng,
+) -> Result<Group, Error> {
+    let given = scenario.ids.as_deref();
+    if let (Some(ids), Some(_)) = (given, &file_ids) {
+        return usage(format!("--ids {ids}: the topology file gives the ids already"));
+    }
+    let ascending = || (0..n as u32).map(ProcessId);
+    let ids = match (given, file_ids) {
+        (_, Some(ids)) => ids,
+        (None | Some("asc" | "ascending"), None) => ascending().collect(),
+        (Some("desc" | "descending"), None) => ascending().rev().collect(),
+        (Some("random"), None) => {
+            let mut ids: Vec<ProcessId> = ascending().collect();
+            rng.fork(2).shuffle(&mut ids);
+            ids
+        }
+        (Some(text), None) => {
+            let ids = text.split(',').map(|word| id(word, "ids")).collect::<Result<Vec<_>, _>>()?;
+            if ids.len() != n {
+                return usage(format!("--ids names {} nodes, but there are {n}", ids.len()));
+            }
+            ids
+        }
+    };
+    Group::new(ids).map_err(|e| Error::Usage(format!("--ids: {e}")))
+}
+
+fn id(word: &str, option: &str) -> Result<ProcessId, Error> {
+    word.trim().trim_start_matches('p').parse().map(ProcessId).map_err(|_| {
+        Error::Usage(format!(
+            "--{option}: `{}` is no id: ids are numbers, as in 3,1,2",
+            word.trim()
+        ))
+    })
+}
+
+fn list(text: &Option<String>, option: &str, group: &Group) -> Result<Vec<ProcessId>, Error> {
+    let Some(text) = text.as_deref().filter(|t| !t.trim().is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let mut members = Vec::new();
+    for word in text.split(',') {
+        let p = id(word, option)?;
+        if !group.contains(p) {
+            return usage(format!("--{option}: {p} is no member; members are {}", some(group)));
+        }
+        if !members.contains(&p) {
+            members.push(p);
+        }
+    }
+    Ok(members)
+}
+
+/// The members, or the first of many.
+fn some(group: &Group) -> String {
+    let shown: Vec<String> = group.members().iter().take(12).map(|p| p.0.to_string()).collect();
+    let more = if group.len() > 12 { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn mistake(sheet: &DataSheet, scenario: &Scenario) -> Result<Option<&'static str>, Error> {
+    let Some(name) = scenario.mistake.as_deref() else { return Ok(None) };
+    let known = sheet.mistakes.iter().find(|m| m.name == name.replace('_', "-"));
+    if let Some(mistake) = known {
+        return Ok(Some(mistake.name));
+    }
+    let names: Vec<&str> = sheet.mistakes.iter().map(|m| m.name).collect();
+    if names.is_empty() {
+        return usage(format!("--mistake {name}: {} has no known mistakes", sheet.name));
+    }
+    usage(format!(
+        "--mistake {name}: {} knows {}{}",
+        sheet.name,
+        names.join(", "),
+        crate::did_you_mean(name, names.iter().copied())
+    ))
+}
+
+fn chosen(
+    sheet: &DataSheet,
+    scenario: &Scenario,
+) -> Result<BTreeMap<&'static str, String>, Error> {
+    let mut chosen = BTreeMap::new();
+    for word in &scenario.set {
+        let Some((name, value)) = word.split_once('=') else {
+            return usage(format!("--set {word}: it needs NAME=VALUE"));
+        };
+        let Some(switch) = sheet.switches.iter().find(|s| s.name == name) else {
+            let names: Vec<&str> = sheet.switches.iter().map(|s| s.name).collect();
+            let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+            return usage(format!("--set {word}: with {} one can set {known}", sheet.name));
+        };
+        let is_number = value.parse::<u32>().is_ok() && switch.values.contains(&"<number>");
+        let is_text = switch.values.contains(&"<text>") && !value.is_empty();
+        if !switch.values.contains(&value) && !is_number && !is_text {
+            let values = switch.values.join(", ");
+            return usage(format!("--set {word}: {name} is one of {values}"));
+        }
+        chosen.insert(switch.name, value.to_owned());
+    }
+    Ok(chosen)
+}
+
+fn workload(scenario: &Scenario, setup: &Setup, rng: &Rng) -> Result<Workload, Error> {
+    let group = &setup.group;
+    let up = |p: &ProcessId| !setup.down.contains(p);
+    let initiators = match scenario.initiators.as_deref() {
+        None | Some("all") => group.members().iter().copied().filter(up).collect(),
+        Some(text) => match text.strip_suffix('x').map(str::parse::<usize>) {
+            Some(Ok(k)) if k <= group.len() => {
+                let mut members = group.members().to_vec();
+                rng.fork(3).shuffle(&mut members);
+                members.truncate(k);
+                members
+            }
+            Some(_) => {
+                let n = group.len();
+                return usage(format!("--initiators {text}: there are only {n} nodes"));
+            }
+            None => list(&scenario.initiators, "initiators", group)?,
+        },
+    };
+    let requests = match (&scenario.requests, scenario.entries) {
+        (Some(_), Some(_)) => return usage("--requests and --entries exclude each other"),
+        (Some(text), None) => {
+            let number = |word: &str| {
+                word.trim().parse::<u32>().map_err(|_| {
+                    Error::Usage(format!("--requests: `{word}` is no number, as in 2,1,0"))
+                })
+            };
+            let requests = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+            if requests.len() != group.len() {
+                let (k, n) = (requests.len(), group.len());
+                return usage(format!("--requests gives {k} numbers for {n} nodes"));
+            }
+            requests
+        }
+        (None, entries) => vec![entries.unwrap_or(1); group.len()],
+    };
+    Ok(Workload { initiators, requests })
+}
+
+fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Result<Config, Error> {
+    let probability = |p: Option<f64>, option: &str| match p {
+        Some(p) if !(0.0..=1.0).contains(&p) => {
+            usage(format!("--{option} {p}: a probability lies between 0 and 1"))
+        }
+        p => Ok(p.unwrap_or(0.0)),
+    };
+    let pace = |text: &Option<String>, option: &str, default: Pace| match text {
+        None => Ok(default),
+        Some(text) => text.parse().map_err(|e| Error::Usage(format!("--{option}: {e}"))),
+    };
+    let think = match scenario.load {
+        Some(Load::Low) => Pace::Exponential(100.0 * setup.group.len() as f64),
+        Some(Load::High) | None => Pace::Constant(0.0),
+    };
+    let mut faults = Vec::new();
+    for p in &setup.down {
+        faults.push(Fault {
+            what: What::Crash(*p),
+            when: konklave_sim::When::Time(0.0),
+            until: None,
+        });
+    }
+    for text in &scenario.faults {
+        let fault: Fault = text.parse().map_err(|e| Error::Usage(format!("--fault {e}")))?;
+        if let Some(stranger) = fault.nodes().into_iter().find(|p| !setup.group.contains(*p)) {
+            let members = some(&setup.group);
+            return usage(format!("--fault {text}: {stranger} is no member; members are {members}"));
+        }
+        faults.push(fault);
+    }
+    let detect_after = match scenario.detect_after.as_deref() {
+        None => Some(3.0),
+        Some("never") => None,
+        Some(text) => match text.trim_end_matches('T').parse::<f64>() {
+            Ok(t) if (0.0..1e9).contains(&t) => Some(t),
+            _ => return usage(format!("--detect-after {text}: it is a time in T, or `never`")),
+        },
+    };
+    let time_limit = scenario.time_limit.unwrap_or(if endless { 100.0 } else { 1e8 });
+    if !(time_limit > 0.0 && time_limit <= 1e15) {
+        return usage(format!("--time-limit {time_limit}: it must be positive"));
+    }
+    Ok(Config {
+        seed,
+        delay: delay(scenario)?,
+        fifo: scenario.fifo.unwrap_or(true),
+        loss: probability(scenario.loss, "loss")?,
+        duplicate: probability(scenario.duplicate, "duplicate")?,
+        think: pace(&scenario.think, "think", think)?,
+        hold: pace(&scenario.hold, "hold", Pace::Constant(1.0))?,
+        faults,
+        detect_after,
+        unit: Duration::from_millis(1),
+        time_limit,
+        step_limit: scenario.step_limit.unwrap_or(u64::MAX),
+        app_messages: scenario.app_messages.unwrap_or(0),
+    })
+}
+
+fn delay(scenario: &Scenario) -> Result<Delay, Error> {
+    let Some(text) = scenario.delay.as_deref() else { return Ok(Delay::default()) };
+    let parsed = text.parse();
+    let looks_like_file = text.contains('/') || text.ends_with(".txt") || text.ends_with(".links");
+    match parsed {
+        Ok(delay) => Ok(delay),
+        Err(_) if looks_like_file => {
+            let read = std::fs::read_to_string(text);
+            let read = read.map_err(|why| Error::Unreadable { file: text.into(), why })?;
+            Delay::parse_links(&read, text).map_err(Error::Data)
+        }
+        Err(e) => usage(format!("--delay: {e}")),
+    }
+}
+
+/// Which assumptions the world breaks, and how.
+fn broken_assumptions(
+    sheet: &DataSheet,
+    config: &Config,
+    setup: &Setup,
+) -> Vec<(Assumption, String)> {
+    let struck = |fits: &dyn Fn(&What) -> bool| {
+        config.faults.iter().find(|f| fits(&f.what)).map(Fault::to_string)
+    };
+    let mut broken = Vec::new();
+    for &assumption in sheet.assumes {
+        let by = match assumption {
+            Assumption::Reliable if config.loss > 0.0 => {
+                Some(format!("messages are lost with probability {}", config.loss))
+            }
+            Assumption::Reliable => struck(&|w| {
+                matches!(w, What::Cut(..) | What::Partition(_) | What::Message(_, Mishap::Lose))
+            }),
+            Assumption::NoDuplicates if config.duplicate > 0.0 => {
+                Some(format!("messages arrive twice with probability {}", config.duplicate))
+            }
+            Assumption::NoDuplicates => {
+                struck(&|w| matches!(w, What::Message(_, Mishap::Duplicate)))
+            }
+            Assumption::Fifo if !config.fifo && !config.delay.is_constant() => {
+                Some("messages may overtake each other".into())
+            }
+            Assumption::Fifo if !config.fifo => {
+                struck(&|w| matches!(w, What::Message(_, Mishap::Delay(_))))
+            }
+            Assumption::NoCrash => struck(&|w| matches!(w, What::Crash(_)))
+                .filter(|_| config.faults.len() > setup.down.len()),
+            Assumption::Synchronous if config.delay.longest().is_none() => {
+                Some("delays have no limit".into())
+            }
+            Assumption::Synchronous => struck(&|w| {
+                matches!(
+                    w,
+                    What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_))
+                )
+            }),
+            Assumption::StableStorage => struck(&|w| {
+                matches!(w, What::Restart(_, konklave_sim::Memory::Nothing))
+            }),
+            Assumption::Fifo | Assumption::KnownMembership | Assumption::UniqueIds => None,
+        };
+        broken.extend(by.map(|by| (assumption, by)));
+    }
+    broken
+}

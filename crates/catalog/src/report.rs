@@ -1,0 +1,182 @@
+//! What a run or a check tells: the schemas `konklave.run/1` and `konklave.check/1`.
+
+use std::collections::BTreeMap;
+
+use konklave_algorithms::Metric;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// What a run tells.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport {
+    /// `konklave.run/1`.
+    pub schema: &'static str,
+    /// Full name of the algorithm.
+    pub algorithm: String,
+    /// How many nodes.
+    pub nodes: usize,
+    /// The name of the topology.
+    pub topology: String,
+    /// Where all chance came from.
+    pub seed: u64,
+    /// Where it ran.
+    pub world: String,
+    /// The mistake that was made on purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mistake: Option<String>,
+    /// ok, violated, stuck or unfinished.
+    pub verdict: Verdict,
+    /// What broke.
+    pub violations: Vec<ViolationReport>,
+    /// Assumptions that did not hold.
+    pub broken_assumptions: Vec<String>,
+    /// Who waits for ever.
+    pub waiting: Vec<u32>,
+    /// How long it took, in T.
+    pub time: f64,
+    /// How many steps processes made.
+    pub steps: u64,
+    /// Messages.
+    pub messages: Messages,
+    /// Measured against formula.
+    pub bounds: Vec<BoundReport>,
+    /// The measures of the problem, under its name.
+    #[serde(flatten)]
+    pub problem: Map<String, Value>,
+    /// What repeats this run.
+    pub command: String,
+}
+
+/// How a run went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Everything as it should be.
+    Ok,
+    /// A property broke.
+    Violated,
+    /// Nothing more can happen, but someone waits.
+    Stuck,
+    /// It was cut off before it ended.
+    Unfinished,
+}
+
+impl Verdict {
+    /// The exit code that says so.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Violated | Self::Stuck => 1,
+            Self::Unfinished => 2,
+        }
+    }
+
+    /// As in the schema.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Violated => "violated",
+            Self::Stuck => "stuck",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// A property that broke.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ViolationReport {
+    /// Its name.
+    pub property: String,
+    /// When, in T.
+    pub at: f64,
+    /// What happened.
+    pub detail: String,
+}
+
+/// How many messages there were.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Messages {
+    /// Handed to the network.
+    pub sent: u64,
+    /// Handed to a process.
+    pub delivered: u64,
+    /// Lost on the way, or at a crashed process.
+    pub lost: u64,
+    /// Doubled on the way.
+    pub duplicated: u64,
+    /// Sent, by kind.
+    pub by_kind: BTreeMap<String, u64>,
+}
+
+/// A measure against its formula.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BoundReport {
+    /// What is measured.
+    pub metric: Metric,
+    /// As the book writes it.
+    pub formula: String,
+    /// In which runs it applies.
+    pub when: String,
+    /// Its value; none where it does not apply.
+    pub limit: Option<f64>,
+    /// Whether the measure must be exactly that.
+    pub exact: bool,
+    /// What was measured; none where nothing was.
+    pub measured: Option<f64>,
+    /// Whether it keeps to it; none where it does not apply.
+    pub holds: Option<bool>,
+}
+
+/// What a check tells.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    /// `konklave.check/1`.
+    pub schema: &'static str,
+    /// Full name of the algorithm.
+    pub algorithm: String,
+    /// How many nodes.
+    pub nodes: usize,
+    /// The name of the topology.
+    pub topology: String,
+    /// The mistake that was made on purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mistake: Option<String>,
+    /// Whether channels keep their order.
+    pub fifo: bool,
+    /// What may happen besides the protocol.
+    pub budgets: BTreeMap<&'static str, Value>,
+    /// What is judged.
+    pub properties: Vec<String>,
+    /// exhausted, violated or bounded.
+    pub verdict: &'static str,
+    /// Which bound ended the search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<&'static str>,
+    /// The property that broke.
+    pub property: Option<String>,
+    /// What happened.
+    pub detail: Option<String>,
+    /// Different states reached.
+    pub states: u64,
+    /// Steps between them.
+    pub transitions: u64,
+    /// The longest shortest way.
+    pub depth: u32,
+    /// How long it took.
+    pub seconds: f64,
+    /// How fast it went.
+    pub states_per_second: f64,
+    /// The most memory the states took, about.
+    pub peak_bytes: u64,
+    /// Which reduction was used.
+    pub reduction: &'static str,
+    /// How many steps the witness has.
+    pub witness_length: Option<usize>,
+    /// For a run that never ends: from which of its steps on it repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness_loops_from: Option<usize>,
+    /// The steps of a shortest run that breaks the property.
+    pub witness: Vec<String>,
+    /// What repeats this check.
+    pub command: String,
+}

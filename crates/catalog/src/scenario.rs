@@ -1,0 +1,248 @@
+//! Scenarios: everything about a run that can be chosen, on the command line or in a file.
+
+use clap::{ArgAction, Args};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// What is run, and in which world. On the command line each key is an option; in a scenario file
+/// (TOML) each is a key of the same name.
+#[derive(Args, Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[command(next_help_heading = "Group")]
+pub struct Scenario {
+    /// The algorithm, in scenario files
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<String>,
+
+    /// How many nodes
+    #[arg(short = 'n', long, env = "KONKLAVE_NODES", value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
+
+    /// Who is linked with whom: ring, path, star, tree, grid:3x4, complete, …, or a file
+    #[arg(long, env = "KONKLAVE_TOPOLOGY", value_name = "KIND|FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<String>,
+
+    /// The ids in node order: asc, desc, random, or a list
+    #[arg(long, env = "KONKLAVE_IDS", value_name = "LIST")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<String>,
+
+    /// Who starts: all, a list of ids, or a number of nodes chosen at random (3x)
+    #[arg(long, env = "KONKLAVE_INITIATORS", value_name = "WHO")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initiators: Option<String>,
+
+    /// Who is down from the start: a list of ids
+    #[arg(long, env = "KONKLAVE_DOWN", value_name = "LIST")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub down: Option<String>,
+
+    /// Choose among an algorithm's variants: NAME=VALUE (see `list ALGORITHM`)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+
+    /// Make a known mistake of the sources (see `list ALGORITHM`)
+    #[arg(long, env = "KONKLAVE_MISTAKE", value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mistake: Option<String>,
+
+    /// How often each node asks
+    #[arg(long, env = "KONKLAVE_ENTRIES", value_name = "K", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u32>,
+
+    /// How often each node asks, one by one in node order: 2,1,0
+    #[arg(long, env = "KONKLAVE_REQUESTS", value_name = "LIST", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<String>,
+
+    /// The load: high (ask again at once) or low (requests hardly ever meet)
+    #[arg(long, env = "KONKLAVE_LOAD", value_name = "LOAD", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+
+    /// Pause before a request, in T: 5, uniform:0..9, exponential:5, arrivals:5 (open load)
+    #[arg(long, env = "KONKLAVE_THINK", value_name = "PAUSE", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<String>,
+
+    /// Time inside the critical section, in T
+    #[arg(long, env = "KONKLAVE_HOLD", value_name = "PAUSE", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<String>,
+
+    /// Messages that the application sends past the algorithm with each request
+    #[arg(long, env = "KONKLAVE_APP_MESSAGES", value_name = "K", num_args = 0..=1,
+          default_missing_value = "1", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_messages: Option<u32>,
+
+    /// How long messages take, in T: constant, uniform:0.5..1.5, exponential, log-normal, or a file
+    #[arg(long, env = "KONKLAVE_DELAY", value_name = "MODEL", help_heading = "Network")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<String>,
+
+    /// Whether messages of one channel keep their order
+    #[arg(long, env = "KONKLAVE_FIFO", num_args = 0..=1, default_missing_value = "true",
+          value_name = "BOOL", help_heading = "Network", overrides_with = "no_fifo")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fifo: Option<bool>,
+
+    /// Messages may overtake each other
+    #[arg(long = "no-fifo", action = ArgAction::SetTrue, help_heading = "Network")]
+    #[serde(skip)]
+    pub no_fifo: bool,
+
+    /// How likely a message is lost
+    #[arg(long, env = "KONKLAVE_LOSS", value_name = "P", help_heading = "Network")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+
+    /// How likely a message arrives twice
+    #[arg(long, env = "KONKLAVE_DUPLICATE", value_name = "P", help_heading = "Network")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<f64>,
+
+    /// Something goes wrong, e.g. crash:2@3.5 (see `help faults`); may be given several times
+    #[arg(long = "fault", value_name = "FAULT", help_heading = "Network")]
+    #[serde(default, rename = "faults", skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+
+    /// After how long, in T, everyone learns of a crash; or `never`
+    #[arg(long, env = "KONKLAVE_DETECT_AFTER", value_name = "T", help_heading = "Network")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detect_after: Option<String>,
+
+    /// Where all chance comes from
+    #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Run")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+
+    /// Cut the run off at this time, in T
+    #[arg(long, env = "KONKLAVE_TIME_LIMIT", value_name = "T", help_heading = "Run")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<f64>,
+
+    /// Cut the run off after this many steps
+    #[arg(long, env = "KONKLAVE_STEP_LIMIT", value_name = "STEPS", help_heading = "Run")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_limit: Option<u64>,
+}
+
+/// How often clients ask.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// Requests hardly ever meet.
+    Low,
+    /// Everyone asks again at once.
+    High,
+}
+
+impl Scenario {
+    /// Reads a scenario file; `file` is its name for messages.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
+        toml::from_str(text).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text[..at].matches('\n').count() + 1;
+            Error::Data(format!("{file}:{line}: {}", e.message().replace('\n', " ")))
+        })
+    }
+
+    /// `self`, with what it leaves open taken from `other`.
+    pub fn or(self, other: Self) -> Self {
+        let set = if self.set.is_empty() { other.set } else { self.set };
+        let faults = if self.faults.is_empty() { other.faults } else { self.faults };
+        Self {
+            algorithm: self.algorithm.or(other.algorithm),
+            nodes: self.nodes.or(other.nodes),
+            topology: self.topology.or(other.topology),
+            ids: self.ids.or(other.ids),
+            initiators: self.initiators.or(other.initiators),
+            down: self.down.or(other.down),
+            set,
+            mistake: self.mistake.or(other.mistake),
+            entries: self.entries.or(other.entries),
+            requests: self.requests.or(other.requests),
+            load: self.load.or(other.load),
+            think: self.think.or(other.think),
+            hold: self.hold.or(other.hold),
+            app_messages: self.app_messages.or(other.app_messages),
+            delay: self.delay.or(other.delay),
+            fifo: if self.no_fifo { Some(false) } else { self.fifo.or(other.fifo) },
+            no_fifo: false,
+            loss: self.loss.or(other.loss),
+            duplicate: self.duplicate.or(other.duplicate),
+            faults,
+            detect_after: self.detect_after.or(other.detect_after),
+            seed: self.seed.or(other.seed),
+            time_limit: self.time_limit.or(other.time_limit),
+            step_limit: self.step_limit.or(other.step_limit),
+        }
+    }
+
+    /// The options that say the same on the command line.
+    pub fn to_args(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default();
+        let mut args = String::new();
+        for (key, value) in json.as_object().into_iter().flatten() {
+            let key = match key.as_str() {
+                "algorithm" => continue,
+                "nodes" => "-n".to_owned(),
+                "faults" => "--fault".to_owned(),
+                other => format!("--{other}"),
+            };
+            let values = match value {
+                serde_json::Value::Array(values) => values.clone(),
+                other => vec![other.clone()],
+            };
+            for value in values {
+                let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:=/@#+".contains(c);
+                if key == "--fifo" {
+                    args += if word == "true" { " --fifo" } else { " --no-fifo" };
+                } else if word.chars().all(plain) && !word.is_empty() {
+                    args += &format!(" {key} {word}");
+                } else {
+                    args += &format!(" {key} '{}'", word.replace('\'', r"'\''"));
+                }
+            }
+        }
+        args.trim_start().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_reads_like_the_options() {
+        let text = "algorithm = \"mutex/central\"\nnodes = 4\nfaults = [\"crash:2@3\"]\nfifo = false\n";
+        let scenario = Scenario::parse(text, "s.toml").unwrap();
+        assert_eq!(scenario.nodes, Some(4));
+        assert_eq!(scenario.to_args(), "-n 4 --no-fifo --fault crash:2@3");
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let error = Scenario::parse("nodes = 3\nnoodles = 4\n", "s.toml").unwrap_err().to_string();
+        assert!(error.starts_with("s.toml:2: unknown field `noodles`"), "{error}");
+        assert!(error.contains("nodes"), "{error}");
+        let error = Scenario::parse("nodes = \"x\"\n", "s.toml").unwrap_err().to_string();
+        assert!(error.starts_with("s.toml:1: invalid type"), "{error}");
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_file() {
+        let line = Scenario { nodes: Some(3), no_fifo: true, ..Scenario::default() };
+        let file = Scenario { nodes: Some(9), seed: Some(7), fifo: Some(true), ..Scenario::default() };
+        let both = line.or(file);
+        assert_eq!((both.nodes, both.seed, both.fifo), (Some(3), Some(7), Some(false)));
+    }
+}

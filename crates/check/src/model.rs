@@ -1,0 +1,429 @@
+//! A small group, and what may happen to it next.
+
+use konklave_process::{
+    Application, Context, Effect, End, Group, Host, Input, Monitor, Process, ProcessId, Verdict,
+    Violation,
+};
+
+use crate::draws::Draws;
+use crate::state::{Content, Flight, Spent, State};
+use crate::witness::{Happened, Log};
+use crate::{Options, Timing};
+
+/// A small group to be explored whole.
+#[derive(Debug)]
+pub struct Model<P: Process, A, M> {
+    /// Who they are.
+    pub group: Group,
+    /// The processes, in node order.
+    pub processes: Vec<P>,
+    /// Who asks.
+    pub application: A,
+    /// Who judges.
+    pub monitor: M,
+    /// What may happen besides, and how far to go.
+    pub options: Options,
+}
+
+/// What may happen next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// A message arrives: the one at this index.
+    Deliver(u32),
+    /// A timer runs out: the one at this index.
+    Fire(u32),
+    /// The application asks, at this place.
+    Ask(u32),
+    /// The detector's news at this index arrives.
+    Learn(u32),
+    /// The application at this place sends a message past the algorithm, to that place.
+    Tell(u32, u32),
+    /// A process stops.
+    Crash(u32),
+    /// A process comes up again.
+    Restart(u32),
+    /// A message is lost.
+    Lose(u32),
+    /// A message is doubled.
+    Duplicate(u32),
+}
+
+impl Action {
+    /// Whether only time or a fault brings it about.
+    pub(crate) fn needs_time(self) -> bool {
+        matches!(self, Self::Fire(_)) || !self.is_progress()
+    }
+
+    /// Whether it belongs to a run without faults.
+    pub(crate) fn is_progress(self) -> bool {
+        match self {
+            Self::Deliver(_) | Self::Fire(_) | Self::Ask(_) | Self::Learn(_) => true,
+            Self::Tell(..)
+            | Self::Crash(_)
+            | Self::Restart(_)
+            | Self::Lose(_)
+            | Self::Duplicate(_) => false,
+        }
+    }
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
+    pub(crate) fn n(&self) -> u32 {
+        self.processes.len() as u32
+    }
+
+    /// The state in which everyone has come up.
+    pub(crate) fn initial(&self, log: &mut Option<&mut Log<P>>) -> (State<P, A, M>, Verdict) {
+        let mut state = State {
+            processes: self.processes.clone(),
+            flight: Vec::new(),
+            timers: Vec::new(),
+            application: self.application.clone(),
+            monitor: self.monitor.clone(),
+            down: 0,
+            saved: Vec::new(),
+            news: Vec::new(),
+            spent: Spent::default(),
+        };
+        let mut verdict = Ok(());
+        for place in 0..self.n() {
+            let mut draws = Draws::default();
+            let started = self.step(&mut state, place, Input::Start, 0, &mut draws, log);
+            verdict = verdict.and(started);
+        }
+        (state, verdict)
+    }
+
+    /// All that may happen next, in a fixed order.
+    pub(crate) fn actions(&self, state: &State<P, A, M>, actions: &mut Vec<Action>) {
+        actions.clear();
+        let options = &self.options;
+        let flight = &state.flight;
+        for i in 0..flight.len() {
+            if self.may_arrive(state, i) {
+                actions.push(Action::Deliver(i as u32));
+            }
+        }
+        actions.extend((0..state.news.len() as u32).map(Action::Learn));
+        let quiet = actions.is_empty();
+        if options.timing == Timing::Anytime || quiet {
+            actions.extend((0..state.timers.len() as u32).map(Action::Fire));
+        }
+        for place in 0..self.n() {
+            let id = self.group.id(place as usize);
+            if state.is_up(place) && state.application.next(id).is_some() {
+                actions.push(Action::Ask(place));
+            }
+        }
+        let spent = &state.spent;
+        if spent.app_messages < options.app_messages {
+            for from in (0..self.n()).filter(|&p| state.is_up(p)) {
+                let others = (0..self.n()).filter(|&to| to != from);
+                actions.extend(others.map(|to| Action::Tell(from, to)));
+            }
+        }
+        if spent.crashes < options.crashes {
+            let up = (0..self.n()).filter(|&p| state.is_up(p));
+            actions.extend(up.map(Action::Crash));
+        }
+        if spent.restarts < options.restarts {
+            let down = (0..self.n()).filter(|&p| !state.is_up(p));
+            actions.extend(down.map(Action::Restart));
+        }
+        for i in 0..flight.len() {
+            let first = self.is_first_of_its_kind(state, i);
+            if spent.losses < options.losses && first && self.may_arrive(state, i) {
+                actions.push(Action::Lose(i as u32));
+            }
+            if spent.duplicates < options.duplicates && first {
+                actions.push(Action::Duplicate(i as u32));
+            }
+        }
+    }
+
+    /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
+    fn may_arrive(&self, state: &State<P, A, M>, i: usize) -> bool {
+        let channel = state.flight[i].channel;
+        if self.options.fifo {
+            return i == 0 || state.flight[i - 1].channel != channel;
+        }
+        self.is_first_of_its_kind(state, i)
+    }
+
+    fn is_first_of_its_kind(&self, state: &State<P, A, M>, i: usize) -> bool {
+        let this = &state.flight[i];
+        let earlier = state.flight[..i].iter().rev();
+        !earlier.take_while(|f| f.channel == this.channel).any(|f| f.equals(this))
+    }
+
+    /// Lets `action` happen. An odometer of `draws` beyond the first is for the caller to turn.
+    pub(crate) fn apply(
+        &self,
+        state: &mut State<P, A, M>,
+        action: Action,
+        draws: &mut Draws,
+        log: &mut Option<&mut Log<P>>,
+    ) -> Verdict {
+        match action {
+            Action::Deliver(i) => {
+                let Flight { channel: (from, to), content, tag, id } =
+                    state.flight.remove(i as usize);
+                let (me, from) = (self.group.id(to as usize), self.group.id(from as usize));
+                if !state.is_up(to) {
+                    if let Content::Message(message) = &content {
+                        state.monitor.on_lost(message);
+                    }
+                    if let Some(log) = log {
+                        log.lost(id);
+                    }
+                    return Ok(());
+                }
+                let (message, input) = match content {
+                    Content::Message(message) => {
+                        (Some(message.clone()), Input::Message { from, message })
+                    }
+                    Content::Stamp(stamp) => (None, Input::Stamp { from, stamp }),
+                };
+                let received = state.monitor.on_receive(me, message.as_ref(), &tag);
+                received.and(self.step(state, to, input, id, draws, log))
+            }
+            Action::Fire(i) => {
+                let (place, timer) = state.timers.remove(i as usize);
+                self.step(state, place, Input::Timer(timer), 0, draws, log)
+            }
+            Action::Learn(i) => {
+                let (place, peer, up) = state.news.remove(i as usize);
+                let input = if up { Input::Trust(peer) } else { Input::Suspect(peer) };
+                self.step(state, place, input, 0, draws, log)
+            }
+            Action::Ask(place) => {
+                let id = self.group.id(place as usize);
+                let request = state.application.next(id).expect("it was asked for just now");
+                state.application.on_request(id, &request);
+                let asked = state.monitor.on_request(id, &request);
+                asked.and(self.step(state, place, Input::Request(request), 0, draws, log))
+            }
+            Action::Tell(from, to) => {
+                state.spent.app_messages += 1;
+                let sender = self.group.id(from as usize);
+                let tag = state.monitor.on_send(sender, None);
+                let stamp = state.processes[from as usize].stamp();
+                let id = log.as_mut().map_or(0, |log| {
+                    log.happened(Happened::Tell(sender, self.group.id(to as usize)))
+                });
+                insert(state, Flight { channel: (from, to), content: Content::Stamp(stamp), tag, id });
+                Ok(())
+            }
+            Action::Crash(place) => {
+                self.crash(state, place, log);
+                Ok(())
+            }
+            Action::Restart(place) => self.restart(state, place, draws, log),
+            Action::Lose(i) => {
+                state.spent.losses += 1;
+                let flight = state.flight.remove(i as usize);
+                if let Content::Message(message) = &flight.content {
+                    state.monitor.on_lost(message);
+                }
+                if let Some(log) = log {
+                    log.lost(flight.id);
+                }
+                Ok(())
+            }
+            Action::Duplicate(i) => {
+                state.spent.duplicates += 1;
+                let copy = state.flight[i as usize].clone();
+                if let Content::Message(message) = &copy.content {
+                    state.monitor.on_duplicated(message);
+                }
+                if let Some(log) = log {
+                    log.duplicated(copy.id);
+                }
+                // Right behind the original: later copies come about by later duplication.
+                state.flight.insert(i as usize + 1, copy);
+                Ok(())
+            }
+        }
+    }
+
+    fn crash(&self, state: &mut State<P, A, M>, place: u32, log: &mut Option<&mut Log<P>>) {
+        let id = self.group.id(place as usize);
+        state.spent.crashes += 1;
+        state.down |= 1 << place;
+        state.timers.retain(|(p, _)| *p != place);
+        state.news.retain(|(to, ..)| *to != place);
+        state.application.on_crash(id);
+        state.monitor.on_crash(id);
+        state.processes[place as usize] = self.processes[place as usize].clone();
+        if let Some(log) = log {
+            log.happened(Happened::Crash(id));
+        }
+        self.spread(state, place, false);
+    }
+
+    fn restart(
+        &self,
+        state: &mut State<P, A, M>,
+        place: u32,
+        draws: &mut Draws,
+        log: &mut Option<&mut Log<P>>,
+    ) -> Verdict {
+        let id = self.group.id(place as usize);
+        state.spent.restarts += 1;
+        state.down &= !(1 << place);
+        state.application.on_restart(id);
+        state.monitor.on_restart(id);
+        if let Some(log) = log {
+            log.happened(Happened::Restart(id));
+        }
+        let saved = state.saved.get(place as usize).cloned().flatten();
+        let saved = saved.filter(|_| self.options.stable_storage);
+        let verdict = self.step(state, place, Input::Recover(saved), 0, draws, log);
+        self.spread(state, place, true);
+        if self.options.detector {
+            for down in (0..self.n()).filter(|p| state.down >> p & 1 == 1) {
+                state.news.push((place, self.group.id(down as usize), false));
+            }
+            state.news.sort_unstable();
+        }
+        verdict
+    }
+
+    /// News of `place` go out to everyone who is up; older news of it that did not arrive are void.
+    fn spread(&self, state: &mut State<P, A, M>, place: u32, up: bool) {
+        if !self.options.detector {
+            return;
+        }
+        let id = self.group.id(place as usize);
+        for to in (0..self.n()).filter(|&to| to != place && state.down >> to & 1 == 0) {
+            match state.news.iter().position(|(t, p, _)| (*t, *p) == (to, id)) {
+                // It never knew that anything had changed.
+                Some(i) => {
+                    state.news.remove(i);
+                }
+                None => state.news.push((to, id, up)),
+            }
+        }
+        state.news.sort_unstable();
+    }
+
+    /// One step of one process, and what follows from it.
+    fn step(
+        &self,
+        state: &mut State<P, A, M>,
+        place: u32,
+        input: Input<P>,
+        message: u64,
+        draws: &mut Draws,
+        log: &mut Option<&mut Log<P>>,
+    ) -> Verdict {
+        let me = self.group.id(place as usize);
+        let recorded = log.is_some().then(|| input.clone());
+        let mut host = Recorder { effects: Vec::new(), draws };
+        let process = &mut state.processes[place as usize];
+        process.handle(input, &mut Context::new(me, &self.group, &mut host));
+        let Recorder { effects, draws } = host;
+        let mut ids = Vec::new();
+        if let (Some(log), Some(input)) = (log, recorded) {
+            let process = &state.processes[place as usize];
+            ids = log.step(me, input, message, draws.values(), &effects, process);
+        }
+        let mut verdict = Ok(());
+        for (i, effect) in effects.into_iter().enumerate() {
+            let id = ids.get(i).copied().unwrap_or(0);
+            verdict = verdict.and(self.perform(state, place, effect, id));
+        }
+        let process = &state.processes[place as usize];
+        verdict.and(state.monitor.after_step(me, process))
+    }
+
+    fn perform(
+        &self,
+        state: &mut State<P, A, M>,
+        place: u32,
+        effect: Effect<P>,
+        id: u64,
+    ) -> Verdict {
+        let me = self.group.id(place as usize);
+        match effect {
+            Effect::Send { to, message } => {
+                let Some(to) = self.group.place(to) else {
+                    let detail = format!("{me} sent to {to}, who is no member");
+                    return Err(Violation::new("usage", detail));
+                };
+                let tag = state.monitor.on_send(me, Some(&message));
+                let content = Content::Message(message);
+                insert(state, Flight { channel: (place, to as u32), content, tag, id });
+            }
+            Effect::SetTimer { timer, .. } => {
+                if let Err(i) = state.timers.binary_search(&(place, timer)) {
+                    state.timers.insert(i, (place, timer));
+                }
+            }
+            Effect::CancelTimer { timer } => state.timers.retain(|t| *t != (place, timer)),
+            Effect::Indicate(indication) => {
+                state.application.on_indication(me, &indication);
+                return state.monitor.on_indication(me, &indication);
+            }
+            Effect::Save(record) => {
+                state.saved.resize(self.processes.len(), None);
+                state.saved[place as usize] = Some(record);
+            }
+            Effect::Unexpected(what) => {
+                return Err(Violation::new("expected inputs", format!("{me} met {what}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a state in which nothing more can happen.
+    pub(crate) fn judge_end(&self, state: &State<P, A, M>) -> Verdict {
+        let options = &self.options;
+        let waiting = state.application.waiting();
+        if !waiting.is_empty() && options.judges("deadlock") {
+            let detail = format!("{waiting:?} wait for ever");
+            return Err(Violation::new("deadlock", detail));
+        }
+        let up = (0..self.n()).filter(|&p| state.is_up(p));
+        let alive = up.clone().map(|p| self.group.id(p as usize)).collect();
+        let faulty = state.spent.crashes + state.spent.losses + state.spent.duplicates > 0;
+        let end = End { alive, faulty, quiet: true };
+        self.filter(state.monitor.at_end(&end))?;
+        let restless = |p: &u32| !state.processes[*p as usize].at_rest();
+        if options.judges("quiescence")
+            && let Some(place) = up.into_iter().find(restless)
+        {
+            let id: ProcessId = self.group.id(place as usize);
+            let detail = format!("nothing more can happen, but {id} is not at rest");
+            return Err(Violation::new("quiescence", detail));
+        }
+        Ok(())
+    }
+
+    /// Lets pass what is not judged.
+    pub(crate) fn filter(&self, verdict: Verdict) -> Verdict {
+        verdict.or_else(|violation| {
+            if self.options.judges(violation.property) { Err(violation) } else { Ok(()) }
+        })
+    }
+}
+
+/// Puts a message at the end of its channel.
+fn insert<P: Process, A, M: Monitor<P>>(state: &mut State<P, A, M>, flight: Flight<P, M::Tag>) {
+    let end = state.flight.partition_point(|f| f.channel <= flight.channel);
+    state.flight.insert(end, flight);
+}
+
+struct Recorder<'a, P: Process> {
+    effects: Vec<Effect<P>>,
+    draws: &'a mut Draws,
+}
+
+impl<P: Process> Host<P> for Recorder<'_, P> {
+    fn perform(&mut self, effect: Effect<P>) {
+        self.effects.push(effect);
+    }
+    fn choose(&mut self, bound: u32) -> u32 {
+        self.draws.draw(bound)
+    }
+}

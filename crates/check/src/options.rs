@@ -1,0 +1,69 @@
+//! How far the exploration goes.
+
+/// What may happen besides the protocol itself, and where the search gives up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Whether messages of one channel keep their order.
+    pub fifo: bool,
+    /// When timers may fire.
+    pub timing: Timing,
+    /// How many processes may crash.
+    pub crashes: u8,
+    /// How many crashed processes may come up again.
+    pub restarts: u8,
+    /// Whether a restarted process has what it saved.
+    pub stable_storage: bool,
+    /// How many messages may be lost.
+    pub losses: u8,
+    /// How many messages may be doubled.
+    pub duplicates: u8,
+    /// Whether every crash is made known to every survivor, in its own time.
+    pub detector: bool,
+    /// How many messages the application may send past the algorithm.
+    pub app_messages: u8,
+    /// The properties to judge; empty: all.
+    pub properties: Vec<String>,
+    /// The search gives up beyond this many states.
+    pub max_states: u64,
+    /// The search gives up beyond this depth.
+    pub max_depth: u32,
+    /// The search gives up beyond about this many bytes.
+    pub max_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            fifo: true,
+            timing: Timing::Anytime,
+            crashes: 0,
+            restarts: 0,
+            stable_storage: true,
+            losses: 0,
+            duplicates: 0,
+            detector: true,
+            app_messages: 0,
+            properties: Vec::new(),
+            max_states: 20_000_000,
+            max_depth: u32::MAX,
+            max_bytes: 8 << 30,
+        }
+    }
+}
+
+impl Options {
+    /// Whether `property` is judged.
+    pub fn judges(&self, property: &str) -> bool {
+        self.properties.is_empty() || self.properties.iter().any(|p| p == property)
+    }
+}
+
+/// When timers may fire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timing {
+    /// Whenever they run: nothing is known about delays.
+    Anytime,
+    /// Only when no message is on its way and no crash is unknown: the synchronous model, in which
+    /// a timeout is right.
+    WhenQuiet,
+}

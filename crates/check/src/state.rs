@@ -1,0 +1,123 @@
+//! One state of the whole group.
+
+use std::hash::{Hash, Hasher};
+
+use konklave_process::{Monitor, Process, ProcessId};
+
+use crate::fingerprint::fingerprint;
+
+/// Everything that decides how the run may go on.
+pub(crate) struct State<P: Process, A, M: Monitor<P>> {
+    pub(crate) processes: Vec<P>,
+    /// What is on its way, ordered by channel, within a channel by sending.
+    pub(crate) flight: Vec<Flight<P, M::Tag>>,
+    /// Which timers run, in order.
+    pub(crate) timers: Vec<(u32, P::Timer)>,
+    pub(crate) application: A,
+    pub(crate) monitor: M,
+    /// Who is down, by place.
+    pub(crate) down: u64,
+    pub(crate) saved: Vec<Option<P::Record>>,
+    /// News of the detector on their way: (to whom, about whom, up or down).
+    pub(crate) news: Vec<(u32, ProcessId, bool)>,
+    pub(crate) spent: Spent,
+}
+
+/// How much of the budgets is used up.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Spent {
+    pub(crate) crashes: u8,
+    pub(crate) restarts: u8,
+    pub(crate) losses: u8,
+    pub(crate) duplicates: u8,
+    pub(crate) app_messages: u8,
+}
+
+/// A message on its way.
+pub(crate) struct Flight<P: Process, T> {
+    /// The channel, by places: from, to.
+    pub(crate) channel: (u32, u32),
+    pub(crate) content: Content<P>,
+    pub(crate) tag: T,
+    /// Which message this is in a witness; no part of the state.
+    pub(crate) id: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Content<P: Process> {
+    Message(P::Message),
+    /// A message of the application, with the sender's clock.
+    Stamp(u64),
+}
+
+impl<P: Process, T: Clone> Clone for Flight<P, T> {
+    fn clone(&self) -> Self {
+        Self {
+            channel: self.channel,
+            content: self.content.clone(),
+            tag: self.tag.clone(),
+            id: self.id,
+        }
+    }
+}
+
+impl<P: Process, T: Hash> Hash for Flight<P, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.channel.hash(state);
+        self.content.hash(state);
+        self.tag.hash(state);
+    }
+}
+
+impl<P: Process, T: PartialEq> Flight<P, T> {
+    pub(crate) fn equals(&self, other: &Self) -> bool {
+        self.channel == other.channel && self.content == other.content && self.tag == other.tag
+    }
+}
+
+impl<P: Process, A: Clone, M: Monitor<P>> Clone for State<P, A, M> {
+    fn clone(&self) -> Self {
+        Self {
+            processes: self.processes.clone(),
+            flight: self.flight.clone(),
+            timers: self.timers.clone(),
+            application: self.application.clone(),
+            monitor: self.monitor.clone(),
+            down: self.down,
+            saved: self.saved.clone(),
+            news: self.news.clone(),
+            spent: self.spent,
+        }
+    }
+}
+
+impl<P: Process, A: Hash, M: Monitor<P>> State<P, A, M> {
+    pub(crate) fn is_up(&self, place: u32) -> bool {
+        self.down >> place & 1 == 0
+    }
+
+    /// What stands for this state. Without FIFO the messages on their way are a bag, not a row.
+    pub(crate) fn fingerprint(&self, fifo: bool) -> u128 {
+        let rest = (
+            &self.processes,
+            &self.timers,
+            &self.application,
+            &self.monitor,
+            (self.down, &self.saved, &self.news, self.spent),
+        );
+        if fifo {
+            fingerprint(&(rest, &self.flight))
+        } else {
+            let bag = self.flight.iter().fold(0u128, |sum, f| sum.wrapping_add(fingerprint(f)));
+            fingerprint(&(rest, bag))
+        }
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.processes.capacity() * size_of::<P>()
+            + self.flight.capacity() * size_of::<Flight<P, M::Tag>>()
+            + self.saved.capacity() * size_of::<Option<P::Record>>()
+    }
+}

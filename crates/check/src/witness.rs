@@ -1,0 +1,120 @@
+//! A run that shows something, step by step.
+
+use konklave_process::{Effect, Input, Process, ProcessId, Violation};
+
+/// A run that breaks a property.
+#[derive(Clone, Debug)]
+pub struct Witness<P: Process> {
+    /// The property, and how it broke.
+    pub violation: Violation,
+    /// What happened, from the start.
+    pub moments: Vec<Moment<P>>,
+    /// How many of the moments are the members coming up.
+    pub starts: usize,
+    /// For a run that never ends: where the part begins that repeats for ever.
+    pub loops_from: Option<usize>,
+}
+
+impl<P: Process> Witness<P> {
+    /// How many steps it takes, not counting that everyone comes up.
+    pub fn len(&self) -> usize {
+        self.moments.len() - self.starts
+    }
+
+    /// Whether the violation is there from the start.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Moment<P: Process> {
+    /// A process made a step.
+    Step {
+        /// Which.
+        at: ProcessId,
+        /// On what.
+        input: Input<P>,
+        /// The number of the message, where it was one.
+        message: u64,
+        /// What it drew.
+        draws: Vec<u32>,
+        /// What it did, each message with its number.
+        effects: Vec<(Effect<P>, u64)>,
+        /// Its state after the step.
+        process: Box<P>,
+    },
+    /// A message was lost, in flight or at a process that is down.
+    Lost(u64),
+    /// A message was doubled.
+    Duplicated(u64),
+    /// Something happened to the world; the number is that of the message, where it was one.
+    World(Happened, u64),
+}
+
+/// Something that happens to the world rather than in a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Happened {
+    /// A process stopped.
+    Crash(ProcessId),
+    /// A process came up again.
+    Restart(ProcessId),
+    /// The application sent a message past the algorithm.
+    Tell(ProcessId, ProcessId),
+}
+
+/// Writes a run down while it is done again.
+#[derive(Debug)]
+pub(crate) struct Log<P: Process> {
+    pub(crate) moments: Vec<Moment<P>>,
+    messages: u64,
+}
+
+impl<P: Process> Default for Log<P> {
+    fn default() -> Self {
+        Self { moments: Vec::new(), messages: 0 }
+    }
+}
+
+impl<P: Process> Log<P> {
+    pub(crate) fn lost(&mut self, id: u64) {
+        self.moments.push(Moment::Lost(id));
+    }
+
+    pub(crate) fn duplicated(&mut self, id: u64) {
+        self.moments.push(Moment::Duplicated(id));
+    }
+
+    /// Returns the number of the message that it is, if it is one.
+    pub(crate) fn happened(&mut self, happened: Happened) -> u64 {
+        let id = if let Happened::Tell(..) = happened { self.number() } else { 0 };
+        self.moments.push(Moment::World(happened, id));
+        id
+    }
+
+    fn number(&mut self) -> u64 {
+        self.messages += 1;
+        self.messages
+    }
+
+    /// Returns the numbers of the messages among `effects`, 0 for the rest.
+    pub(crate) fn step(
+        &mut self,
+        at: ProcessId,
+        input: Input<P>,
+        message: u64,
+        draws: Vec<u32>,
+        effects: &[Effect<P>],
+        process: &P,
+    ) -> Vec<u64> {
+        let ids: Vec<u64> = effects
+            .iter()
+            .map(|e| if matches!(e, Effect::Send { .. }) { self.number() } else { 0 })
+            .collect();
+        let effects = effects.iter().cloned().zip(ids.iter().copied()).collect();
+        let process = Box::new(process.clone());
+        self.moments.push(Moment::Step { at, input, message, draws, effects, process });
+        ids
+    }
+}

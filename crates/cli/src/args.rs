@@ -1,0 +1,319 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use konklave_catalog::Scenario;
+
+use crate::output::Format;
+
+const AFTER_HELP: &str = "\
+Examples:
+  konklave demo                                      a tour of ten seconds
+  konklave list                                      every algorithm with its data sheet
+  konklave run ricart-agrawala -n 4 --entries 2      run it, see what it costs
+  konklave check tree-wave -n 4 --topology path --initiators 0,3 --mistake leaf-rule
+                                                     find the shortest run that breaks it
+Exit codes:
+  0 fine · 1 a property is violated · 2 undecided, a bound was reached · 64 wrong use
+  65 bad data in a file · 66 unreadable file · 69 unavailable · 70 our bug · 73 cannot create
+  74 output error";
+
+/// Elect a leader, take a lock, speak as a group — and see why it works.
+#[derive(Parser, Debug)]
+#[command(name = "konklave", version, about, after_help = AFTER_HELP, max_term_width = 100)]
+#[command(propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Name every algorithm, or show the data sheet of one
+    List(ListArgs),
+    /// Run an algorithm and judge and measure the run
+    Run(Box<RunArgs>),
+    /// Explore every run of a small group and judge them all
+    Check(Box<CheckArgs>),
+    /// Run a recorded run again and compare it step by step
+    Replay(ReplayArgs),
+    /// Draw a recorded run as a space–time diagram
+    Draw(DrawArgs),
+    /// A tour of ten seconds
+    Demo(DemoArgs),
+    /// Explain the syntax of faults, topologies, delays, properties
+    Help(HelpArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man(ManArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave list
+  konklave list mutex
+  konklave list election/tree-wave
+  konklave list --format json")]
+pub(crate) struct ListArgs {
+    /// A problem (mutex, election, …) or an algorithm
+    pub(crate) what: Option<String>,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave run chang-roberts -n 8 --ids random --initiators all
+  konklave run mutex/central -n 5 --entries 10 --hold 2 --delay uniform:0.5..1.5 --seed 7
+  konklave run suzuki-kasami -n 3 --fault lose:/Token --story
+  konklave run ricart-agrawala -n 3 --svg run.svg --record run.run
+  konklave run --scenario lossy.toml --format json")]
+pub(crate) struct RunArgs {
+    /// The algorithm: problem/name, or the name alone
+    pub(crate) algorithm: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+
+    /// Read what is not given here from a scenario file (TOML)
+    #[arg(long = "scenario", env = "KONKLAVE_SCENARIO", value_name = "FILE", help_heading = "Run")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Where it runs: simulated, on threads, or on TCP sockets
+    #[arg(long, env = "KONKLAVE_WORLD", value_enum, default_value_t, help_heading = "Run")]
+    pub(crate) world: World,
+
+    /// How long T is in the real worlds
+    #[arg(long, env = "KONKLAVE_UNIT", value_name = "MS", default_value_t = 5.0,
+          help_heading = "Run")]
+    pub(crate) unit: f64,
+
+    /// Tell the run step by step (small runs are told anyway)
+    #[arg(long, help_heading = "Output")]
+    pub(crate) story: bool,
+
+    /// Tell states, too
+    #[arg(long, help_heading = "Output")]
+    pub(crate) states: bool,
+
+    /// Record the run to a file that `replay` and `draw` read
+    #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE", help_heading = "Output")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Draw the run as a space–time diagram
+    #[arg(long, env = "KONKLAVE_SVG", value_name = "FILE", help_heading = "Output")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum World {
+    /// Virtual time
+    #[default]
+    Sim,
+    /// Real tasks, channels between them
+    Threads,
+    /// Real tasks, TCP sockets on this machine between them
+    Tcp,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave check ricart-agrawala -n 3 --requests 2,1,1
+  konklave check ricart-agrawala -n 3 --requests 2,1,1 --mistake request-clock --property order
+  konklave check chang-roberts -n 3 --crash 1 --mistake no-hop-limit --property livelock
+  konklave check central -n 3 --loss 1 --svg witness.svg
+Exit codes: 0 exhausted, all is well · 1 violated · 2 a bound was reached first")]
+pub(crate) struct CheckArgs {
+    /// The algorithm: problem/name, or the name alone
+    pub(crate) algorithm: String,
+
+    /// How many nodes
+    #[arg(short = 'n', long, env = "KONKLAVE_NODES", value_name = "N", help_heading = "Group")]
+    pub(crate) nodes: Option<usize>,
+    /// Who is linked with whom: ring, path, star, tree, grid:3x4, complete, …, or a file
+    #[arg(long, env = "KONKLAVE_TOPOLOGY", value_name = "KIND|FILE", help_heading = "Group")]
+    pub(crate) topology: Option<String>,
+    /// The ids in node order: asc, desc, random, or a list
+    #[arg(long, env = "KONKLAVE_IDS", value_name = "LIST", help_heading = "Group")]
+    pub(crate) ids: Option<String>,
+    /// Who starts: all, or a list of ids
+    #[arg(long, env = "KONKLAVE_INITIATORS", value_name = "WHO", help_heading = "Group")]
+    pub(crate) initiators: Option<String>,
+    /// Who is down from the start: a list of ids
+    #[arg(long, env = "KONKLAVE_DOWN", value_name = "LIST", help_heading = "Group")]
+    pub(crate) down: Option<String>,
+    /// Choose among an algorithm's variants
+    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "Group")]
+    pub(crate) set: Vec<String>,
+    /// Make a known mistake of the sources (see `list ALGORITHM`)
+    #[arg(long, env = "KONKLAVE_MISTAKE", value_name = "NAME", help_heading = "Group")]
+    pub(crate) mistake: Option<String>,
+
+    /// How often each node may ask
+    #[arg(long, env = "KONKLAVE_ENTRIES", value_name = "K", help_heading = "Budgets")]
+    pub(crate) entries: Option<u32>,
+    /// How often each node may ask, one by one in node order: 2,1,0
+    #[arg(long, env = "KONKLAVE_REQUESTS", value_name = "LIST", help_heading = "Budgets")]
+    pub(crate) requests: Option<String>,
+    /// How many nodes may crash
+    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    pub(crate) crash: u8,
+    /// How many crashed nodes may come up again
+    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    pub(crate) restart: u8,
+    /// How many messages may be lost
+    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    pub(crate) loss: u8,
+    /// How many messages may be doubled
+    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    pub(crate) duplicate: u8,
+    /// How many messages the application may send past the algorithm
+    #[arg(long, value_name = "K", num_args = 0..=1, default_missing_value = "1",
+          default_value_t = 0, help_heading = "Budgets")]
+    pub(crate) app_messages: u8,
+
+    /// Messages of one channel may overtake each other
+    #[arg(long = "no-fifo", action = ArgAction::SetTrue, help_heading = "World")]
+    pub(crate) no_fifo: bool,
+    /// Messages of one channel keep their order (the default)
+    #[arg(long, action = ArgAction::SetTrue, overrides_with = "no_fifo", help_heading = "World")]
+    pub(crate) fifo: bool,
+    /// Timers fire only when nothing is on its way: the synchronous model
+    #[arg(long, help_heading = "World")]
+    pub(crate) synchronous: bool,
+    /// Nobody learns of a crash
+    #[arg(long, help_heading = "World")]
+    pub(crate) no_detector: bool,
+    /// What was saved does not survive a crash
+    #[arg(long, help_heading = "World")]
+    pub(crate) amnesia: bool,
+
+    /// Judge only this property (see `help properties`); may be given several times
+    #[arg(long = "property", value_name = "NAME", help_heading = "Search")]
+    pub(crate) properties: Vec<String>,
+    /// Give up beyond this many states
+    #[arg(long, value_name = "N", default_value_t = 20_000_000, help_heading = "Search")]
+    pub(crate) max_states: u64,
+    /// Give up beyond this depth
+    #[arg(long, value_name = "STEPS", help_heading = "Search")]
+    pub(crate) max_depth: Option<u32>,
+    /// Give up beyond about this much memory, in MB
+    #[arg(long, value_name = "MB", default_value_t = 8192, help_heading = "Search")]
+    pub(crate) max_memory: u64,
+    /// For random topologies and ids
+    #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Search")]
+    pub(crate) seed: Option<u64>,
+
+    /// Tell states of the witness, too
+    #[arg(long, help_heading = "Output")]
+    pub(crate) states: bool,
+    /// Record the witness to a file that `replay` and `draw` read
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) record: Option<PathBuf>,
+    /// Draw the witness as a space–time diagram
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) svg: Option<PathBuf>,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave replay run.run
+  konklave replay witness.run --story --states
+  konklave replay run.run --format json
+Exit codes: 0 the same, step by step · 1 different · 65 not a run")]
+pub(crate) struct ReplayArgs {
+    /// The recorded run
+    pub(crate) file: PathBuf,
+    /// Tell the run step by step
+    #[arg(long)]
+    pub(crate) story: bool,
+    /// Tell states, too
+    #[arg(long)]
+    pub(crate) states: bool,
+    /// Only what concerns these nodes
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) only: Option<Vec<u32>>,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave draw run.run                     writes run.svg
+  konklave draw run.run -o - > picture.svg
+  konklave draw run.run --only 0,2")]
+pub(crate) struct DrawArgs {
+    /// The recorded run
+    pub(crate) file: PathBuf,
+    /// Where the picture goes; `-` is stdout; default: beside the run, ending in .svg
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only the lanes of these nodes
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) only: Option<Vec<u32>>,
+    /// Label at most this many arrows; beyond, colours tell
+    #[arg(long, value_name = "N", default_value_t = 150)]
+    pub(crate) labels: usize,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  konklave demo\n  konklave demo --svg tour.svg")]
+pub(crate) struct DemoArgs {
+    /// Where the picture goes
+    #[arg(long, value_name = "FILE", default_value = "konklave-demo.svg")]
+    pub(crate) svg: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct HelpArgs {
+    /// About what
+    #[arg(value_enum)]
+    pub(crate) topic: Option<Topic>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Topic {
+    /// What `--fault` takes
+    Faults,
+    /// What `--topology` takes
+    Topologies,
+    /// What `--delay` takes
+    Delays,
+    /// What `--property` takes
+    Properties,
+    /// What a scenario file may say
+    Scenarios,
+    /// All exit codes
+    ExitCodes,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  konklave completions bash > /etc/bash_completion.d/konklave\n  konklave completions fish | source")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  konklave man | man -l -\n  konklave man run | man -l -")]
+pub(crate) struct ManArgs {
+    /// A command; default: all of konklave
+    pub(crate) command: Option<String>,
+}

@@ -1,0 +1,223 @@
+//! `check`: every run of a small group.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use konklave_catalog::{
+    CheckOptions, CheckPlan, CheckReport, Checked, Error, Progress, Scenario, Timing, find,
+};
+use konklave_trace::{Run, diagram, svg, text};
+
+use crate::Done;
+use crate::args::CheckArgs;
+use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+
+pub(crate) fn check(args: CheckArgs) -> Done {
+    let entry = find(&args.algorithm)?;
+    let scenario = Scenario {
+        algorithm: Some(entry.name()),
+        nodes: args.nodes.or(Some(3).filter(|_| args.ids.is_none() && args.topology.is_none())),
+        topology: args.topology.clone(),
+        ids: args.ids.clone(),
+        initiators: args.initiators.clone(),
+        down: args.down.clone(),
+        set: args.set.clone(),
+        mistake: args.mistake.clone(),
+        entries: args.entries,
+        requests: args.requests.clone(),
+        fifo: args.no_fifo.then_some(false),
+        seed: args.seed,
+        ..Scenario::default()
+    };
+    let plan = entry.plan(scenario)?;
+    let record_to = Target::open_if(args.record.as_ref())?;
+    let draw_to = Target::open_if(args.svg.as_ref())?;
+    let check = CheckPlan { options: options(&args), arguments: arguments(&args) };
+    let stop = interrupt()?;
+    let bar = progress_bar(args.format);
+    let mut watch = |progress: Progress| {
+        bar.set_message(format!(
+            "{} states, {} transitions, depth {}, {} to look at",
+            progress.states, progress.transitions, progress.depth, progress.frontier
+        ));
+        !stop.load(Ordering::Relaxed)
+    };
+    let checked = entry.check(&plan, &check, &mut watch)?;
+    bar.finish_and_clear();
+    if let Some(witness) = &checked.witness {
+        if let Some(target) = record_to {
+            target.finish(witness.to_text().as_bytes())?;
+        }
+        if let Some(target) = draw_to {
+            target.finish(svg::draw(witness, &diagram::Options::default()).as_bytes())?;
+        }
+    } else if record_to.is_some() || draw_to.is_some() {
+        eprintln!("konklave: there is no witness to record or draw");
+    }
+    print(&args, &checked)?;
+    Ok(match checked.report.verdict {
+        "exhausted" => 0,
+        "violated" => 1,
+        _ => 2,
+    })
+}
+
+fn options(args: &CheckArgs) -> CheckOptions {
+    CheckOptions {
+        fifo: !args.no_fifo,
+        timing: if args.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
+        crashes: args.crash,
+        restarts: args.restart,
+        stable_storage: !args.amnesia,
+        losses: args.loss,
+        duplicates: args.duplicate,
+        detector: !args.no_detector,
+        app_messages: args.app_messages,
+        properties: args.properties.clone(),
+        max_states: args.max_states,
+        max_depth: args.max_depth.unwrap_or(u32::MAX),
+        max_bytes: args.max_memory.saturating_mul(1 << 20),
+    }
+}
+
+/// What repeats the budgets and the choice of properties.
+fn arguments(args: &CheckArgs) -> String {
+    let mut words = Vec::new();
+    let budgets = [
+        ("crash", args.crash),
+        ("restart", args.restart),
+        ("loss", args.loss),
+        ("duplicate", args.duplicate),
+        ("app-messages", args.app_messages),
+    ];
+    words.extend(budgets.iter().filter(|(_, k)| *k > 0).map(|(name, k)| format!("--{name} {k}")));
+    let flags = [
+        ("synchronous", args.synchronous),
+        ("no-detector", args.no_detector),
+        ("amnesia", args.amnesia),
+    ];
+    words.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| format!("--{name}")));
+    words.extend(args.properties.iter().map(|p| format!("--property {p}")));
+    words.join(" ")
+}
+
+/// Set by the first interrupt: the search stops and says what it has.
+fn interrupt() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = stop.clone();
+    let handler = ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    handler.map_err(|e| Error::Unavailable(format!("cannot catch interrupts: {e}")))?;
+    Ok(stop)
+}
+
+fn progress_bar(format: Format) -> ProgressBar {
+    if format != Format::Text || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn print(args: &CheckArgs, checked: &Checked) -> io::Result<()> {
+    let report = &checked.report;
+    match args.format {
+        Format::Json | Format::Jsonl => print_json(report, args.format),
+        Format::Csv => print_csv(&[row(report)]),
+        Format::Text => {
+            let mut out = stdout();
+            if let Some(witness) = &checked.witness {
+                tell(args, report, witness, &mut out)?;
+            }
+            summarise(report, &mut out)?;
+            out.flush()
+        }
+    }
+}
+
+fn tell(
+    args: &CheckArgs,
+    report: &CheckReport,
+    witness: &Run,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let length = report.witness_length.unwrap_or(0);
+    writeln!(out, "A shortest run that breaks it, {length} steps:")?;
+    writeln!(out)?;
+    let options = text::Options { states: args.states, ..text::Options::default() };
+    writeln!(out, "{}", text::transcript(witness, &options))?;
+    if let Some(from) = report.witness_loops_from {
+        writeln!(out, "From step {} on it repeats for ever.", from + 1)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
+    let channels = if report.fifo { "FIFO" } else { "not FIFO" };
+    let mistake = report.mistake.as_ref().map_or(String::new(), |m| format!(", mistake {m}"));
+    writeln!(
+        out,
+        "{} · {} nodes, {}, {channels}{mistake}",
+        report.algorithm, report.nodes, report.topology
+    )?;
+    match report.verdict {
+        "exhausted" => {
+            let all = paint("exhausted", Colour::Green);
+            writeln!(out, "verdict     {all}: every run was seen, and all is well")?;
+        }
+        "violated" => {
+            let violated = paint("violated", Colour::Red);
+            let property = report.property.as_deref().unwrap_or_default();
+            let detail = report.detail.as_deref().unwrap_or_default();
+            writeln!(out, "verdict     {violated}: {property}: {detail}")?;
+        }
+        _ => {
+            let bounded = paint("bounded", Colour::Yellow);
+            let bound = report.bound.unwrap_or_default();
+            writeln!(out, "verdict     {bounded}: nothing found before the limit of {bound}")?;
+        }
+    }
+    writeln!(
+        out,
+        "explored    {} states, {} transitions, depth {}",
+        report.states, report.transitions, report.depth
+    )?;
+    writeln!(
+        out,
+        "took        {:.3} s, {:.0} states/s, {:.1} MB",
+        report.seconds,
+        report.states_per_second,
+        report.peak_bytes as f64 / 1e6
+    )?;
+    writeln!(out, "again       {}", report.command)
+}
+
+fn row(report: &CheckReport) -> Vec<(String, String)> {
+    [
+        ("algorithm", report.algorithm.clone()),
+        ("nodes", report.nodes.to_string()),
+        ("topology", report.topology.clone()),
+        ("fifo", report.fifo.to_string()),
+        ("mistake", report.mistake.clone().unwrap_or_default()),
+        ("verdict", report.verdict.to_owned()),
+        ("property", report.property.clone().unwrap_or_default()),
+        ("states", report.states.to_string()),
+        ("transitions", report.transitions.to_string()),
+        ("depth", report.depth.to_string()),
+        ("witness_length", report.witness_length.map_or(String::new(), |n| n.to_string())),
+        ("seconds", format!("{:.6}", report.seconds)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}

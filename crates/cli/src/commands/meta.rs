@@ -1,0 +1,39 @@
+//! `completions` and `man`: from the same source as the options themselves.
+
+use std::io::Write;
+
+use clap::CommandFactory;
+use konklave_catalog::{Error, did_you_mean};
+
+use crate::Done;
+use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::output::stdout;
+
+pub(crate) fn completions(args: &CompletionsArgs) -> Done {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "konklave", &mut script);
+    let mut out = stdout();
+    out.write_all(&script)?;
+    out.flush()?;
+    Ok(0)
+}
+
+pub(crate) fn man(args: &ManArgs) -> Done {
+    let mut command = Cli::command();
+    command.build();
+    if let Some(name) = &args.command {
+        let Some(found) = command.find_subcommand(name) else {
+            let names = command.get_subcommands().map(clap::Command::get_name);
+            let hint = did_you_mean(name, names);
+            return Err(Error::Usage(format!("there is no command `{name}`{hint}")).into());
+        };
+        let title = format!("konklave-{name}");
+        command = found.clone().display_name(&title).bin_name(title);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    let mut out = stdout();
+    out.write_all(&page)?;
+    out.flush()?;
+    Ok(0)
+}

@@ -1,0 +1,68 @@
+//! `replay`: a recorded run once more.
+
+use std::io::Write;
+
+use konklave_catalog::plan_of;
+use konklave_trace::text;
+use serde_json::json;
+
+use super::read_run;
+use crate::Done;
+use crate::args::ReplayArgs;
+use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
+
+pub(crate) fn replay(args: &ReplayArgs) -> Done {
+    let run = read_run(&args.file)?;
+    let (entry, plan) = plan_of(&run)?;
+    let replayed = entry.replay(&plan, &run);
+    let (same, steps, difference) = match &replayed {
+        Ok(replayed) => (true, replayed.steps as u64, None),
+        Err(error) => (false, 0, Some(error.to_string())),
+    };
+    match args.format {
+        Format::Text => {
+            let mut out = stdout();
+            if args.story || args.states || args.only.is_some() {
+                let nodes = args.only.as_ref().map(|nodes| nodes.iter().copied().collect());
+                let options = text::Options { states: args.states, nodes, most_lines: None };
+                writeln!(out, "{}", text::transcript(&run, &options))?;
+            }
+            let header = &run.header;
+            writeln!(out, "{} · {} nodes, {}", header.algorithm, header.nodes.len(), header.world)?;
+            match difference {
+                None => {
+                    let same = paint("the same", Colour::Green);
+                    writeln!(out, "replayed    {steps} steps: {same}, effect by effect")?;
+                }
+                Some(difference) => {
+                    let differs = paint("different", Colour::Red);
+                    writeln!(out, "replayed    {differs}: {difference}")?;
+                }
+            }
+            if let Some(footer) = &run.footer {
+                writeln!(out, "verdict     {} when it was recorded", footer.verdict)?;
+            }
+            out.flush()?;
+        }
+        Format::Json | Format::Jsonl => {
+            let report = json!({
+                "schema": "konklave.replay/1",
+                "algorithm": run.header.algorithm,
+                "nodes": run.header.nodes.len(),
+                "world": run.header.world,
+                "same": same,
+                "steps": steps,
+                "difference": difference,
+                "recorded_verdict": run.footer.as_ref().map(|f| f.verdict.clone()),
+            });
+            print_json(&report, args.format)?;
+        }
+        Format::Csv => print_csv(&[vec![
+            ("algorithm".into(), run.header.algorithm.clone()),
+            ("same".into(), same.to_string()),
+            ("steps".into(), steps.to_string()),
+            ("difference".into(), difference.unwrap_or_default()),
+        ]])?,
+    }
+    Ok(if same { 0 } else { 1 })
+}

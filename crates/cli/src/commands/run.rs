@@ -1,0 +1,234 @@
+//! `run`: one run, judged and measured.
+
+use std::io::{self, Write};
+
+use konklave_catalog::{Error, Outcome, Plan, RunReport, Scenario, Verdict, find};
+use konklave_trace::{Run, diagram, svg, text};
+use serde_json::Value;
+
+use crate::Done;
+use crate::args::{RunArgs, World};
+use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+
+/// Runs of up to this many entries are told without being asked for.
+const SHORT: usize = 60;
+/// A told run is cut off after this many lines, unless it was asked for.
+const RECORD_UP_TO: usize = 400;
+
+pub(crate) fn run(args: RunArgs) -> Done {
+    let (entry, plan) = plan(&args)?;
+    let record_to = Target::open_if(args.record.as_ref())?;
+    let draw_to = Target::open_if(args.svg.as_ref())?;
+    warn(&plan);
+    let small = plan.setup.group.len() * plan.workload.requests.iter().sum::<u32>() as usize
+        <= RECORD_UP_TO;
+    let told = args.format == Format::Text && (args.story || args.states || small);
+    let record = told || record_to.is_some() || draw_to.is_some();
+    let outcome = match args.world {
+        World::Sim => entry.simulate(&plan, record)?,
+        World::Threads | World::Tcp => {
+            return Err(Error::Unavailable("only --world sim is there yet".into()).into());
+        }
+    };
+    if let (Some(target), Some(run)) = (record_to, &outcome.run) {
+        target.finish(run.to_text().as_bytes())?;
+    }
+    if let (Some(target), Some(run)) = (draw_to, &outcome.run) {
+        target.finish(svg::draw(run, &diagram::Options::default()).as_bytes())?;
+    }
+    print(&args, &outcome)?;
+    Ok(outcome.report.verdict.exit_code())
+}
+
+fn plan(args: &RunArgs) -> Result<(&'static konklave_catalog::Entry, Plan), Error> {
+    let mut scenario = args.scenario.clone();
+    if let Some(path) = &args.file {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+        scenario = scenario.or(Scenario::parse(&text, &file)?);
+    } else {
+        scenario = scenario.or(Scenario::default());
+    }
+    let Some(name) = args.algorithm.as_deref().or(scenario.algorithm.as_deref()) else {
+        return Err(Error::Usage(
+            "which algorithm? Name one, or give a scenario file with `algorithm = …`".into(),
+        ));
+    };
+    let entry = find(name)?;
+    if args.unit.is_nan() || args.unit <= 0.0 || args.unit > 60_000.0 {
+        return Err(Error::Usage(format!("--unit {}: T is a positive number of ms", args.unit)));
+    }
+    let plan = entry.plan(Scenario { algorithm: Some(entry.name()), ..scenario })?;
+    Ok((entry, plan))
+}
+
+/// Says once which assumptions do not hold, and what may follow.
+fn warn(plan: &Plan) {
+    for (assumption, by) in &plan.broken {
+        eprintln!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
+    }
+}
+
+fn print(args: &RunArgs, outcome: &Outcome) -> io::Result<()> {
+    let report = &outcome.report;
+    match args.format {
+        Format::Json | Format::Jsonl => print_json(report, args.format),
+        Format::Csv => print_csv(&[row(report)]),
+        Format::Text => {
+            let mut out = stdout();
+            if let Some(run) = &outcome.run {
+                tell(args, run, &mut out)?;
+            }
+            summarise(report, &mut out)?;
+            out.flush()
+        }
+    }
+}
+
+fn tell(args: &RunArgs, run: &Run, out: &mut impl Write) -> io::Result<()> {
+    let asked = args.story || args.states;
+    if !asked && run.entries.len() > SHORT {
+        return Ok(());
+    }
+    let options = text::Options { states: args.states, ..text::Options::default() };
+    writeln!(out, "{}", text::transcript(run, &options))
+}
+
+/// The summary for people.
+pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
+    let mistake = report.mistake.as_ref().map_or(String::new(), |m| format!(", mistake {m}"));
+    writeln!(
+        out,
+        "{} · {} nodes, {}, seed {}{mistake}",
+        report.algorithm, report.nodes, report.topology, report.seed
+    )?;
+    let verdict = match report.verdict {
+        Verdict::Ok => paint("ok", Colour::Green),
+        Verdict::Violated => paint("violated", Colour::Red),
+        Verdict::Stuck => paint("stuck", Colour::Red),
+        Verdict::Unfinished => paint("unfinished", Colour::Yellow),
+    };
+    writeln!(out, "verdict     {verdict}{}", waiting(report))?;
+    for violation in report.violations.iter().take(5) {
+        writeln!(
+            out,
+            "            {} at {:.3}: {}",
+            violation.property, violation.at, violation.detail
+        )?;
+    }
+    if report.violations.len() > 5 {
+        writeln!(out, "            … and {} more", report.violations.len() - 5)?;
+    }
+    let messages = &report.messages;
+    let kinds: Vec<String> = messages.by_kind.iter().map(|(k, n)| format!("{n} {k}")).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let mishaps = match (messages.lost, messages.duplicated) {
+        (0, 0) => String::new(),
+        (lost, doubled) => format!(", {lost} lost, {doubled} doubled"),
+    };
+    writeln!(out, "messages    {}{kinds}{mishaps}", messages.sent)?;
+    writeln!(out, "time        {} T", number(report.time))?;
+    for (problem, measures) in &report.problem {
+        measured(problem, measures, out)?;
+    }
+    meter(report, out)?;
+    writeln!(out, "again       {}", report.command)
+}
+
+fn waiting(report: &RunReport) -> String {
+    if report.waiting.is_empty() {
+        return String::new();
+    }
+    let who: Vec<String> = report.waiting.iter().take(10).map(|p| format!("p{p}")).collect();
+    let more = if report.waiting.len() > 10 { ", …" } else { "" };
+    let verb = if report.verdict == Verdict::Unfinished { "still wait" } else { "wait for ever" };
+    format!(": {}{more} {verb}", who.join(", "))
+}
+
+/// The measures of the problem, one line each; lists are for machines.
+fn measured(_problem: &str, measures: &Value, out: &mut impl Write) -> io::Result<()> {
+    for (name, value) in measures.as_object().into_iter().flatten() {
+        let value = match value {
+            Value::Null | Value::Array(_) => continue,
+            Value::Object(spread) => {
+                let part = |key: &str| spread.get(key).and_then(Value::as_f64).map(number);
+                match (part("mean"), part("min"), part("max")) {
+                    (Some(mean), Some(min), Some(max)) => format!("{mean} T ({min} … {max})"),
+                    _ => continue,
+                }
+            }
+            Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), number),
+            Value::String(word) => word.clone(),
+            Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
+        };
+        writeln!(out, "{:<11} {value}", name.replace('_', " "))?;
+    }
+    Ok(())
+}
+
+/// The bound meter.
+fn meter(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
+    for bound in &report.bounds {
+        let metric = serde_json::to_value(bound.metric)?;
+        let metric = metric.as_str().unwrap_or_default().replace('_', " ");
+        let Some(limit) = bound.limit else { continue };
+        let Some(measured) = bound.measured else { continue };
+        let relation = if bound.exact { "=" } else { "≤" };
+        let verdict = match bound.holds {
+            Some(true) => paint("holds", Colour::Green),
+            Some(false) => paint("exceeded", Colour::Red),
+            None => "not applicable".to_owned(),
+        };
+        writeln!(
+            out,
+            "bound       {metric}: {} {relation} {} ({}): {verdict}",
+            number(measured),
+            number(limit),
+            bound.formula
+        )?;
+    }
+    Ok(())
+}
+
+/// A number with as many digits as are of use.
+pub(crate) fn number(x: f64) -> String {
+    let text = format!("{x:.3}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// The figures of a run as one row.
+fn row(report: &RunReport) -> Vec<(String, String)> {
+    let mut row = vec![
+        ("algorithm".to_owned(), report.algorithm.clone()),
+        ("nodes".into(), report.nodes.to_string()),
+        ("topology".into(), report.topology.clone()),
+        ("seed".into(), report.seed.to_string()),
+        ("verdict".into(), report.verdict.name().into()),
+        ("time".into(), report.time.to_string()),
+        ("messages".into(), report.messages.sent.to_string()),
+        ("delivered".into(), report.messages.delivered.to_string()),
+        ("lost".into(), report.messages.lost.to_string()),
+        ("duplicated".into(), report.messages.duplicated.to_string()),
+    ];
+    for (_, measures) in &report.problem {
+        for (name, value) in measures.as_object().into_iter().flatten() {
+            match value {
+                Value::Array(_) => {}
+                Value::Object(spread) => {
+                    for (part, value) in spread {
+                        row.push((format!("{name}_{part}"), value.to_string()));
+                    }
+                }
+                Value::Null => row.push((name.clone(), String::new())),
+                Value::String(word) => row.push((name.clone(), word.clone())),
+                other => row.push((name.clone(), other.to_string())),
+            }
+        }
+    }
+    row
+}

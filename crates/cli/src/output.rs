@@ -1,0 +1,155 @@
+//! Where output goes: data to stdout, talk to stderr, files whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use konklave_catalog::Error;
+use serde::Serialize;
+
+/// The form of the output.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object, indented.
+    Json,
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values, with a header.
+    Csv,
+}
+
+/// Buffered stdout.
+pub(crate) fn stdout() -> BufWriter<io::StdoutLock<'static>> {
+    BufWriter::new(io::stdout().lock())
+}
+
+/// Prints `value` as JSON.
+pub(crate) fn print_json(value: &impl Serialize, format: Format) -> io::Result<()> {
+    let mut out = stdout();
+    if format == Format::Json {
+        serde_json::to_writer_pretty(&mut out, value)?;
+    } else {
+        serde_json::to_writer(&mut out, value)?;
+    }
+    writeln!(out)?;
+    out.flush()
+}
+
+/// Prints rows of named values; the first row's names are the header.
+pub(crate) fn print_csv(rows: &[Vec<(String, String)>]) -> io::Result<()> {
+    let mut out = stdout();
+    let quoted = |word: &str| {
+        if word.contains([',', '"', '\n']) {
+            format!("\"{}\"", word.replace('"', "\"\""))
+        } else {
+            word.to_owned()
+        }
+    };
+    if let Some(first) = rows.first() {
+        let names: Vec<String> = first.iter().map(|(name, _)| quoted(name)).collect();
+        writeln!(out, "{}", names.join(","))?;
+    }
+    for row in rows {
+        let values: Vec<String> = row.iter().map(|(_, value)| quoted(value)).collect();
+        writeln!(out, "{}", values.join(","))?;
+    }
+    out.flush()
+}
+
+/// Whether people watch stdout and want colours.
+pub(crate) fn colours() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    if set("NO_COLOR") || std::env::var("TERM").is_ok_and(|t| t == "dumb") {
+        return false;
+    }
+    set("CLICOLOR_FORCE") || io::stdout().is_terminal()
+}
+
+/// `text` in bold green, red or yellow, where colours are wanted.
+pub(crate) fn paint(text: &str, colour: Colour) -> String {
+    if colours() { format!("\x1b[1;{}m{text}\x1b[0m", colour as u8) } else { text.to_owned() }
+}
+
+/// Colours that the blind to them can tell by the words.
+#[derive(Clone, Copy)]
+pub(crate) enum Colour {
+    /// Wrong.
+    Red = 31,
+    /// Right.
+    Green = 32,
+    /// Neither.
+    Yellow = 33,
+}
+
+/// A file that appears whole when it is finished, and not at all before.
+///
+/// It is opened before the work starts, so that a wrong path is known then.
+#[derive(Debug)]
+pub(crate) struct Target {
+    path: PathBuf,
+    draft: Option<(PathBuf, File)>,
+}
+
+impl Target {
+    /// Opens `path` for writing; `-` is stdout.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        if path == Path::new("-") {
+            return Ok(Self { path: path.to_owned(), draft: None });
+        }
+        let fail = |why| Error::Unwritable { file: path.display().to_string(), why };
+        if path.is_dir() {
+            return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")));
+        }
+        let name = path.file_name().ok_or_else(|| {
+            fail(io::Error::new(io::ErrorKind::InvalidInput, "it has no file name"))
+        })?;
+        let draft = path.with_file_name(format!(
+            ".{}.{}.part",
+            name.to_string_lossy(),
+            std::process::id()
+        ));
+        // The target itself must be writable, too, if it exists.
+        if path.exists() {
+            fs::OpenOptions::new().append(true).open(path).map_err(fail)?;
+        }
+        let file = File::create(&draft).map_err(fail)?;
+        Ok(Self { path: path.to_owned(), draft: Some((draft, file)) })
+    }
+
+    /// Opens `path`, if there is one.
+    pub(crate) fn open_if(path: Option<&PathBuf>) -> Result<Option<Self>, Error> {
+        path.map(|p| Self::open(p)).transpose()
+    }
+
+    /// Writes `content` and puts the file in its place.
+    pub(crate) fn finish(mut self, content: &[u8]) -> Result<(), Error> {
+        let fail = |why| Error::Unwritable { file: self.path.display().to_string(), why };
+        let Some((draft, mut file)) = self.draft.take() else {
+            let written = io::stdout().write_all(content);
+            return match written {
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                other => other.map_err(fail),
+            };
+        };
+        let done = file
+            .write_all(content)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&draft, &self.path));
+        if done.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        done.map_err(fail)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some((draft, _)) = self.draft.take() {
+            let _ = fs::remove_file(draft);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The project report's program `ring_voting`, as a library for `konklave ring`.
+//!
+//! A ring of workers, each with threads of its own, elects a leader again and again by Chang and
+//! Roberts's algorithm. The algorithm inside each worker is the project's pure state machine
+//! ([`konklave_algorithms::election::chang_roberts`]); what is around it here is real concurrency:
+//!
+//! - Neighbours meet at a [`Buffer`] of one slot. A sender waits until its message was *taken*. If
+//!   that does not happen within the send timeout, it takes the message back, holds its neighbour
+//!   for failed, for ever, and turns to the one after that. Who comes round to itself is alone.
+//! - A worker has two sides. One accepts, always; the other runs the state machine, hands over and
+//!   rests. So workers that all send at once, or sleep, do not take each other for failed.
+//! - The controller calls elections, one at a time. An election is complete when the winner's
+//!   word has come back to it; the pause before the next one counts from there. If a failure
+//!   brings an election to nothing (its messages are dropped after a round), it is started anew
+//!   among the living.
+//! - A watchdog hears of all that lead and stepped down: two leaders at once are CRITICAL.
+//!
+//! Messages are counted at the sender, hop by hop, also those that a failed neighbour never took.
+//! If nobody fails, an election costs exactly d + 2n, where d is the way from the initiator to the
+//! highest id.
+//!
+//! ```
+//! use konklave_ring::{Flags, Stop, run};
+//!
+//! let flags = Flags {
+//!     ids: Some(vec![17, 4, 99]),
+//!     initiator: Some(17),
+//!     number_of_elections: Some(1),
+//!     worker_sleep: Some(0),
+//!     ..Flags::default()
+//! };
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! let outcome = run(&flags, &mut out, &mut err, &Stop::new())?;
+//! assert_eq!((outcome.leader, outcome.messages, outcome.exit_code()), (Some(99), 2 + 6, 0));
+//! # Ok::<_, konklave_ring::RingError>(())
+//! ```
+
+mod buffer;
+mod config;
+mod controller;
+mod error;
+mod flags;
+mod ledger;
+mod log;
+mod options;
+mod queue;
+mod report;
+mod worker;
+
+use std::io::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use buffer::{Buffer, HandOver};
+pub use error::RingError;
+pub use flags::Flags;
+pub use log::{Level, Target};
+pub use options::{FailAt, Options};
+pub use report::{Election, Outcome, Verdict};
+
+use controller::Controller;
+use log::Journal;
+use report::{Reporter, Style};
+
+/// How many signals came that want the program to end.
+///
+/// Upon the first, the current election may finish; the second ends the program at once.
+#[derive(Debug, Default)]
+pub struct Stop(AtomicU32);
+
+impl Stop {
+    /// No signal yet.
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// One more signal came.
+    pub fn signal(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many came.
+    pub fn signals(&self) -> u32 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Runs the program: results go to `out`; warnings and the console's log go to `err`.
+///
+/// Returns when all elections were held or the ring was stopped. The error is not printed.
+pub fn run(
+    flags: &Flags,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    stop: &Stop,
+) -> Result<Outcome, RingError> {
+    let options = Options::resolve(flags)?;
+    let mut journal = Journal::new(err);
+    for warning in &options.warnings {
+        journal.talk(&format!("warning: {warning}"));
+    }
+    if let Some(target) = &options.log {
+        journal.open(target)?;
+    }
+    let style = match (options.quiet, options.json) {
+        (true, _) => Style::Silent,
+        (false, true) => Style::Json,
+        // The log on the console tells the same, and more.
+        (false, false) if journal.on_console() => Style::Silent,
+        (false, false) => Style::Text,
+    };
+    Controller::new(&options, journal, Reporter { out, style }, stop)?.run()
+}

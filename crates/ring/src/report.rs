@@ -1,0 +1,232 @@
+//! What is printed: one line for each election, and a summary.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// How an election went.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Election {
+    /// Its number, from 1.
+    pub election: u64,
+    /// Who started it; the last one, if it had to be started anew.
+    pub initiator: Option<u32>,
+    /// Who won.
+    pub leader: Option<u32>,
+    /// Hops, also those to failed neighbours.
+    pub messages: u64,
+    /// Hops that nobody took.
+    pub timed_out: u64,
+    /// How often it was started.
+    pub attempts: u32,
+    /// From the first start until the winner's word had returned.
+    pub duration_ms: f64,
+    /// What to make of it.
+    pub verdict: Verdict,
+}
+
+/// What to make of an election.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// One leader, and everyone alive knows it.
+    Ok,
+    /// There were two leaders at once, or someone alive was not told.
+    Violated,
+    /// It did not end.
+    Unfinished,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// How the whole run went.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Outcome {
+    /// The ids of the workers in ring order.
+    pub ids: Vec<u32>,
+    /// The seed that repeats ids and initiators.
+    pub seed: u64,
+    /// How many elections ended.
+    pub elections: u64,
+    /// How many did not, other than by interruption.
+    pub unfinished: u64,
+    /// How many ended with two leaders at once, or with someone who was not told.
+    pub violated: u64,
+    /// Hops in all elections.
+    pub messages: u64,
+    /// Who leads in the end.
+    pub leader: Option<u32>,
+    /// Who failed.
+    pub failed: Vec<u32>,
+    /// Whether the user ended the run.
+    pub interrupted: bool,
+}
+
+impl Outcome {
+    /// The status to end the program with: 0 if all went well, else 1.
+    pub fn exit_code(&self) -> u8 {
+        u8::from(self.unfinished + self.violated > 0)
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.violated > 0 {
+            Verdict::Violated
+        } else if self.unfinished > 0 {
+            Verdict::Unfinished
+        } else {
+            Verdict::Ok
+        }
+    }
+}
+
+/// Prints results.
+pub(crate) struct Reporter<'a> {
+    pub(crate) out: &'a mut dyn Write,
+    pub(crate) style: Style,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Style {
+    Silent,
+    Text,
+    Json,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Line<'a> {
+    Election(&'a Election),
+    Summary {
+        schema: &'static str,
+        size: usize,
+        #[serde(flatten)]
+        outcome: &'a Outcome,
+        verdict: Verdict,
+    },
+}
+
+impl Reporter<'_> {
+    pub(crate) fn election(&mut self, election: &Election) -> io::Result<()> {
+        match self.style {
+            Style::Silent => return Ok(()),
+            Style::Text => {
+                writeln!(self.out, "election {}: {}", election.election, sentence(election))?
+            }
+            Style::Json => self.json(&Line::Election(election))?,
+        }
+        self.out.flush()
+    }
+
+    pub(crate) fn summary(&mut self, outcome: &Outcome) -> io::Result<()> {
+        if self.style != Style::Json {
+            return Ok(());
+        }
+        self.json(&Line::Summary {
+            schema: "konklave.ring/1",
+            size: outcome.ids.len(),
+            outcome,
+            verdict: outcome.verdict(),
+        })?;
+        self.out.flush()
+    }
+
+    fn json(&mut self, line: &Line<'_>) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, line)?;
+        writeln!(self.out)
+    }
+}
+
+/// The result for people.
+pub(crate) fn sentence(election: &Election) -> String {
+    let Election { initiator, leader, messages, timed_out, attempts, duration_ms, verdict, .. } =
+        election;
+    let start = initiator.map_or("nobody could start".into(), |i| format!("worker {i} started"));
+    let end = match (verdict, leader) {
+        (Verdict::Ok, Some(leader)) => format!("worker {leader} leads"),
+        (Verdict::Violated, Some(leader)) => format!("worker {leader} leads, but NOT all is well"),
+        (Verdict::Interrupted, _) => "interrupted".into(),
+        (Verdict::Unfinished, _) | (_, None) => "NOT finished".into(),
+    };
+    let mut text = format!("{start}, {end}, {}", count(*messages, "message"));
+    if *timed_out > 0 {
+        text += &format!(" ({timed_out} to failed workers)");
+    }
+    if *attempts > 1 {
+        text += &format!(", {attempts} attempts");
+    }
+    text + &format!(", {duration_ms:.1} ms")
+}
+
+/// `1 message`, `2 messages`.
+pub(crate) fn count(number: u64, of: &str) -> String {
+    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn election() -> Election {
+        Election {
+            election: 2,
+            initiator: Some(17),
+            leader: Some(99),
+            messages: 21,
+            timed_out: 0,
+            attempts: 1,
+            duration_ms: 12.345,
+            verdict: Verdict::Ok,
+        }
+    }
+
+    fn printed(style: Style, print: impl FnOnce(&mut Reporter<'_>)) -> String {
+        let mut out = Vec::new();
+        print(&mut Reporter { out: &mut out, style });
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_election_is_one_line_of_text() {
+        let line = printed(Style::Text, |r| r.election(&election()).unwrap());
+        assert_eq!(line, "election 2: worker 17 started, worker 99 leads, 21 messages, 12.3 ms\n");
+        let mended = Election { timed_out: 1, attempts: 2, messages: 1, ..election() };
+        assert_eq!(
+            sentence(&mended),
+            "worker 17 started, worker 99 leads, 1 message (1 to failed workers), 2 attempts, 12.3 ms"
+        );
+    }
+
+    #[test]
+    fn an_election_is_one_object_of_json() {
+        let line = printed(Style::Json, |r| r.election(&election()).unwrap());
+        assert_eq!(
+            line,
+            "{\"type\":\"election\",\"election\":2,\"initiator\":17,\"leader\":99,\"messages\":21,\
+             \"timed_out\":0,\"attempts\":1,\"duration_ms\":12.345,\"verdict\":\"ok\"}\n"
+        );
+    }
+
+    #[test]
+    fn the_exit_code_tells_whether_all_went_well() {
+        let fine = Outcome {
+            ids: vec![3, 9],
+            seed: 7,
+            elections: 1,
+            unfinished: 0,
+            violated: 0,
+            messages: 5,
+            leader: Some(9),
+            failed: vec![],
+            interrupted: true,
+        };
+        assert_eq!(fine.exit_code(), 0);
+        assert_eq!(Outcome { violated: 1, ..fine.clone() }.exit_code(), 1);
+        assert_eq!(Outcome { unfinished: 1, ..fine.clone() }.exit_code(), 1);
+        let line = printed(Style::Json, |r| r.summary(&fine).unwrap());
+        assert!(
+            line.starts_with("{\"type\":\"summary\",\"schema\":\"konklave.ring/1\",\"size\":2,")
+        );
+        assert!(line.ends_with("\"interrupted\":true,\"verdict\":\"ok\"}\n"));
+    }
+}

@@ -1,0 +1,498 @@
+//! A worker: one side accepts, the other handles. The algorithm itself is the pure state machine.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use konklave_algorithms::election::chang_roberts::{ChangRoberts, Message};
+use konklave_algorithms::election::{Indication, Request};
+use konklave_algorithms::{Algorithm, Setup};
+use konklave_process::{Context, Effect, Host, Input, Process, ProcessId};
+
+use crate::buffer::{Buffer, HandOver};
+use crate::ledger::Event;
+use crate::log::{Level, Pen};
+use crate::options::{FailAt, Options};
+use crate::queue::Queue;
+
+/// What lies in a worker's slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Letter {
+    /// Call an election.
+    Start,
+    /// Forget an election that came to nothing.
+    Forget,
+    /// Stop.
+    Stop,
+    /// A neighbour's message.
+    Ring { from: ProcessId, message: Message },
+}
+
+/// What all workers share.
+pub(crate) struct Shared {
+    pub(crate) setup: Setup,
+    /// The workers' slots in ring order.
+    pub(crate) buffers: Vec<Buffer<Letter>>,
+    pub(crate) worker_sleep: Duration,
+    pub(crate) send_timeout: Duration,
+}
+
+/// Enough for the deepest call of a worker, and little enough for many of them.
+const STACK_SIZE: usize = 256 * 1024;
+
+/// Starts the worker `me`: its two threads.
+pub(crate) fn start(
+    me: ProcessId,
+    shared: &Arc<Shared>,
+    options: &Options,
+    events: &Sender<Event>,
+) -> io::Result<Vec<JoinHandle<()>>> {
+    let level = options.log.as_ref().map(|log| log.level);
+    let pen = Pen { who: me, level, events: events.clone() };
+    let place = shared.setup.place(me);
+    let fail_at = options.failures.get(&me).copied();
+    if fail_at == Some(FailAt::Start) {
+        shared.buffers[place].abandon();
+        pen.write(Level::Warn, || "fails at once and takes no messages".into());
+        pen.tell(Event::Failed(me));
+        return Ok(Vec::new());
+    }
+    let queue = Arc::new(Queue::new(shared.setup.group.len()));
+    let acceptor =
+        Acceptor { place, shared: shared.clone(), queue: queue.clone(), pen: pen.clone() };
+    let handler = Handler {
+        me,
+        place,
+        shared: shared.clone(),
+        queue,
+        pen,
+        machine: ChangRoberts::new(me, &shared.setup),
+        suspects: BTreeSet::new(),
+        leading: false,
+        handled: 0,
+        fail_at,
+    };
+    let thread = |side: &str| {
+        thread::Builder::new().name(format!("worker {} {side}", me.0)).stack_size(STACK_SIZE)
+    };
+    let accepting = thread("accepts").spawn(move || acceptor.run())?;
+    let handling = thread("handles").spawn(move || handler.run())?;
+    Ok(vec![accepting, handling])
+}
+
+/// The side that empties the slot, whatever the other side is busy with.
+struct Acceptor {
+    place: usize,
+    shared: Arc<Shared>,
+    queue: Arc<Queue<Letter>>,
+    pen: Pen,
+}
+
+impl Acceptor {
+    fn run(self) {
+        let buffer = &self.shared.buffers[self.place];
+        while let Some(letter) = buffer.take() {
+            self.pen.write(Level::Trace, || format!("takes {} from its slot", name(&letter)));
+            if letter == Letter::Stop {
+                break;
+            }
+            match self.queue.push(letter) {
+                Ok(1) => {}
+                Ok(waiting) => self
+                    .pen
+                    .write(Level::Trace, || format!("is busy: {waiting} tasks wait in its queue")),
+                // We failed between taking and queueing.
+                Err(_) => self.pen.tell(Event::Lost(1)),
+            }
+        }
+        match self.queue.end() {
+            0 => {}
+            lost => self.pen.tell(Event::Lost(lost)),
+        }
+        // A failed worker's slot stays as it is; only one that stops sends its writers away.
+        if !buffer.is_abandoned() {
+            buffer.close();
+            self.pen.write(Level::Debug, || "stops".into());
+        }
+    }
+}
+
+/// The side that runs the algorithm, hands messages over and rests.
+struct Handler {
+    me: ProcessId,
+    place: usize,
+    shared: Arc<Shared>,
+    queue: Arc<Queue<Letter>>,
+    pen: Pen,
+    machine: ChangRoberts,
+    /// Neighbours taken for failed: for ever.
+    suspects: BTreeSet<ProcessId>,
+    leading: bool,
+    /// How many messages we handled.
+    handled: u64,
+    fail_at: Option<FailAt>,
+}
+
+/// Writes down what the state machine does in one step.
+struct Effects(VecDeque<Effect<ChangRoberts>>);
+
+impl Host<ChangRoberts> for Effects {
+    fn perform(&mut self, effect: Effect<ChangRoberts>) {
+        self.0.push_back(effect);
+    }
+
+    fn choose(&mut self, _bound: u32) -> u32 {
+        // Chang and Roberts leave nothing to chance.
+        0
+    }
+}
+
+impl Handler {
+    fn run(mut self) {
+        while let Some(letter) = self.queue.next() {
+            let fails = self.handle(letter);
+            if fails {
+                self.fail();
+            }
+            self.pen.tell(Event::Handled);
+            if fails {
+                return;
+            }
+            self.queue.rest(self.shared.worker_sleep);
+        }
+    }
+
+    /// Does one task. Returns whether it is our last.
+    fn handle(&mut self, letter: Letter) -> bool {
+        match letter {
+            Letter::Start => self.call_election(),
+            Letter::Forget => {
+                self.forget();
+                false
+            }
+            Letter::Ring { from, message } => {
+                self.handled += 1;
+                let last = self.fail_at == Some(FailAt::Message(self.handled));
+                if last {
+                    self.take_no_more();
+                }
+                let won = self.receive(from, message);
+                last || won
+            }
+            Letter::Stop => false,
+        }
+    }
+
+    /// Leaves whatever comes from now on in its slot. A worker that is about to fail does so
+    /// before its last messages go out, or their answers might still be taken.
+    fn take_no_more(&self) {
+        self.shared.buffers[self.place].abandon();
+    }
+
+    /// Ends without a word to the others.
+    fn fail(&mut self) {
+        self.take_no_more();
+        self.pen.write(Level::Warn, || "fails and takes no more messages".into());
+        self.pen.tell(Event::Failed(self.me));
+        match self.queue.end() {
+            0 => {}
+            lost => self.pen.tell(Event::Lost(lost)),
+        }
+    }
+
+    fn call_election(&mut self) -> bool {
+        let mut effects = self.step(Input::Request(Request::Elect));
+        self.step_down(&mut effects);
+        if sends(&effects) {
+            self.pen.write(Level::Info, || "calls an election and proposes itself".into());
+        } else if effects.is_empty() {
+            self.pen.write(Level::Warn, || "takes part already: ignores the call".into());
+        }
+        self.perform(effects)
+    }
+
+    fn receive(&mut self, from: ProcessId, message: Message) -> bool {
+        self.pen.write(Level::Debug, || format!("receives {} from {}", say(message), from.0));
+        let mut effects = self.step(Input::Message { from, message });
+        self.step_down(&mut effects);
+        self.explain(message, &effects);
+        self.perform(effects)
+    }
+
+    /// An incumbent's leaving comes before all else, in the log as in the algorithm.
+    fn step_down(&mut self, effects: &mut VecDeque<Effect<ChangRoberts>>) {
+        if effects.front() == Some(&Effect::Indicate(Indication::Deposed)) {
+            effects.pop_front();
+            self.indicate(Indication::Deposed);
+        }
+    }
+
+    /// Forgets an election that came to nothing: marks of taking part would spoil the next one.
+    fn forget(&mut self) {
+        self.pen.write(Level::Debug, || "forgets the election that came to nothing".into());
+        if self.leading {
+            self.leading = false;
+            self.pen.tell(Event::Deposed(self.me));
+        }
+        self.machine = ChangRoberts::new(self.me, &self.shared.setup);
+        for peer in self.suspects.clone() {
+            let effects = self.step(Input::Suspect(peer));
+            debug_assert!(effects.is_empty(), "a suspicion only mends the ring");
+        }
+    }
+
+    fn step(&mut self, input: Input<ChangRoberts>) -> VecDeque<Effect<ChangRoberts>> {
+        let mut effects = Effects(VecDeque::new());
+        let mut context = Context::new(self.me, &self.shared.setup.group, &mut effects);
+        self.machine.handle(input, &mut context);
+        effects.0
+    }
+
+    /// Carries out effects in order. Returns whether we are to fail for having won.
+    fn perform(&mut self, mut effects: VecDeque<Effect<ChangRoberts>>) -> bool {
+        let fails = self.fail_at == Some(FailAt::Elected);
+        if fails && effects.iter().any(leads) {
+            self.take_no_more();
+        }
+        let mut won = false;
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Send { to, message } => {
+                    let more = self.send(to, message);
+                    effects.extend(more);
+                }
+                Effect::Indicate(indication) => {
+                    let leads = self.indicate(indication);
+                    won |= leads;
+                    if leads && !sends(&effects) {
+                        // There is nobody to tell.
+                        self.complete();
+                    }
+                }
+                Effect::Unexpected(what) => {
+                    self.pen.write(Level::Warn, || format!("meets what should not be: {what}"));
+                }
+                Effect::SetTimer { timer, .. } | Effect::CancelTimer { timer } => match timer {},
+                Effect::Save(record) => match record {},
+            }
+        }
+        won && fails
+    }
+
+    /// Hands `message` over to `to`, or to whoever comes next if that one takes nothing.
+    fn send(&mut self, to: ProcessId, message: Message) -> VecDeque<Effect<ChangRoberts>> {
+        let mut to = to;
+        let mut more = VecDeque::new();
+        while to != self.me {
+            self.pen.write(Level::Debug, || format!("sends {} to {}", say(message), to.0));
+            self.pen.tell(Event::Sent);
+            let began = Instant::now();
+            let slot = &self.shared.buffers[self.shared.setup.place(to)];
+            let letter = Letter::Ring { from: self.me, message };
+            match slot.put_and_wait(letter, self.shared.send_timeout) {
+                HandOver::Taken => {
+                    self.pen.write(Level::Trace, || {
+                        format!("handed {} over to {} in {:?}", say(message), to.0, began.elapsed())
+                    });
+                    return more;
+                }
+                HandOver::Closed(_) => {
+                    self.pen.tell(Event::Withdrawn);
+                    return more;
+                }
+                HandOver::TimedOut(_) => {
+                    self.pen.tell(Event::TimedOut);
+                    self.suspects.insert(to);
+                    more.extend(self.step(Input::Suspect(to)));
+                    let next = self.next_live();
+                    self.pen.write(Level::Warn, || {
+                        let waited = self.shared.send_timeout.as_millis();
+                        let after = format!("{} did not take {}", to.0, say(message));
+                        format!("{after} within {waited} ms: skips it from now on")
+                    });
+                    to = next;
+                }
+            }
+        }
+        more.extend(self.alone(message));
+        more
+    }
+
+    /// The next in the ring that we do not take for failed; perhaps we.
+    fn next_live(&self) -> ProcessId {
+        let group = &self.shared.setup.group;
+        let after = (1..=group.len()).map(|i| group.id((self.place + i) % group.len()));
+        let mut live = after.filter(|p| !self.suspects.contains(p));
+        live.next().expect("we do not suspect ourselves")
+    }
+
+    /// Our message came past everyone without being taken.
+    fn alone(&mut self, message: Message) -> VecDeque<Effect<ChangRoberts>> {
+        self.pen.write(Level::Error, || "is alone: all others in the ring failed".into());
+        if owner(message) == self.me {
+            let effects = self.step(Input::Message { from: self.me, message });
+            self.explain(message, &effects);
+            return effects;
+        }
+        self.pen.write(Level::Warn, || format!("drops {}: its owner is gone", say(message)));
+        VecDeque::new()
+    }
+
+    /// Passes on what the state machine says. Returns whether we lead now.
+    fn indicate(&mut self, indication: Indication) -> bool {
+        match indication {
+            Indication::Leading { .. } => {
+                self.leading = true;
+                self.pen.tell(Event::Leading(self.me));
+                let why = match self.next_live() == self.me {
+                    true => "there is nobody else",
+                    false => "its own number came home, so nobody has a higher one",
+                };
+                self.pen.write(Level::Info, || format!("leads: {why}"));
+                return true;
+            }
+            Indication::Deposed => {
+                self.leading = false;
+                self.pen.tell(Event::Deposed(self.me));
+                self.pen.write(Level::Info, || "steps down: a new election runs".into());
+            }
+            Indication::Following { leader: Some(leader), .. } => {
+                self.pen.tell(Event::Following { who: self.me, leader });
+                self.pen.write(Level::Debug, || format!("follows {}", leader.0));
+            }
+            Indication::Following { leader: None, .. }
+            | Indication::Candidate
+            | Indication::Loop => {
+                unreachable!("Chang and Roberts's workers have names and all take part in a ring")
+            }
+        }
+        false
+    }
+
+    fn complete(&mut self) {
+        self.pen.tell(Event::Complete { leader: self.me, at: Instant::now() });
+    }
+
+    /// Puts into words what the state machine made of `message`; notices the end of an election.
+    fn explain(&mut self, message: Message, effects: &VecDeque<Effect<ChangRoberts>>) {
+        let me = self.me.0;
+        let (id, hops) = match message {
+            Message::Propose { id, hops } | Message::Elected { id, hops } => (id, hops),
+        };
+        let sent = effects.iter().find_map(|e| match e {
+            Effect::Send { message, .. } => Some(*message),
+            _ => None,
+        });
+        match (message, sent) {
+            (Message::Elected { .. }, None) if id == self.me && self.leading => {
+                self.pen.write(Level::Info, || "its word came home: everyone knows".into());
+                self.complete();
+            }
+            (Message::Propose { .. }, Some(Message::Propose { id: passed, .. })) => {
+                if passed == id {
+                    self.pen.write(Level::Debug, || format!("lets {} pass: {} > {me}", id.0, id.0));
+                } else {
+                    self.pen.write(Level::Info, || {
+                        format!("proposes itself instead of {}: {me} > {}", id.0, id.0)
+                    });
+                }
+            }
+            (Message::Propose { .. }, None) if id < self.me => {
+                let own = format!("its own {me} is on the way");
+                self.pen.write(Level::Debug, || format!("stops {}: {own}", id.0));
+            }
+            (_, None) if hops as usize > self.shared.setup.group.len() => {
+                self.pen.write(Level::Warn, || {
+                    format!("drops {} after {hops} hops: its owner is gone", say(message))
+                });
+            }
+            (_, None) if !effects.iter().any(leads) => {
+                self.pen.write(Level::Warn, || format!("drops {}: it is stale", say(message)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn sends(effects: &VecDeque<Effect<ChangRoberts>>) -> bool {
+    effects.iter().any(|e| matches!(e, Effect::Send { .. }))
+}
+
+fn leads(effect: &Effect<ChangRoberts>) -> bool {
+    matches!(effect, Effect::Indicate(Indication::Leading { .. }))
+}
+
+fn owner(message: Message) -> ProcessId {
+    match message {
+        Message::Propose { id, .. } | Message::Elected { id, .. } => id,
+    }
+}
+
+fn say(message: Message) -> String {
+    match message {
+        Message::Propose { id, .. } => format!("PROPOSE {}", id.0),
+        Message::Elected { id, .. } => format!("ELECTED {}", id.0),
+    }
+}
+
+fn name(letter: &Letter) -> String {
+    match letter {
+        Letter::Start => "START".into(),
+        Letter::Forget => "FORGET".into(),
+        Letter::Stop => "STOP".into(),
+        Letter::Ring { from, message } => format!("{} of {}", say(*message), from.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use konklave_process::Topology;
+
+    use super::*;
+    use crate::Flags;
+    use crate::ledger::Ledger;
+
+    /// R4: every worker hands over at the same time, and nobody is taken for failed.
+    #[test]
+    fn workers_that_all_start_at_once_do_not_wait_for_each_other() {
+        for ids in [vec![4, 9], vec![9, 4], vec![9, 8, 7, 6, 5, 4, 3, 2]] {
+            let n = ids.len() as u64;
+            let flags = Flags { ids: Some(ids), worker_sleep: Some(2), ..Flags::default() };
+            let options = Options::resolve(&flags).unwrap();
+            let shared = Arc::new(Shared {
+                setup: Setup::new(options.group.clone(), Topology::directed_ring(n as usize)),
+                buffers: (0..n).map(|_| Buffer::new()).collect(),
+                worker_sleep: options.worker_sleep,
+                send_timeout: options.send_timeout,
+            });
+            let mut ledger = Ledger::new(&options.group);
+            for buffer in &shared.buffers {
+                // Each finds its call in the slot as soon as it lives.
+                assert_eq!(buffer.put(Letter::Start, Duration::ZERO), HandOver::Taken);
+                ledger.assigned();
+            }
+            let (sender, events) = mpsc::channel();
+            let threads: Vec<_> = options
+                .group
+                .members()
+                .iter()
+                .flat_map(|&id| start(id, &shared, &options, &sender).unwrap())
+                .collect();
+            while !ledger.at_rest() {
+                ledger.note(&events.recv_timeout(Duration::from_secs(20)).unwrap()).unwrap();
+            }
+            let highest = options.group.highest();
+            assert_eq!(ledger.complete.map(|(leader, _)| leader), Some(highest));
+            assert_eq!(ledger.uninformed(highest), []);
+            assert_eq!(ledger.timed_out, 0);
+            assert!(ledger.messages <= n * (n + 1) / 2 + n, "{}", ledger.messages);
+            shared.buffers.iter().for_each(Buffer::close);
+            threads.into_iter().for_each(|t| t.join().unwrap());
+        }
+    }
+}

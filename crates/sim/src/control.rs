@@ -1,0 +1,199 @@
+//! Faults strike and end.
+
+use konklave_process::{Application, Input, Meter, Monitor, Process, ProcessId};
+
+use crate::event::{Event, Happening};
+use crate::sim::Sim;
+use crate::{Fault, Incident, Memory, Observer, Time, UNIT, What, When};
+
+/// The faults to come.
+pub(crate) struct Schedule {
+    /// By time, the last first.
+    timed: Vec<(Time, Control)>,
+    /// By step, the last first.
+    stepped: Vec<(u64, Control)>,
+    /// Whether a process may come up again.
+    pub(crate) restarts: bool,
+}
+
+/// A change of the world.
+#[derive(Clone, Debug)]
+pub(crate) enum Control {
+    Strike(What),
+    End(What),
+}
+
+impl Schedule {
+    pub(crate) fn new(faults: &[Fault]) -> Self {
+        let ticks = |t: f64| (t * UNIT as f64).round() as Time;
+        let (mut timed, mut stepped, mut restarts) = (Vec::new(), Vec::new(), false);
+        for Fault { what, when, until } in faults {
+            match what {
+                // These hold from the start: network and timers know them.
+                What::Message(..) | What::Rate(..) => continue,
+                What::Restart(..) => restarts = true,
+                What::Crash(_)
+                | What::Pause(_)
+                | What::Cut(..)
+                | What::Partition(_)
+                | What::Suspect(..) => {}
+            }
+            match *when {
+                When::Time(t) => timed.push((ticks(t), Control::Strike(what.clone()))),
+                When::Step(k) => stepped.push((k, Control::Strike(what.clone()))),
+            }
+            if let Some(until) = until {
+                timed.push((ticks(*until), Control::End(what.clone())));
+            }
+        }
+        // Stable sorts: faults of one moment strike in the order they were given.
+        timed.sort_by_key(|(at, _)| *at);
+        timed.reverse();
+        stepped.sort_by_key(|(step, _)| *step);
+        stepped.reverse();
+        Self { timed, stepped, restarts }
+    }
+
+    /// When the next change by time comes.
+    pub(crate) fn next_time(&self) -> Time {
+        self.timed.last().map_or(Time::MAX, |(at, _)| *at)
+    }
+
+    /// After which step the next change by step comes.
+    pub(crate) fn next_step(&self) -> u64 {
+        self.stepped.last().map_or(u64::MAX, |(step, _)| *step)
+    }
+
+    /// The next change by step, if it has come.
+    pub(crate) fn take_stepped(&mut self, steps: u64) -> Option<Control> {
+        self.stepped.pop_if(|(step, _)| *step <= steps).map(|(_, control)| control)
+    }
+
+    /// The next change by time, if it comes by then.
+    pub(crate) fn take_timed(&mut self, limit: Time) -> Option<(Time, Control)> {
+        self.timed.pop_if(|(at, _)| *at <= limit)
+    }
+}
+
+impl<P, A, M, T, O> Sim<P, A, M, T, O>
+where
+    P: Process,
+    A: Application<P>,
+    M: Monitor<P>,
+    T: Meter<P>,
+    O: Observer<P>,
+{
+    /// Changes the world.
+    pub(crate) fn control(&mut self, control: Control) {
+        let world = &mut self.world;
+        let place = |p: ProcessId| self.group.place(p).expect("faults name members");
+        match control {
+            Control::Strike(What::Crash(p)) => self.crash(p),
+            Control::Strike(What::Restart(p, memory)) => self.restart(p, memory),
+            Control::Strike(What::Pause(p)) => {
+                if world.condition.pause(p, place(p)) {
+                    world.observer.on_incident(world.now, &Incident::Pause(p));
+                }
+            }
+            Control::End(What::Pause(p)) => {
+                let place = place(p);
+                let Some(backlog) = world.condition.wake(place) else { return };
+                world.observer.on_incident(world.now, &Incident::Resume(p));
+                self.ready.extend(backlog.into_iter().map(|what| Event { place: place as u32, what }));
+            }
+            Control::Strike(What::Cut(from, to)) => {
+                world.faulty = true;
+                world.network.cut(from, to);
+                world.observer.on_incident(world.now, &Incident::Cut(format!("{from} → {to}")));
+            }
+            Control::End(What::Cut(from, to)) => {
+                if world.network.join(from, to) {
+                    let incident = Incident::Heal(format!("{from} → {to}"));
+                    world.observer.on_incident(world.now, &incident);
+                }
+            }
+            Control::Strike(What::Partition(sides)) => {
+                world.faulty = true;
+                let incident = Incident::Cut(format!("partition {sides:?}"));
+                world.network.partition(sides, &self.group);
+                world.observer.on_incident(world.now, &incident);
+            }
+            Control::End(What::Partition(sides)) => {
+                if world.network.unite(&sides) {
+                    world.observer.on_incident(world.now, &Incident::Heal("partition".into()));
+                }
+            }
+            Control::Strike(What::Suspect(who, whom)) => {
+                world.faulty = true;
+                let event = Event { place: place(who) as u32, what: Happening::Suspect(whom) };
+                self.ready.push_back(event);
+            }
+            Control::End(What::Suspect(who, whom)) => {
+                let event = Event { place: place(who) as u32, what: Happening::Trust(whom) };
+                self.ready.push_back(event);
+            }
+            Control::Strike(What::Message(..) | What::Rate(..))
+            | Control::End(
+                What::Crash(_) | What::Restart(..) | What::Message(..) | What::Rate(..),
+            ) => {}
+        }
+    }
+
+    fn crash(&mut self, p: ProcessId) {
+        let world = &mut self.world;
+        let place = self.group.place(p).expect("faults name members");
+        let Some(backlog) = world.condition.crash(p, place, self.group.len()) else { return };
+        world.faulty = true;
+        world.timers.clear(place);
+        world.forget_wish(place);
+        world.application.on_crash(p);
+        world.monitor.on_crash(p);
+        world.meter.on_crash(world.now, p);
+        world.observer.on_incident(world.now, &Incident::Crash(p));
+        for what in backlog {
+            world.waste(p, what);
+        }
+        self.tell_others(p, Happening::Suspect);
+    }
+
+    fn restart(&mut self, p: ProcessId, memory: Memory) {
+        let world = &mut self.world;
+        if !world.condition.restart(p) {
+            return;
+        }
+        let place = self.group.place(p).expect("faults name members");
+        match memory {
+            Memory::Everything => {}
+            Memory::Saved => self.processes[place] = self.newborn[place].clone(),
+            Memory::Nothing => {
+                self.processes[place] = self.newborn[place].clone();
+                world.condition.forget(place);
+            }
+        }
+        world.application.on_restart(p);
+        world.monitor.on_restart(p);
+        world.observer.on_incident(world.now, &Incident::Restart(p));
+        let saved = world.condition.saved(place);
+        self.step(place, p, Input::Recover(saved), &O::Tag::default());
+        self.world.consult(place, p);
+        self.tell_others(p, Happening::Trust);
+        // The newcomer's own detector starts afresh, and learns who is down.
+        if let Some(after) = self.detect_after {
+            for peer in self.world.condition.down().iter() {
+                let event = Event { place: place as u32, what: Happening::Suspect(peer) };
+                self.world.queue.push(self.world.now + after, event);
+            }
+        }
+    }
+
+    /// Tells every other process, after the time that detection takes, if there is a detector.
+    fn tell_others(&mut self, p: ProcessId, what: fn(ProcessId) -> Happening<P, M::Tag, O::Tag>) {
+        let Some(after) = self.detect_after else { return };
+        let at = self.world.now + after;
+        for place in 0..self.group.len() {
+            if self.group.id(place) != p {
+                self.world.queue.push(at, Event { place: place as u32, what: what(p) });
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The timers of all processes.
+
+/// Which timers run, and which setting of each is the valid one.
+pub(crate) struct Timers<N> {
+    running: Vec<Vec<(N, u32)>>,
+    settings: u32,
+}
+
+impl<N> Default for Timers<N> {
+    fn default() -> Self {
+        Self { running: Vec::new(), settings: 0 }
+    }
+}
+
+impl<N: Copy + Eq> Timers<N> {
+    /// Starts `timer`, or starts it anew; the answer tells this setting from all others.
+    pub(crate) fn arm(&mut self, place: usize, timer: N) -> u32 {
+        if place >= self.running.len() {
+            self.running.resize_with(place + 1, Vec::new);
+        }
+        self.settings = self.settings.wrapping_add(1);
+        let running = &mut self.running[place];
+        match running.iter_mut().find(|(t, _)| *t == timer) {
+            Some((_, armed)) => *armed = self.settings,
+            None => running.push((timer, self.settings)),
+        }
+        self.settings
+    }
+
+    /// Stops `timer`.
+    pub(crate) fn cancel(&mut self, place: usize, timer: N) {
+        if let Some(running) = self.running.get_mut(place) {
+            running.retain(|(t, _)| *t != timer);
+        }
+    }
+
+    /// Whether this setting of the timer is valid; if so, it is over now.
+    pub(crate) fn expire(&mut self, place: usize, timer: N, armed: u32) -> bool {
+        let Some(running) = self.running.get_mut(place) else { return false };
+        let Some(i) = running.iter().position(|t| *t == (timer, armed)) else { return false };
+        running.swap_remove(i);
+        true
+    }
+
+    /// Stops all timers of a process.
+    pub(crate) fn clear(&mut self, place: usize) {
+        if let Some(running) = self.running.get_mut(place) {
+            running.clear();
+        }
+    }
+}

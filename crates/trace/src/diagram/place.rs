@@ -1,0 +1,339 @@
+//! Placing each part of a diagram in turn: what is where it is first, words last.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{
+    Arrow, Band, Bar, Cause, Diagram, Fate, Key, Label, Lasting, Mark, Point, Sample, Tick,
+};
+use crate::axis::Axis;
+use crate::labels::{Area, Taken, width_of};
+use crate::messages::Message;
+use crate::spans::Span;
+use crate::text::{incident_line, render, step_lines, time, trimmed};
+use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, kind_of};
+
+/// A diagram in the making.
+pub(super) struct Layout<'a> {
+    pub(super) run: &'a Run,
+    pub(super) messages: &'a BTreeMap<u64, Message<'a>>,
+    pub(super) axis: &'a Axis,
+    pub(super) places: &'a BTreeMap<u32, usize>,
+    pub(super) taken: Taken,
+    pub(super) diagram: Diagram,
+}
+
+/// Half the height of a thick bar.
+const THICK: f64 = 10.0;
+
+impl Layout<'_> {
+    fn lane(&self, node: u32) -> Option<(usize, f64)> {
+        let place = *self.places.get(&node)?;
+        Some((place, self.diagram.lanes[place].y))
+    }
+
+    fn time(&self, i: usize) -> String {
+        let header = &self.run.header;
+        format!("{} {}", time(header, self.run.entries[i].at()), header.time)
+    }
+
+    pub(super) fn place_points(&mut self) {
+        for (entry, step) in self.run.entries.iter().enumerate() {
+            let Some(step) = step.step() else { continue };
+            let Some((_, y)) = self.lane(step.node) else { continue };
+            if step.input == InputRecord::Start && step.effects.is_empty() {
+                continue;
+            }
+            let at = (self.axis.of(entry), y);
+            let cause = match &step.input {
+                InputRecord::Start | InputRecord::Recover { .. } => Cause::Start,
+                InputRecord::Request(_) => Cause::Request,
+                InputRecord::Message { .. } | InputRecord::Stamp { .. } => Cause::Message,
+                InputRecord::Timer(_) => Cause::Timer,
+                InputRecord::Suspect(_) | InputRecord::Trust(_) => Cause::Detector,
+            };
+            let told = step_lines(step, true).join("\n");
+            let tooltip = format!("{} {told}", self.time(entry));
+            self.taken.take(Area::upright(at.0, at.1, 9.0, 9.0));
+            self.diagram.points.push(Point { entry, at, cause, tooltip });
+        }
+    }
+
+    pub(super) fn place_arrows(&mut self, delay: f64) {
+        for message in self.messages.values() {
+            let (Some((_, y)), Some((_, end))) = (self.lane(message.from), self.lane(message.to))
+            else {
+                continue;
+            };
+            let from = (self.axis.of(message.sent), y);
+            let part = |share: f64| (from.0 + delay * share, from.1 + (end - y) * share);
+            let arrivals = message.received.iter().enumerate().map(|(i, &received)| {
+                let fate = if i == 0 { Fate::Arrived } else { Fate::Again };
+                (fate, (self.axis.of(received), end), Some(received))
+            });
+            let mut ends: Vec<_> = arrivals.collect();
+            match message.lost {
+                Some(lost) if message.lost_on_arrival => {
+                    ends.push((Fate::Lost, (self.axis.of(lost), end), Some(lost)));
+                }
+                Some(lost) => ends.push((Fate::Lost, part(0.5), Some(lost))),
+                None if ends.is_empty() => ends.push((Fate::Pending, part(0.3), None)),
+                None => {}
+            }
+            let kind = self.diagram.kinds.iter().position(|kind| kind.name == message.kind());
+            let kind = kind.expect("every kind was counted");
+            for (fate, to, entry) in ends {
+                let tooltip = self.arrow_tooltip(message, fate, entry);
+                self.taken.take_line(from, to);
+                let (id, label) = (message.id, None);
+                self.diagram.arrows.push(Arrow { id, from, to, kind, fate, label, tooltip });
+            }
+        }
+    }
+
+    fn arrow_tooltip(&self, message: &Message<'_>, fate: Fate, entry: Option<usize>) -> String {
+        let said = message.body.map_or("message of the application".into(), render);
+        let Message { id, from, to, .. } = message;
+        let sent = self.time(message.sent);
+        let end = entry.map_or(String::new(), |entry| self.time(entry));
+        let fate = match fate {
+            Fate::Arrived => format!("{sent} to {end}"),
+            Fate::Again => format!("{sent} to {end}, once more"),
+            Fate::Lost => format!("{sent}, lost at {end}"),
+            Fate::Pending => format!("{sent}, still on its way"),
+        };
+        format!("p{from} → p{to} {said}\n{fate}\nmessage {id}")
+    }
+
+    pub(super) fn place_spans(&mut self, spans: &[Span]) {
+        let right = self.diagram.field.2;
+        for span in spans {
+            let from = self.axis.of(span.begin);
+            let to = span.end.map_or(right, |end| self.axis.of(end));
+            let until = span.end.map_or("the end".into(), |end| self.time(end));
+            let words = format!("{} to {until}", self.time(span.begin));
+            let Some(node) = span.node else {
+                let text = format!("cut: {}", span.label);
+                let (width, y) = (width_of(&text, self.diagram.font), self.diagram.field.1 - 12.0);
+                let free = (0..8).map(|i| from + 6.0 + width / 2.0 + f64::from(i) * 40.0);
+                let choices = free.map(|x| Area::upright(x, y, width + 6.0, 14.0));
+                let x = self.taken.take_best(choices).map_or(from + width / 2.0, |area| area.x);
+                let label = Label { text, at: (x, y), angle: 0.0 };
+                self.diagram.bands.push(Band { from, to: to.max(from + 4.0), label });
+                continue;
+            };
+            let Some((lane, y)) = self.lane(node) else { continue };
+            let to = to.max(from + 3.0);
+            let label = self.bar_label(span, from, to, y);
+            if matches!(span.what, Lasting::Inside | Lasting::Leading) {
+                let middle = f64::midpoint(from, to);
+                self.taken.take(Area::upright(middle, y, to - from, 2.0 * THICK));
+            }
+            let tooltip = format!("p{node} {}: {words}", span.label);
+            let (what, open) = (span.what, span.end.is_none());
+            self.diagram.bars.push(Bar { what, lane, from, to, open, label, tooltip });
+        }
+    }
+
+    fn bar_label(&mut self, span: &Span, from: f64, to: f64, y: f64) -> Option<Label> {
+        let font = self.diagram.font;
+        let (words, rise): (&[&str], f64) = match span.what {
+            Lasting::Waiting => return None,
+            Lasting::Inside => (&["critical section", "CS"], 0.0),
+            Lasting::Leading => (&["leader"], 0.0),
+            Lasting::Following | Lasting::Paused => (&[span.label.as_str()], -11.0),
+            Lasting::Down => (&[span.label.as_str()], -14.0),
+            Lasting::Cut => return None,
+        };
+        words.iter().find_map(|text| {
+            let width = width_of(text, font);
+            let spare = to - from - width - 8.0;
+            // What just happens may stick out; what is written in a bar may not.
+            let spare = if rise == 0.0 { spare } else { spare.max(0.0) };
+            if spare < 0.0 {
+                return None;
+            }
+            let inside = [0.5, 0.0, 0.25, 0.75, 1.0];
+            let shares = if rise == 0.0 { inside } else { [0.0, 0.05, 0.1, 0.2, 0.4] };
+            let choices = shares.into_iter().map(|share| {
+                Area::upright(from + 4.0 + width / 2.0 + spare * share, y + rise, width, 12.0)
+            });
+            let area = self.taken.take_best(choices)?;
+            Some(Label { text: (*text).to_owned(), at: (area.x, area.y), angle: 0.0 })
+        })
+    }
+
+    pub(super) fn place_marks(&mut self) {
+        for (i, entry) in self.run.entries.iter().enumerate() {
+            let Entry::Step(step) = entry else { continue };
+            let Some((_, y)) = self.lane(step.node) else { continue };
+            let mut words = Vec::new();
+            match &step.input {
+                InputRecord::Request(request) => match kind_of(request) {
+                    "Acquire" | "Release" => {}
+                    _ => words.push(short(request)),
+                },
+                InputRecord::Suspect(peer) => words.push(format!("suspects {peer}")),
+                InputRecord::Trust(peer) => words.push(format!("trusts {peer}")),
+                InputRecord::Recover { .. } => words.push("recovers".into()),
+                InputRecord::Start
+                | InputRecord::Message { .. }
+                | InputRecord::Timer(_)
+                | InputRecord::Stamp { .. } => {}
+            }
+            for effect in &step.effects {
+                match effect {
+                    EffectRecord::Indicate(indication) => match kind_of(indication) {
+                        "Granted" | "Leading" | "Following" => {}
+                        _ => words.push(short(indication)),
+                    },
+                    EffectRecord::Unexpected(what) => words.push(format!("met {what}")),
+                    EffectRecord::Send { .. }
+                    | EffectRecord::SetTimer { .. }
+                    | EffectRecord::Cancel { .. }
+                    | EffectRecord::Save(_) => {}
+                }
+            }
+            for text in words {
+                let x = self.axis.of(i);
+                let width = width_of(&text, self.diagram.font);
+                let right = (x + width / 2.0 - 3.0, x);
+                let choices = [(right, -14.0), (right, 15.0), ((x, x), -26.0), ((x, x), 27.0)];
+                let choices = choices.map(|((x, _), dy)| Area::upright(x, y + dy, width, 12.0));
+                let Some(area) = self.taken.take_best(choices.into_iter()) else { continue };
+                let label = Label { text: text.clone(), at: (area.x, area.y), angle: 0.0 };
+                let tooltip = format!("{} p{} {text}", self.time(i), step.node);
+                self.diagram.marks.push(Mark { x, label, tooltip });
+            }
+        }
+    }
+
+    pub(super) fn label_arrows(&mut self) {
+        let font = self.diagram.font;
+        for i in 0..self.diagram.arrows.len() {
+            let Arrow { id, from, to, .. } = self.diagram.arrows[i];
+            let text = self.messages[&id].body.map_or("application".into(), short);
+            let width = width_of(&text, font);
+            let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+            let length = dx.hypot(dy);
+            if length < width + 24.0 {
+                continue;
+            }
+            let angle = dy.atan2(dx);
+            let (up, across) = (-8.0 * angle.cos(), 8.0 * angle.sin());
+            let shares = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82];
+            let room = (width / 2.0 + 10.0) / length;
+            let shares = shares.into_iter().filter(|s| *s > room && *s < 1.0 - room);
+            let choices = shares.flat_map(|share| {
+                [1.0, -1.0].map(|side| Area {
+                    x: from.0 + dx * share + across * side,
+                    y: from.1 + dy * share + up * side,
+                    width,
+                    height: 12.0,
+                    angle,
+                })
+            });
+            if let Some(area) = self.taken.take_best(choices) {
+                let at = (area.x, area.y);
+                let label = Label { text, at, angle: angle.to_degrees() };
+                self.diagram.arrows[i].label = Some(label);
+            }
+        }
+    }
+
+    pub(super) fn place_violations(&mut self, most: usize) {
+        let (left, _, right, _) = self.diagram.field;
+        for (i, entry) in self.run.entries.iter().enumerate() {
+            let Entry::Incident(incident) = entry else { continue };
+            let IncidentKind::Violation { property, detail } = &incident.kind else { continue };
+            let x = self.axis.of(i);
+            let row = self.diagram.violations.len();
+            let words =
+                if row < most { format!("✗ {property}: {detail}") } else { String::new() };
+            let text = cut_to(&words, 110);
+            let width = width_of(&text, 12.0);
+            // It begins at its moment, unless it would leave the picture.
+            let start = x.min(right - width).max(left - 20.0);
+            self.diagram.width = self.diagram.width.max(start + width + 24.0);
+            let at = (start + width / 2.0, 100.0 + 18.0 * row.min(most) as f64);
+            let label = Label { text, at, angle: 0.0 };
+            let told = incident_line(incident, self.messages);
+            let tooltip = format!("{} {told}", self.time(i));
+            self.diagram.violations.push(Mark { x, label, tooltip });
+        }
+    }
+
+    pub(super) fn place_time(&mut self) {
+        let header = &self.run.header;
+        let bottom = self.diagram.field.3;
+        for &(from, to, ticks) in &self.axis.gaps {
+            let length = (header.time_of(ticks) * 100.0).round() / 100.0;
+            let text = format!("{} {}", trimmed(length), header.time);
+            let label = Label { text, at: (f64::midpoint(from, to), bottom - 10.0), angle: 0.0 };
+            self.diagram.gaps.push(Band { from, to, label });
+        }
+        let ticks = self.axis.ticks(header.unit, 70.0).into_iter();
+        self.diagram.ticks = ticks.map(|(t, x)| Tick { x, label: trimmed(t) }).collect();
+    }
+
+    pub(super) fn place_legend(&mut self) {
+        let diagram = &mut self.diagram;
+        let mut keys: Vec<(Sample, String)> = Vec::new();
+        for (i, kind) in diagram.kinds.iter().enumerate() {
+            keys.push((Sample::Arrow(i), format!("{} ({})", kind.name, kind.count)));
+        }
+        let lost = diagram.arrows.iter().filter(|arrow| arrow.fate == Fate::Lost).count();
+        keys.extend((lost > 0).then(|| (Sample::Lost, format!("lost ({lost})"))));
+        let bars = [
+            (Lasting::Waiting, "waits"),
+            (Lasting::Inside, "critical section"),
+            (Lasting::Leading, "leader"),
+            (Lasting::Following, "follows"),
+            (Lasting::Paused, "asleep"),
+            (Lasting::Down, "down"),
+        ];
+        for (what, text) in bars {
+            if diagram.bars.iter().any(|bar| bar.what == what) {
+                keys.push((Sample::Bar(what), text.to_owned()));
+            }
+        }
+        let mut x = 24.0;
+        for (sample, text) in keys {
+            let end = x + 40.0 + width_of(&text, 12.0) + 22.0;
+            diagram.legend.push(Key { at: (x, 72.0), text, sample });
+            x = end;
+        }
+        let head = width_of(&diagram.title, 19.0).max(width_of(&diagram.subtitle, 13.0)) + 48.0;
+        diagram.width = diagram.width.max(x).max(head);
+    }
+}
+
+/// `body` in one or two words: `Request 1` for `Request { timestamp: 1 }`.
+fn short(body: &Value) -> String {
+    let kind = kind_of(body);
+    let inner = match body {
+        Value::Object(fields) if fields.len() == 1 => &body[kind],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => body,
+        Value::String(_) | Value::Object(_) => return cut_to(kind, 24),
+    };
+    let plain = |value: &Value| match value {
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(render(value)),
+    };
+    let values: Vec<Option<String>> = match inner {
+        Value::Object(fields) => fields.values().map(plain).collect(),
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => vec![plain(inner)],
+    };
+    let values: Option<Vec<String>> = values.into_iter().collect();
+    let text = values.map(|values| format!("{kind} {}", values.join(",")));
+    text.filter(|text| text.chars().count() <= 20).unwrap_or_else(|| cut_to(kind, 24))
+}
+
+fn cut_to(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,88 @@
+//! The messages of a run: each with its sending and what became of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, kind_of};
+
+/// A message. Entries are named by their index in [`Run::entries`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Message<'a> {
+    /// Its number.
+    pub id: u64,
+    /// Who sent it.
+    pub from: u32,
+    /// To whom.
+    pub to: u32,
+    /// What it says; none if it is one of the application.
+    pub body: Option<&'a Value>,
+    /// The entry that sent it.
+    pub sent: usize,
+    /// The entries that received it: several if it was duplicated.
+    pub received: Vec<usize>,
+    /// The entry that says it was lost.
+    pub lost: Option<usize>,
+    /// Whether it was lost later than it was sent: nobody was there to receive it.
+    pub lost_on_arrival: bool,
+    /// The entry that says it was duplicated.
+    pub duplicated: Option<usize>,
+}
+
+impl Message<'_> {
+    /// The name of its kind.
+    pub fn kind(&self) -> &str {
+        self.body.map_or("application", kind_of)
+    }
+}
+
+/// All messages of `run`, by number. Receipts that name no message of the run are left out.
+pub fn messages(run: &Run) -> BTreeMap<u64, Message<'_>> {
+    let mut messages = BTreeMap::new();
+    for (i, entry) in run.entries.iter().enumerate() {
+        match entry {
+            Entry::Step(step) => {
+                if let InputRecord::Message { id, .. } | InputRecord::Stamp { id, .. } = &step.input
+                    && let Some(Message { received, .. }) = messages.get_mut(id)
+                {
+                    received.push(i);
+                }
+                for effect in &step.effects {
+                    if let EffectRecord::Send { to, id, body } = effect {
+                        messages.insert(*id, sent(*id, step.node, *to, Some(body), i));
+                    }
+                }
+            }
+            Entry::Incident(incident) => match &incident.kind {
+                IncidentKind::AppMessage { from, to, id } => {
+                    messages.insert(*id, sent(*id, *from, *to, None, i));
+                }
+                IncidentKind::Lost(id) => {
+                    if let Some(message) = messages.get_mut(id) {
+                        message.lost = Some(i);
+                        message.lost_on_arrival = incident.at > run.entries[message.sent].at();
+                    }
+                }
+                IncidentKind::Duplicated(id) => {
+                    if let Some(message) = messages.get_mut(id) {
+                        message.duplicated = Some(i);
+                    }
+                }
+                IncidentKind::Crash(_)
+                | IncidentKind::Restart { .. }
+                | IncidentKind::Pause(_)
+                | IncidentKind::Resume(_)
+                | IncidentKind::Cut(_)
+                | IncidentKind::Heal(_)
+                | IncidentKind::Violation { .. } => {}
+            },
+        }
+    }
+    messages
+}
+
+fn sent(id: u64, from: u32, to: u32, body: Option<&Value>, sent: usize) -> Message<'_> {
+    let received = Vec::new();
+    let (lost, lost_on_arrival, duplicated) = (None, false, None);
+    Message { id, from, to, body, sent, received, lost, lost_on_arrival, duplicated }
+}

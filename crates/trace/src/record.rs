@@ -1,0 +1,283 @@
+//! Writing a run down while it happens.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use konklave_process::{Effect, Input, Process, ProcessId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::read::write_line;
+use crate::{EffectRecord, Entry, Footer, Header, Incident, IncidentKind, InputRecord, Run, Step};
+
+/// A process that can be recorded and replayed: all it says and hears is JSON.
+pub trait Recordable:
+    Process<
+        Message: Serialize + DeserializeOwned,
+        Request: Serialize + DeserializeOwned,
+        Timer: Serialize + DeserializeOwned,
+        Record: Serialize + DeserializeOwned,
+        Indication: Serialize,
+    > + Serialize
+{
+}
+
+impl<P> Recordable for P where
+    P: Process<
+            Message: Serialize + DeserializeOwned,
+            Request: Serialize + DeserializeOwned,
+            Timer: Serialize + DeserializeOwned,
+            Record: Serialize + DeserializeOwned,
+            Indication: Serialize,
+        > + Serialize
+{
+}
+
+/// `value` as JSON; what JSON cannot say becomes a string that says so.
+pub(crate) fn json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_else(|e| Value::String(format!("not JSON: {e}")))
+}
+
+impl InputRecord {
+    /// `input` as data; `id` is the number of the message, where it is one.
+    pub fn new<P: Recordable>(input: &Input<P>, id: u64) -> Self {
+        match input {
+            Input::Start => Self::Start,
+            Input::Recover(saved) => Self::Recover { saved: saved.as_ref().map(json) },
+            Input::Request(request) => Self::Request(json(request)),
+            Input::Message { from, message } => {
+                Self::Message { from: from.0, id, body: json(message) }
+            }
+            Input::Timer(timer) => Self::Timer(json(timer)),
+            Input::Suspect(peer) => Self::Suspect(peer.0),
+            Input::Trust(peer) => Self::Trust(peer.0),
+            Input::Stamp { from, stamp } => Self::Stamp { from: from.0, id, stamp: *stamp },
+        }
+    }
+
+    /// The input that was recorded.
+    pub fn to_input<P: Recordable>(&self) -> Result<Input<P>, serde_json::Error> {
+        Ok(match self {
+            Self::Start => Input::Start,
+            Self::Recover { saved } => {
+                Input::Recover(saved.as_ref().map(P::Record::deserialize).transpose()?)
+            }
+            Self::Request(request) => Input::Request(P::Request::deserialize(request)?),
+            Self::Message { from, body, .. } => {
+                Input::Message { from: ProcessId(*from), message: P::Message::deserialize(body)? }
+            }
+            Self::Timer(timer) => Input::Timer(P::Timer::deserialize(timer)?),
+            Self::Suspect(peer) => Input::Suspect(ProcessId(*peer)),
+            Self::Trust(peer) => Input::Trust(ProcessId(*peer)),
+            Self::Stamp { from, stamp, .. } => {
+                Input::Stamp { from: ProcessId(*from), stamp: *stamp }
+            }
+        })
+    }
+}
+
+impl EffectRecord {
+    /// `effect` as data; `id` is the number of the message, where it is one.
+    pub fn new<P: Recordable>(effect: &Effect<P>, id: u64) -> Self {
+        match effect {
+            Effect::Send { to, message } => Self::Send { to: to.0, id, body: json(message) },
+            Effect::SetTimer { timer, after } => Self::SetTimer {
+                timer: json(timer),
+                after_ns: u64::try_from(after.as_nanos()).unwrap_or(u64::MAX),
+            },
+            Effect::CancelTimer { timer } => Self::Cancel { timer: json(timer) },
+            Effect::Indicate(indication) => Self::Indicate(json(indication)),
+            Effect::Save(record) => Self::Save(json(record)),
+            Effect::Unexpected(what) => Self::Unexpected((*what).to_owned()),
+        }
+    }
+}
+
+/// Where a recorder writes.
+pub trait Sink {
+    /// What it is when all is written.
+    type Done;
+
+    /// Takes the next entry.
+    fn entry(&mut self, entry: Entry);
+
+    /// All is over; without a footer, the run was cut off.
+    fn finish(self, footer: Option<Footer>) -> Self::Done;
+}
+
+/// A run in memory.
+impl Sink for Run {
+    type Done = Self;
+
+    fn entry(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
+    fn finish(self, footer: Option<Footer>) -> Self {
+        Self { footer, ..self }
+    }
+}
+
+/// A run in a file, written as it goes. The first failure is told at the end; nothing is written
+/// after it.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    result: io::Result<()>,
+}
+
+impl<W: Write> Sink for Writer<W> {
+    type Done = io::Result<W>;
+
+    fn entry(&mut self, entry: Entry) {
+        self.line(&entry);
+    }
+
+    fn finish(mut self, footer: Option<Footer>) -> io::Result<W> {
+        if let Some(footer) = footer {
+            self.line(&footer);
+        }
+        self.result?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+impl<W: Write> Writer<W> {
+    fn line(&mut self, line: &impl Serialize) {
+        if self.result.is_ok() {
+            self.result = write_line(&mut self.out, line);
+        }
+    }
+}
+
+/// Writes a run down, step by step.
+///
+/// A host calls [`begin`](Self::begin), then [`effect`](Self::effect) and [`draw`](Self::draw) as
+/// they come, then [`end`](Self::end). What else happens may be told at any time; told during a
+/// step, it is written after it.
+#[derive(Debug)]
+pub struct Recorder<P, S> {
+    sink: S,
+    next_id: u64,
+    open: Option<Step>,
+    /// What happened during the open step.
+    waiting: Vec<Incident>,
+    /// The state after each node's last step.
+    states: BTreeMap<u32, P>,
+}
+
+impl<P: Recordable> Recorder<P, Run> {
+    /// Records to memory.
+    pub fn new(header: Header) -> Self {
+        Self::to(Run { header, entries: Vec::new(), footer: None })
+    }
+}
+
+impl<P: Recordable, W: Write> Recorder<P, Writer<W>> {
+    /// Records to `out`, best a [`BufWriter`](io::BufWriter).
+    pub fn writing(header: &Header, mut out: W) -> Self {
+        let result = write_line(&mut out, header);
+        Self::to(Writer { out, result })
+    }
+}
+
+impl<P: Recordable, S: Sink> Recorder<P, S> {
+    /// Records to a sink that has its header.
+    pub fn to(sink: S) -> Self {
+        Self { sink, next_id: 1, open: None, waiting: Vec::new(), states: BTreeMap::new() }
+    }
+
+    /// Numbers messages from `first`: nodes that record apart take ranges apart.
+    pub fn number_from(self, first: u64) -> Self {
+        Self { next_id: first.max(1), ..self }
+    }
+
+    /// A step begins; `id` is the number of the message that arrives, or 0.
+    pub fn begin(&mut self, at: u64, node: ProcessId, input: &Input<P>, id: u64) {
+        self.close(None);
+        let input = InputRecord::new(input, id);
+        let (draws, effects) = (Vec::new(), Vec::new());
+        self.open = Some(Step { at, node: node.0, input, draws, effects, state: None });
+    }
+
+    /// The process does something: the number of the message if it sends one, else 0.
+    pub fn effect(&mut self, effect: &Effect<P>) -> u64 {
+        let id = match effect {
+            Effect::Send { .. } => self.take_id(),
+            Effect::SetTimer { .. }
+            | Effect::CancelTimer { .. }
+            | Effect::Indicate(_)
+            | Effect::Save(_)
+            | Effect::Unexpected(_) => 0,
+        };
+        if let Some(step) = &mut self.open {
+            step.effects.push(EffectRecord::new(effect, id));
+        }
+        id
+    }
+
+    /// The process drew a number.
+    pub fn draw(&mut self, drawn: u32) {
+        if let Some(step) = &mut self.open {
+            step.draws.push(drawn);
+        }
+    }
+
+    /// The step is over; `process` is the state after it.
+    pub fn end(&mut self, process: &P) {
+        self.close(Some(process));
+    }
+
+    /// Something happens to the world.
+    pub fn incident(&mut self, at: u64, kind: IncidentKind) {
+        let incident = Incident { at, kind };
+        match self.open {
+            Some(_) => self.waiting.push(incident),
+            None => self.sink.entry(Entry::Incident(incident)),
+        }
+    }
+
+    /// Message `id` will not arrive.
+    pub fn lost(&mut self, at: u64, id: u64) {
+        self.incident(at, IncidentKind::Lost(id));
+    }
+
+    /// Message `id` will arrive twice.
+    pub fn duplicated(&mut self, at: u64, id: u64) {
+        self.incident(at, IncidentKind::Duplicated(id));
+    }
+
+    /// A message of the application leaves: its number.
+    pub fn app_message(&mut self, at: u64, from: ProcessId, to: ProcessId) -> u64 {
+        let id = self.take_id();
+        self.incident(at, IncidentKind::AppMessage { from: from.0, to: to.0, id });
+        id
+    }
+
+    /// The run is over; without a footer it is marked as cut off.
+    pub fn finish(mut self, footer: Option<Footer>) -> S::Done {
+        self.close(None);
+        self.sink.finish(footer)
+    }
+
+    fn take_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    fn close(&mut self, process: Option<&P>) {
+        let Some(mut step) = self.open.take() else { return };
+        if let Some(process) = process
+            && self.states.get(&step.node) != Some(process)
+        {
+            step.state = Some(json(process));
+            self.states.insert(step.node, process.clone());
+        }
+        self.sink.entry(Entry::Step(step));
+        for incident in self.waiting.drain(..) {
+            self.sink.entry(Entry::Incident(incident));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Replay: fresh processes, the recorded inputs, and a comparison at every step.
+
+use konklave_process::{Context, Effect, Group, Host, ProcessId};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::record::json;
+use crate::{EffectRecord, Entry, IncidentKind, Memory, Recordable, Run, Step};
+
+/// A replay that found no difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Replayed {
+    /// How many steps were compared.
+    pub steps: usize,
+    /// How many effects, among them.
+    pub effects: usize,
+    /// How many states, among them.
+    pub states: usize,
+}
+
+/// The first difference between a recording and its replay.
+#[derive(Clone, PartialEq, Debug, Error)]
+#[error(
+    "line {line}, step {step} at p{node}: {what}\n  recorded: {recorded}\n  replayed: {replayed}"
+)]
+pub struct ReplayError {
+    /// The step, counted from 1.
+    pub step: usize,
+    /// Its line in the file, if that has no blank lines.
+    pub line: usize,
+    /// Who made it.
+    pub node: u32,
+    /// What differs.
+    pub what: String,
+    /// As the recording has it.
+    pub recorded: String,
+    /// As the replay has it.
+    pub replayed: String,
+}
+
+/// Feeds every recorded input to `processes`, newly built and in node order, and compares all they
+/// do and become with what was recorded.
+pub fn replay<P: Recordable>(
+    run: &Run,
+    processes: Vec<P>,
+    group: &Group,
+) -> Result<Replayed, ReplayError> {
+    let mut replayer = Replayer::new(processes, group);
+    run.entries.iter().try_for_each(|entry| replayer.entry(entry))?;
+    Ok(replayer.replayed)
+}
+
+/// A replay under way, for runs that are read entry by entry.
+#[derive(Debug)]
+pub struct Replayer<P> {
+    group: Group,
+    newborn: Vec<P>,
+    processes: Vec<P>,
+    /// The state after each process's last step.
+    last: Vec<Option<P>>,
+    line: usize,
+    replayed: Replayed,
+}
+
+impl<P: Recordable> Replayer<P> {
+    /// A replay by `processes`, newly built and in node order.
+    pub fn new(processes: Vec<P>, group: &Group) -> Self {
+        assert_eq!(group.len(), processes.len(), "every member has a process");
+        Self {
+            group: group.clone(),
+            newborn: processes.clone(),
+            last: vec![None; processes.len()],
+            processes,
+            line: 1,
+            replayed: Replayed::default(),
+        }
+    }
+
+    /// Replays one entry.
+    pub fn entry(&mut self, entry: &Entry) -> Result<(), ReplayError> {
+        self.line += 1;
+        match entry {
+            Entry::Step(step) => self.step(step),
+            Entry::Incident(incident) => {
+                if let IncidentKind::Restart { node, memory } = incident.kind
+                    && memory != Memory::Everything
+                    && let Some(place) = self.group.place(ProcessId(node))
+                {
+                    self.processes[place] = self.newborn[place].clone();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// What was compared so far.
+    pub fn replayed(&self) -> Replayed {
+        self.replayed
+    }
+
+    /// The processes as they are now, in node order.
+    pub fn processes(&self) -> &[P] {
+        &self.processes
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), ReplayError> {
+        self.replayed.steps += 1;
+        let me = ProcessId(step.node);
+        let Some(place) = self.group.place(me) else {
+            let members = format!("{:?}", self.group.members());
+            return Err(self.differs(step, "no such member", me.to_string(), members));
+        };
+        let input = step.input.to_input::<P>().map_err(|e| {
+            let recorded = text(&json(&step.input));
+            self.differs(step, "the input is none of this algorithm", recorded, e.to_string())
+        })?;
+        let mut host = Notes { draws: &step.draws, drawn: 0, outside: None, effects: Vec::new() };
+        let process = &mut self.processes[place];
+        process.handle(input, &mut Context::new(me, &self.group, &mut host));
+        let Notes { drawn, outside, effects, .. } = host;
+        if let Some(bound) = outside {
+            let recorded = format!("{:?}", step.draws);
+            let replayed = format!("draw {} must be below {bound}", drawn);
+            return Err(self.differs(step, "chance differs", recorded, replayed));
+        }
+        if drawn != step.draws.len() {
+            let replayed = format!("{drawn} draws");
+            return Err(self.differs(step, "draws differ", format!("{:?}", step.draws), replayed));
+        }
+        self.compare_effects(step, &effects)?;
+        self.compare_state(step, place)
+    }
+
+    fn compare_effects(&mut self, step: &Step, found: &[Effect<P>]) -> Result<(), ReplayError> {
+        let most = step.effects.len().max(found.len());
+        for i in 0..most {
+            let recorded = step.effects.get(i);
+            // Numbers of messages belong to the recording, not to the process.
+            let id = match recorded {
+                Some(EffectRecord::Send { id, .. }) => *id,
+                _ => 0,
+            };
+            let replayed = found.get(i).map(|effect| EffectRecord::new(effect, id));
+            if recorded != replayed.as_ref() {
+                let show =
+                    |e: Option<&EffectRecord>| e.map_or("nothing".into(), |e| text(&json(e)));
+                let what = format!("effect {} differs", i + 1);
+                return Err(self.differs(step, &what, show(recorded), show(replayed.as_ref())));
+            }
+            self.replayed.effects += 1;
+        }
+        Ok(())
+    }
+
+    fn compare_state(&mut self, step: &Step, place: usize) -> Result<(), ReplayError> {
+        let process = &self.processes[place];
+        let unchanged = self.last[place].as_ref() == Some(process);
+        let replayed = || text(&json(process));
+        match &step.state {
+            Some(recorded) if unchanged => {
+                return Err(self.differs(step, "the state differs", text(recorded), replayed()));
+            }
+            Some(recorded) => {
+                if *recorded != json(process) {
+                    return Err(self.differs(
+                        step,
+                        "the state differs",
+                        text(recorded),
+                        replayed(),
+                    ));
+                }
+                self.replayed.states += 1;
+            }
+            None if unchanged => return Ok(()),
+            None => {
+                let recorded = "no change".into();
+                return Err(self.differs(step, "the state differs", recorded, replayed()));
+            }
+        }
+        self.last[place] = Some(process.clone());
+        Ok(())
+    }
+
+    fn differs(&self, step: &Step, what: &str, recorded: String, replayed: String) -> ReplayError {
+        ReplayError {
+            step: self.replayed.steps,
+            line: self.line,
+            node: step.node,
+            what: what.to_owned(),
+            recorded,
+            replayed,
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.to_string()
+}
+
+/// The host of a replay: chance answers as recorded.
+struct Notes<'a, P: Recordable> {
+    draws: &'a [u32],
+    drawn: usize,
+    /// The bound that a recorded draw did not keep.
+    outside: Option<u32>,
+    effects: Vec<Effect<P>>,
+}
+
+impl<P: Recordable> Host<P> for Notes<'_, P> {
+    fn perform(&mut self, effect: Effect<P>) {
+        self.effects.push(effect);
+    }
+
+    fn choose(&mut self, bound: u32) -> u32 {
+        let drawn = self.draws.get(self.drawn).copied().unwrap_or(0);
+        self.drawn += 1;
+        if drawn >= bound.max(1) && self.outside.is_none() {
+            self.outside = Some(bound);
+        }
+        drawn.min(bound.saturating_sub(1))
+    }
+}

@@ -1,0 +1,215 @@
+//! The story of a run, for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::messages::{Message, messages};
+use crate::{EffectRecord, Entry, Header, Incident, IncidentKind, InputRecord, Memory, Run, Step};
+
+/// What to tell.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Whether to tell states where they change.
+    pub states: bool,
+    /// Whose story; none: everyone's.
+    pub nodes: Option<BTreeSet<u32>>,
+    /// How many lines at most.
+    pub most_lines: Option<usize>,
+}
+
+/// The story of `run`: what happened to whom, and what they did about it.
+pub fn transcript(run: &Run, options: &Options) -> String {
+    let messages = messages(run);
+    let times: Vec<String> = run.entries.iter().map(|e| time(&run.header, e.at())).collect();
+    let width = times.iter().map(String::len).max().unwrap_or(0).max(4);
+    let mut lines = Vec::new();
+    let mut more = 0;
+    for (entry, time) in run.entries.iter().zip(&times) {
+        let told = match entry {
+            Entry::Step(step) => told_step(step, options),
+            Entry::Incident(incident) => told_incident(incident, &messages, options),
+        };
+        for (i, line) in told.into_iter().enumerate() {
+            if options.most_lines.is_some_and(|most| lines.len() >= most) {
+                more += 1;
+            } else if i == 0 {
+                lines.push(format!("{time:>width$} {line}"));
+            } else {
+                lines.push(format!("{:width$}    {line}", ""));
+            }
+        }
+    }
+    if more > 0 {
+        lines.push(format!("… {more} more"));
+    }
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
+/// One step: first what happened to the process, then what it did.
+pub fn step_lines(step: &Step, states: bool) -> Vec<String> {
+    let node = step.node;
+    let mut lines = vec![match &step.input {
+        InputRecord::Start => format!("p{node} starts"),
+        InputRecord::Recover { saved: None } => format!("p{node} recovers"),
+        InputRecord::Recover { saved: Some(saved) } => {
+            format!("p{node} recovers with {}", render(saved))
+        }
+        InputRecord::Request(request) => format!("p{node} asked {}", render(request)),
+        InputRecord::Message { from, body, .. } => format!("p{node} <- p{from} {}", render(body)),
+        InputRecord::Timer(timer) => format!("p{node} timer {}", render(timer)),
+        InputRecord::Suspect(peer) => format!("p{node} suspects p{peer}"),
+        InputRecord::Trust(peer) => format!("p{node} trusts p{peer}"),
+        InputRecord::Stamp { from, stamp, .. } => {
+            format!("p{node} <- p{from} message of the application at clock {stamp}")
+        }
+    }];
+    if !step.draws.is_empty() {
+        let draws: Vec<String> = step.draws.iter().map(u32::to_string).collect();
+        lines.push(format!("?? drew {}", draws.join(", ")));
+    }
+    let mut effects = step.effects.iter().peekable();
+    while let Some(effect) = effects.next() {
+        lines.push(match effect {
+            EffectRecord::Send { to, body, .. } => {
+                let mut whom = format!("p{to}");
+                while let Some(EffectRecord::Send { to, .. }) = effects
+                    .next_if(|e| matches!(e, EffectRecord::Send { body: next, .. } if next == body))
+                {
+                    write!(whom, " p{to}").expect("a string takes everything");
+                }
+                format!("-> {whom} {}", render(body))
+            }
+            EffectRecord::SetTimer { timer, after_ns } => {
+                let after = std::time::Duration::from_nanos(*after_ns);
+                format!(".. timer {} in {after:?}", render(timer))
+            }
+            EffectRecord::Cancel { timer } => format!(".. cancels timer {}", render(timer)),
+            EffectRecord::Indicate(indication) => format!("** {}", render(indication)),
+            EffectRecord::Save(record) => format!(".. saves {}", render(record)),
+            EffectRecord::Unexpected(what) => format!("!! met {what}"),
+        });
+    }
+    if states && let Some(state) = &step.state {
+        lines.push(format!("== {}", render(state)));
+    }
+    lines
+}
+
+fn told_step(step: &Step, options: &Options) -> Vec<String> {
+    if options.nodes.as_ref().is_some_and(|nodes| !nodes.contains(&step.node)) {
+        return Vec::new();
+    }
+    let lines = step_lines(step, options.states);
+    // That all come up and do nothing is no news.
+    if lines.len() == 1 && step.input == InputRecord::Start { Vec::new() } else { lines }
+}
+
+fn told_incident(
+    incident: &Incident,
+    messages: &BTreeMap<u64, Message<'_>>,
+    options: &Options,
+) -> Vec<String> {
+    let told = |node: &u32| options.nodes.as_ref().is_none_or(|nodes| nodes.contains(node));
+    let concerned = match &incident.kind {
+        IncidentKind::Lost(id) | IncidentKind::Duplicated(id) => {
+            messages.get(id).is_none_or(|m| told(&m.from) || told(&m.to))
+        }
+        IncidentKind::Crash(node)
+        | IncidentKind::Restart { node, .. }
+        | IncidentKind::Pause(node)
+        | IncidentKind::Resume(node) => told(node),
+        IncidentKind::AppMessage { from, to, .. } => told(from) || told(to),
+        IncidentKind::Cut(_) | IncidentKind::Heal(_) | IncidentKind::Violation { .. } => true,
+    };
+    if concerned { vec![incident_line(incident, messages)] } else { Vec::new() }
+}
+
+/// One incident.
+pub fn incident_line(incident: &Incident, messages: &BTreeMap<u64, Message<'_>>) -> String {
+    let message = |id| match messages.get(id) {
+        Some(Message { from, to, body: Some(body), .. }) => {
+            format!("p{from} -> p{to} {}", render(body))
+        }
+        Some(Message { from, to, body: None, .. }) => {
+            format!("p{from} -> p{to} message of the application")
+        }
+        None => format!("message {id}"),
+    };
+    match &incident.kind {
+        IncidentKind::Lost(id) => format!("xx lost: {}", message(id)),
+        IncidentKind::Duplicated(id) => format!("xx doubled: {}", message(id)),
+        IncidentKind::Crash(node) => format!("xx p{node} crashes"),
+        IncidentKind::Restart { node, memory } => {
+            let memory = match memory {
+                Memory::Saved => "what it saved",
+                Memory::Nothing => "nothing",
+                Memory::Everything => "everything",
+            };
+            format!("xx p{node} restarts and remembers {memory}")
+        }
+        IncidentKind::Pause(node) => format!("xx p{node} sleeps"),
+        IncidentKind::Resume(node) => format!("xx p{node} wakes"),
+        IncidentKind::Cut(what) => format!("xx cut: {what}"),
+        IncidentKind::Heal(what) => format!("xx healed: {what}"),
+        IncidentKind::AppMessage { id, .. } => message(id),
+        IncidentKind::Violation { property, detail } if detail.is_empty() => {
+            format!("!! {property} violated")
+        }
+        IncidentKind::Violation { property, detail } => {
+            format!("!! {property} violated: {detail}")
+        }
+    }
+}
+
+/// The time `at` in the header's unit, with no more digits than needed.
+pub fn time(header: &Header, at: u64) -> String {
+    trimmed(header.time_of(at))
+}
+
+/// `number` with at most six digits after the point, and no zeros at its end.
+pub(crate) fn trimmed(number: f64) -> String {
+    let text = format!("{number:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `value` as Rust would print it: `Request { timestamp: 1 }` for `{"Request":{"timestamp":1}}`.
+pub fn render(value: &Value) -> String {
+    match value {
+        Value::Null => "None".into(),
+        Value::String(text) if is_name(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", list(items)),
+        Value::Object(fields) => match fields.iter().next() {
+            Some((name, inner)) if fields.len() == 1 && is_variant(name) => match inner {
+                Value::Object(_) => format!("{name} {}", render(inner)),
+                Value::Array(items) => format!("{name}({})", list(items)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                    format!("{name}({})", render(inner))
+                }
+            },
+            Some(_) => {
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|(name, value)| format!("{name}: {}", render(value)))
+                    .collect();
+                format!("{{ {} }}", fields.join(", "))
+            }
+            None => "{}".into(),
+        },
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+fn list(items: &[Value]) -> String {
+    items.iter().map(render).collect::<Vec<_>>().join(", ")
+}
+
+fn is_variant(name: &str) -> bool {
+    is_name(name) && name.starts_with(|c: char| c.is_uppercase())
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
