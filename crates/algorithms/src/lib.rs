@@ -44,7 +44,7 @@ pub trait Problem<P: Algorithm>: 'static {
     /// Who measures.
     type Meter: Meter<P>;
     /// What is measured, for people and machines.
-    type Summary: Serialize;
+    type Summary: Serialize + std::fmt::Debug;
 
     /// The name of the problem: the first half of an algorithm's full name.
     const NAME: &'static str;

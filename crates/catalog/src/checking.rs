@@ -89,6 +89,7 @@ where
         states: found.states,
         transitions: found.transitions,
         depth: found.depth,
+        messages: found.messages,
         seconds,
         states_per_second: found.states as f64 / seconds.max(1e-9),
         peak_bytes: found.peak_bytes,

@@ -162,6 +162,9 @@ pub struct CheckReport {
     pub transitions: u64,
     /// The longest shortest way.
     pub depth: u32,
+    /// The fewest and the most messages of a run that ends, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<(u32, u32)>,
     /// How long it took.
     pub seconds: f64,
     /// How fast it went.

@@ -84,6 +84,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             saved: Vec::new(),
             news: Vec::new(),
             spent: Spent::default(),
+            sent: 0,
         };
         let mut verdict = Ok(());
         for place in 0..self.n() {
@@ -351,6 +352,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                     let detail = format!("{me} sent to {to}, who is no member");
                     return Err(Violation::new("usage", detail));
                 };
+                state.sent += u32::from(self.options.count_messages);
                 let tag = state.monitor.on_send(me, Some(&message));
                 let content = Content::Message(message);
                 insert(state, Flight { channel: (place, to as u32), content, tag, id });

@@ -21,6 +21,9 @@ pub struct Options {
     pub detector: bool,
     /// How many messages the application may send past the algorithm.
     pub app_messages: u8,
+    /// Whether to find the fewest and the most messages of all runs. States that differ only in
+    /// how many messages led to them are then different states.
+    pub count_messages: bool,
     /// The properties to judge; empty: all.
     pub properties: Vec<String>,
     /// The search gives up beyond this many states.
@@ -43,6 +46,7 @@ impl Default for Options {
             duplicates: 0,
             detector: true,
             app_messages: 0,
+            count_messages: false,
             properties: Vec::new(),
             max_states: 20_000_000,
             max_depth: u32::MAX,

@@ -29,6 +29,8 @@ pub struct Report<P: Process> {
     pub peak_bytes: u64,
     /// How many of the states are ends.
     pub ends: u64,
+    /// The fewest and the most messages of a run that ends, where they were counted.
+    pub messages: Option<(u32, u32)>,
 }
 
 /// The verdict.
@@ -106,6 +108,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             transitions: 0,
             depth: 0,
             ends: 0,
+            messages: None,
             peak_bytes: 0,
         };
         let outcome = self.search(&mut search, &mut watch);
@@ -124,6 +127,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             elapsed: begun.elapsed(),
             peak_bytes: search.peak_bytes,
             ends: search.ends,
+            messages: search.messages.filter(|_| self.options.count_messages),
         }
     }
 
@@ -148,6 +152,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             self.actions(&state, &mut actions);
             if !actions.iter().any(|a| a.is_progress()) {
                 search.ends += 1;
+                let (least, most) = search.messages.unwrap_or((u32::MAX, 0));
+                search.messages = Some((least.min(state.sent), most.max(state.sent)));
                 if let Err(violation) = self.judge_end(&state) {
                     let witness = self.witness(&search.seen, number, None, violation);
                     return Outcome::Violated(witness);
@@ -305,6 +311,7 @@ struct Search<P: Process, A, M: Monitor<P>> {
     transitions: u64,
     depth: u32,
     ends: u64,
+    messages: Option<(u32, u32)>,
     peak_bytes: u64,
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct State<P: Process, A, M: Monitor<P>> {
     /// News of the detector on their way: (to whom, about whom, up or down).
     pub(crate) news: Vec<(u32, ProcessId, bool)>,
     pub(crate) spent: Spent,
+    /// How many messages were sent, where that is counted; else 0.
+    pub(crate) sent: u32,
 }
 
 /// How much of the budgets is used up.
@@ -87,6 +89,7 @@ impl<P: Process, A: Clone, M: Monitor<P>> Clone for State<P, A, M> {
             saved: self.saved.clone(),
             news: self.news.clone(),
             spent: self.spent,
+            sent: self.sent,
         }
     }
 }
@@ -103,7 +106,7 @@ impl<P: Process, A: Hash, M: Monitor<P>> State<P, A, M> {
             &self.timers,
             &self.application,
             &self.monitor,
-            (self.down, &self.saved, &self.news, self.spent),
+            (self.down, &self.saved, &self.news, self.spent, self.sent),
         );
         if fifo {
             fingerprint(&(rest, &self.flight))

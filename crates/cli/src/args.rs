@@ -201,6 +201,9 @@ pub(crate) struct CheckArgs {
     /// Judge only this property (see `help properties`); may be given several times
     #[arg(long = "property", value_name = "NAME", help_heading = "Search")]
     pub(crate) properties: Vec<String>,
+    /// Find the fewest and the most messages of all runs
+    #[arg(long, help_heading = "Search")]
+    pub(crate) count_messages: bool,
     /// Give up beyond this many states
     #[arg(long, value_name = "N", default_value_t = 20_000_000, help_heading = "Search")]
     pub(crate) max_states: u64,

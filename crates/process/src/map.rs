@@ -14,7 +14,7 @@ use crate::{Fixed, Group, ProcessId};
 /// kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessMap<T> {
-    values: Vec<T>,
+    values: Box<[T]>,
     keys: Fixed<Keys>,
 }
 
@@ -23,20 +23,41 @@ pub struct ProcessMap<T> {
 struct Keys {
     members: Arc<[ProcessId]>,
     places: Places,
+    /// Where the last value was changed. Large groups are mostly gone through in their order: here
+    /// and right after it we look first, and spare a far jump into the table of places.
+    last: u32,
+}
+
+/// From this size on, the table of places outgrows the nearest caches.
+const LARGE: usize = 1 << 16;
+
+impl Keys {
+    #[inline]
+    fn position(&self, p: ProcessId) -> Option<usize> {
+        if self.members.len() >= LARGE {
+            let last = self.last as usize;
+            let near = self.members[last..].iter().take(2).position(|q| *q == p);
+            if let Some(further) = near {
+                return Some(last + further);
+            }
+        }
+        self.places.of(p)
+    }
 }
 
 impl<T: Clone> ProcessMap<T> {
     /// `value` for each member of `group`.
     pub fn new(group: &Group, value: T) -> Self {
-        let keys = Keys { members: group.shared_members(), places: group.places().clone() };
-        Self { values: vec![value; group.len()], keys: Fixed(keys) }
+        let (members, places) = (group.shared_members(), group.places().clone());
+        let keys = Keys { members, places, last: 0 };
+        Self { values: vec![value; group.len()].into(), keys: Fixed(keys) }
     }
 }
 
 impl<T> ProcessMap<T> {
     #[inline]
     fn position(&self, p: ProcessId) -> Option<usize> {
-        self.keys.places.of(p)
+        self.keys.position(p)
     }
 
     fn id(&self, position: usize) -> ProcessId {
@@ -50,7 +71,9 @@ impl<T> ProcessMap<T> {
 
     /// The value of `p`, if it is a member.
     pub fn get_mut(&mut self, p: ProcessId) -> Option<&mut T> {
-        self.position(p).map(|i| &mut self.values[i])
+        let i = self.position(p)?;
+        self.keys.0.last = i as u32;
+        Some(&mut self.values[i])
     }
 
     /// All members with their values, in node order.
@@ -118,7 +141,8 @@ impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for ProcessMap<T> 
         let entries: Vec<(ProcessId, T)> = Vec::deserialize(deserializer)?;
         let (members, values): (Vec<_>, Vec<T>) = entries.into_iter().unzip();
         let places = Places::new(&members).map_err(serde::de::Error::custom)?;
-        Ok(Self { values, keys: Fixed(Keys { members: members.into(), places }) })
+        let keys = Keys { members: members.into(), places, last: 0 };
+        Ok(Self { values: values.into(), keys: Fixed(keys) })
     }
 }
 
@@ -136,6 +160,18 @@ mod tests {
             assert_eq!(map.get(ProcessId(50)), None);
             assert_eq!(map.values().sum::<i32>(), 5);
         }
+    }
+
+    #[test]
+    fn values_of_large_groups_are_found_in_any_order() {
+        let ids: Vec<ProcessId> = (0..LARGE as u32).rev().map(ProcessId).collect();
+        let mut map = ProcessMap::new(&Group::new(ids.clone()).unwrap(), 0);
+        for p in ids.iter().chain(ids.iter().rev()).chain(ids.iter().step_by(1000)) {
+            map[*p] += p.0;
+            assert_eq!(map[*p] % p.0.max(1), 0);
+        }
+        assert_eq!(map.get(ProcessId(LARGE as u32)), None);
+        assert_eq!(map[ids[1]], 2 * ids[1].0);
     }
 
     #[test]

@@ -1,4 +1,9 @@
-//! What unit tests of algorithms are written with: one step, its effects as values.
+//! What tests of algorithms are written with: one step with its effects as values ([`Bench`]),
+//! or a whole small group ([`Case`]), explored or simulated.
+
+mod case;
+
+pub use case::{Case, Found, Seen};
 
 use std::time::Duration;
 

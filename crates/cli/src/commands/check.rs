@@ -76,6 +76,7 @@ fn options(args: &CheckArgs) -> CheckOptions {
         duplicates: args.duplicate,
         detector: !args.no_detector,
         app_messages: args.app_messages,
+        count_messages: args.count_messages,
         properties: args.properties.clone(),
         max_states: args.max_states,
         max_depth: args.max_depth.unwrap_or(u32::MAX),
@@ -98,6 +99,7 @@ fn arguments(args: &CheckArgs) -> String {
         ("synchronous", args.synchronous),
         ("no-detector", args.no_detector),
         ("amnesia", args.amnesia),
+        ("count-messages", args.count_messages),
     ];
     words.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| format!("--{name}")));
     words.extend(args.properties.iter().map(|p| format!("--property {p}")));
@@ -193,6 +195,9 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
         "explored    {} states, {} transitions, depth {}",
         report.states, report.transitions, report.depth
     )?;
+    if let Some((least, most)) = report.messages {
+        writeln!(out, "messages    {least} … {most} over all runs that end")?;
+    }
     writeln!(
         out,
         "took        {:.3} s, {:.0} states/s, {:.1} MB",

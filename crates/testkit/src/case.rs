@@ -1,0 +1,320 @@
+//! A small group, explored whole or run once.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use konklave_algorithms::{Algorithm, Order, Pause, Problem, Setup, Watch, Workload};
+use konklave_check::{Model, Options, Outcome, Timing};
+use konklave_process::{Group, ProcessId, Topology};
+use konklave_sim::{Config, Ending, Parts, Sim, UNIT};
+
+/// A group of one algorithm, built up call by call.
+#[derive(Clone, Debug)]
+pub struct Case<P> {
+    /// Group, topology, mistake, variants.
+    pub setup: Setup,
+    /// Who asks how often.
+    pub workload: Workload,
+    /// What is judged.
+    pub watch: Watch,
+    /// What the checker may do.
+    pub options: Options,
+    /// The simulated world.
+    pub config: Config,
+    algorithm: PhantomData<P>,
+}
+
+impl<P: Algorithm> Case<P> {
+    /// Members 0 to n − 1 on `topology`; everyone starts, everyone asks once.
+    pub fn on(topology: Topology) -> Self {
+        let group = Group::of(topology.len());
+        Self {
+            workload: Workload {
+                initiators: group.members().to_vec(),
+                requests: vec![1; group.len()],
+            },
+            setup: Setup::new(group, topology),
+            watch: Watch::default(),
+            options: Options::default(),
+            config: Config { detect_after: Some(3.0), ..Config::default() },
+            algorithm: PhantomData,
+        }
+    }
+
+    /// On a complete graph.
+    pub fn complete(n: usize) -> Self {
+        Self::on(Topology::complete(n))
+    }
+
+    /// On an undirected ring.
+    pub fn ring(n: usize) -> Self {
+        Self::on(Topology::ring(n))
+    }
+
+    /// On a ring in one direction.
+    pub fn directed_ring(n: usize) -> Self {
+        Self::on(Topology::directed_ring(n))
+    }
+
+    /// With these ids in node order; everyone starts.
+    pub fn ids(mut self, ids: &[u32]) -> Self {
+        let members: Vec<ProcessId> = ids.iter().copied().map(ProcessId).collect();
+        self.workload.initiators.clone_from(&members);
+        self.setup.group = Group::new(members).expect("a test names different ids");
+        self
+    }
+
+    /// Only these start.
+    pub fn initiators(mut self, ids: &[u32]) -> Self {
+        self.workload.initiators = ids.iter().copied().map(ProcessId).collect();
+        self
+    }
+
+    /// Each asks so often, in node order.
+    pub fn requests(mut self, requests: &[u32]) -> Self {
+        self.workload.requests = requests.to_vec();
+        self
+    }
+
+    /// With this mistake.
+    pub fn mistake(mut self, name: &str) -> Self {
+        let known = P::SHEET.mistakes.iter().find(|m| m.name == name);
+        self.setup.mistake = Some(known.unwrap_or_else(|| panic!("no mistake {name}")).name);
+        self
+    }
+
+    /// With this variant.
+    pub fn set(mut self, name: &str, value: impl ToString) -> Self {
+        let known = P::SHEET.switches.iter().find(|s| s.name == name);
+        let name = known.unwrap_or_else(|| panic!("no switch {name}")).name;
+        self.setup.chosen.insert(name, value.to_string());
+        self
+    }
+
+    /// These are down from the start (simulator only: a crash at time 0).
+    pub fn down(mut self, ids: &[u32]) -> Self {
+        self.setup.down = ids.iter().copied().map(ProcessId).collect();
+        self.workload.initiators.retain(|p| !ids.contains(&p.0));
+        self.fault_all(ids.iter().map(|p| format!("crash:{p}@0")))
+    }
+
+    /// Messages may overtake each other.
+    pub fn no_fifo(mut self) -> Self {
+        self.options.fifo = false;
+        self.config.fifo = false;
+        self
+    }
+
+    /// Timers fire only when nothing is on its way (checker only).
+    pub fn synchronous(mut self) -> Self {
+        self.options.timing = Timing::WhenQuiet;
+        self
+    }
+
+    /// So many crashes and restarts may happen (checker only).
+    pub fn crashes(mut self, crashes: u8, restarts: u8) -> Self {
+        self.options.crashes = crashes;
+        self.options.restarts = restarts;
+        self
+    }
+
+    /// So many losses and duplicates may happen (checker only).
+    pub fn mishaps(mut self, losses: u8, duplicates: u8) -> Self {
+        self.options.losses = losses;
+        self.options.duplicates = duplicates;
+        self
+    }
+
+    /// Only these properties are judged, by their full names (checker only).
+    pub fn judge(mut self, properties: &[&str]) -> Self {
+        self.options.properties = properties.iter().map(|&p| p.to_owned()).collect();
+        if properties.contains(&"happened-before order") {
+            self.watch.order = Order::Judge;
+        }
+        self.watch.fence |= properties.contains(&"growing fences");
+        self
+    }
+
+    /// Happened-before order is judged, too.
+    pub fn ordered(mut self) -> Self {
+        self.watch.order = Order::Judge;
+        self
+    }
+
+    /// Fences are judged, too.
+    pub fn fenced(mut self) -> Self {
+        self.watch.fence = true;
+        self
+    }
+
+    /// The fewest and the most messages are found, too (checker only).
+    pub fn counting(mut self) -> Self {
+        self.options.count_messages = true;
+        self
+    }
+
+    /// Something goes wrong (simulator only), as on the command line.
+    pub fn fault(self, fault: &str) -> Self {
+        self.fault_all([fault.to_owned()])
+    }
+
+    fn fault_all(mut self, faults: impl IntoIterator<Item = String>) -> Self {
+        let parsed = faults.into_iter().map(|f| f.parse().unwrap_or_else(|e| panic!("{e}")));
+        self.config.faults.extend(parsed);
+        self
+    }
+
+    /// The world of the simulator, changed as the test likes.
+    pub fn config(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    fn processes(&self) -> Vec<P> {
+        self.setup.group.members().iter().map(|&p| P::new(p, &self.setup)).collect()
+    }
+
+    /// Explores every run.
+    pub fn check(&self) -> Found {
+        let model = Model {
+            group: self.setup.group.clone(),
+            processes: self.processes(),
+            application: P::Problem::application(&self.workload, &self.setup),
+            monitor: P::Problem::monitor(&self.watch, &self.setup),
+            options: self.options.clone(),
+        };
+        let report = model.explore(|_| true);
+        let (verdict, property, length) = match &report.outcome {
+            Outcome::Exhausted => ("exhausted", None, 0),
+            Outcome::Bounded(_) => ("bounded", None, 0),
+            Outcome::Violated(w) => ("violated", Some(w.violation.property), w.len()),
+        };
+        Found {
+            verdict,
+            property,
+            length,
+            states: report.states,
+            transitions: report.transitions,
+            messages: report.messages,
+            witness: match &report.outcome {
+                Outcome::Violated(w) => format!("{:#?}\n{:?}", w.moments, w.violation),
+                Outcome::Exhausted | Outcome::Bounded(_) => String::new(),
+            },
+        }
+    }
+
+    /// Runs once in the simulator.
+    pub fn simulate(&self) -> Seen<P> {
+        let parts = Parts {
+            processes: self.processes(),
+            application: P::Problem::application(&self.workload, &self.setup),
+            monitor: P::Problem::monitor(
+                &Watch { order: self.watch.order, ..Watch::all(&P::SHEET) },
+                &self.setup,
+            ),
+            meter: P::Problem::meter(&self.setup),
+            observer: (),
+        };
+        let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
+        let mut sim = Sim::new(self.setup.group.clone(), parts, &self.config, is_hold);
+        let ending = sim.run();
+        if ending == Ending::Quiet || P::Problem::ENDLESS {
+            sim.judge(ending);
+        }
+        Seen {
+            ending,
+            sent: sim.counts().sent,
+            kinds: sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect(),
+            time: sim.now() as f64 / UNIT as f64,
+            violations: sim
+                .violations()
+                .iter()
+                .map(|(at, v)| format!("{} at {at}: {}", v.property, v.detail))
+                .collect(),
+            waiting: sim.waiting(),
+            summary: P::Problem::summary(sim.meter(), sim.monitor(), UNIT as f64),
+            processes: sim.processes().to_vec(),
+        }
+    }
+}
+
+/// What the checker found.
+#[derive(Clone)]
+pub struct Found {
+    /// exhausted, violated or bounded.
+    pub verdict: &'static str,
+    /// What broke.
+    pub property: Option<&'static str>,
+    /// The length of a shortest witness.
+    pub length: usize,
+    /// Different states.
+    pub states: u64,
+    /// Steps between them.
+    pub transitions: u64,
+    /// The fewest and the most messages, where they were counted.
+    pub messages: Option<(u32, u32)>,
+    /// The witness, for a failing test to show.
+    pub witness: String,
+}
+
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?} in {} steps, ", self.verdict, self.property, self.length)?;
+        write!(f, "{} states, {} transitions", self.states, self.transitions)?;
+        if let Some((least, most)) = self.messages {
+            write!(f, ", {least}…{most} messages")?;
+        }
+        if self.witness.is_empty() { Ok(()) } else { write!(f, "\n{}", self.witness) }
+    }
+}
+
+impl Found {
+    /// All was explored, nothing broke, and there were so many states.
+    #[track_caller]
+    pub fn exhausted(&self, states: u64) {
+        assert_eq!((self.verdict, self.states), ("exhausted", states), "{self:?}");
+    }
+
+    /// This property breaks, and no run of fewer steps breaks anything.
+    #[track_caller]
+    pub fn violated(&self, property: &str, length: usize) {
+        let found = (self.verdict, self.property, self.length);
+        assert_eq!(found, ("violated", Some(property), length), "{self:?}");
+    }
+}
+
+/// What the simulator saw.
+#[derive(Debug)]
+pub struct Seen<P: Algorithm> {
+    /// Whether nothing more could happen.
+    pub ending: Ending,
+    /// Messages.
+    pub sent: u64,
+    /// Messages by kind.
+    pub kinds: Vec<(String, u64)>,
+    /// How long it took, in T.
+    pub time: f64,
+    /// What broke.
+    pub violations: Vec<String>,
+    /// Who waits for ever.
+    pub waiting: Vec<ProcessId>,
+    /// The measures of the problem.
+    pub summary: <P::Problem as Problem<P>>::Summary,
+    /// The processes at the end.
+    pub processes: Vec<P>,
+}
+
+impl<P: Algorithm> Seen<P> {
+    /// All went well and everyone was served.
+    #[track_caller]
+    pub fn well(&self) -> &Self {
+        assert!(self.violations.is_empty(), "{:?}", self.violations);
+        assert!(self.waiting.is_empty(), "{:?} wait for ever", self.waiting);
+        self
+    }
+
+    /// How many messages of this kind were sent.
+    pub fn kind(&self, kind: &str) -> u64 {
+        self.kinds.iter().find(|(k, _)| k == kind).map_or(0, |(_, count)| *count)
+    }
+}
