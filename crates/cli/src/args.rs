@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Draw a recorded run as a space–time diagram
     Draw(DrawArgs),
+    /// The project report's program: a ring of workers elects a leader, again and again
+    Ring(RingArgs),
     /// A tour of ten seconds
     Demo(DemoArgs),
     /// Explain the syntax of faults, topologies, delays, properties
@@ -273,6 +275,20 @@ pub(crate) struct DrawArgs {
     /// Label at most this many arrows; beyond, colours tell
     #[arg(long, value_name = "N", default_value_t = 150)]
     pub(crate) labels: usize,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave ring 8 -n 3 --sleep 0 --worker-sleep 10 --log
+  konklave ring 5 -n 2 --sleep 100 --worker-sleep 5 --json
+  konklave ring --ids 17,4,99,23 --initiator 4 -n 1 --worker-sleep 0 --log-level DEBUG --log
+  konklave ring 6 -n 2 --sleep 0 --worker-sleep 5 --fail 3@message:2 --send-timeout 200
+Exit codes: 0 fine · 1 two leaders, or an election that did not end · 64 wrong use · 65 bad config
+file · 73 cannot write the log · 130 interrupted twice")]
+pub(crate) struct RingArgs {
+    #[command(flatten)]
+    pub(crate) flags: konklave_ring::Flags,
 }
 
 #[derive(Args, Debug)]

@@ -7,6 +7,7 @@ mod help;
 mod list;
 mod meta;
 mod replay;
+mod ring;
 mod run;
 
 use std::fs::File;
@@ -26,6 +27,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Check(args) => check::check(*args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
+        Command::Ring(args) => ring::ring(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Help(args) => help::help(&args),
         Command::Completions(args) => meta::completions(&args),

@@ -16,7 +16,13 @@ pub trait Observer<P: Process> {
         Self::Tag::default()
     }
     /// The process sends: one of the effects, and in most runs most of them.
-    fn on_send(&mut self, now: Time, at: ProcessId, to: ProcessId, message: &P::Message) -> Self::Tag {
+    fn on_send(
+        &mut self,
+        now: Time,
+        at: ProcessId,
+        to: ProcessId,
+        message: &P::Message,
+    ) -> Self::Tag {
         self.on_effect(now, at, &Effect::Send { to, message: message.clone() })
     }
     /// The process drew a number.
