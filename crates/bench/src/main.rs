@@ -6,6 +6,7 @@ mod measure;
 mod sweep;
 mod workloads;
 
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -43,8 +44,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     if args.is_empty() || args.iter().any(|arg| ["--help", "-h", "help"].contains(arg)) {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
+        return exit(say(HELP.trim_end()));
     }
     let done = match args[..] {
         ["sim", ref options @ ..] => options_of(options).and_then(|options| sim(&options)),
@@ -52,12 +52,24 @@ fn main() -> ExitCode {
         ["run", name, side, runs] => run(name, side, runs),
         _ => Err(format!("`{}` is no command; try --help", args.join(" "))),
     };
+    exit(done)
+}
+
+fn exit(done: Result<(), String>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("konklave-bench: {why}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Prints a line. Who closes the pipe has read enough: that is no error.
+fn say(line: &str) -> Result<(), String> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        written => written.map_err(|e| format!("cannot write: {e}")),
     }
 }
 
@@ -93,10 +105,10 @@ fn sim(options: &Options) -> Result<(), String> {
     }
     all.extend([What::Mutex, What::Wave]);
     if !options.json {
-        println!(
+        say(&format!(
             "{:<26} {:>10} {:>9} {:>9} {:>9} {:>6} {:>9} {:>9}",
             "workload", "messages", "ns wall", "ns cpu", "floor ns", "ratio", "peak MB", "floor MB"
-        );
+        ))?;
     }
     for what in all {
         row(what, options)?;
@@ -122,7 +134,7 @@ fn row(what: What, options: &Options) -> Result<(), String> {
     let ratio = ours.wall_nanos / floor.wall_nanos;
     let megabytes = |kilobytes: u64| kilobytes as f64 / 1024.0;
     if options.json {
-        println!(
+        say(&format!(
             "{}",
             json!({
                 "workload": what.name(),
@@ -136,19 +148,19 @@ fn row(what: What, options: &Options) -> Result<(), String> {
                 "floor_peak_mb": megabytes(floor.peak_kilobytes),
                 "runs": runs,
             })
-        );
+        ))?;
     } else {
-        println!(
-            "{:<26} {:>10} {:>9.1} {:>9.1} {:>9.1} {:>6.1} {:>9.1} {:>9.1}",
+        say(&format!(
+            "{:<26} {:>10} {:>9.1} {:>9} {:>9.1} {:>6.1} {:>9.1} {:>9.1}",
             what.title(),
             ours.messages,
             ours.wall_nanos,
-            ours.cpu_nanos,
+            ours.cpu_nanos.map_or("-".into(), |nanos| format!("{nanos:.1}")),
             floor.wall_nanos,
             ratio,
             megabytes(ours.peak_kilobytes),
             megabytes(floor.peak_kilobytes),
-        );
+        ))?;
     }
     Ok(())
 }
@@ -159,7 +171,7 @@ fn sweep_row(options: &Options) -> Result<(), String> {
     let speedup = sweep.one_millis / sweep.two_millis;
     let cpu_speedup = sweep.one_cpu_millis / sweep.two_cpu_millis;
     if options.json {
-        println!(
+        say(&format!(
             "{}",
             json!({
                 "workload": "sweep",
@@ -170,13 +182,13 @@ fn sweep_row(options: &Options) -> Result<(), String> {
                 "cpu_speedup": cpu_speedup,
                 "runs": runs,
             })
-        );
+        ))?;
     } else {
-        println!(
+        say(&format!(
             "sweep of {} seeds, results identical: one thread {:.0} ms, two {:.0} ms: {speedup:.2} times \
              as fast by the clock, {cpu_speedup:.2} times by the busier thread's processor time",
             sweep.seeds, sweep.one_millis, sweep.two_millis
-        );
+        ))?;
     }
     Ok(())
 }

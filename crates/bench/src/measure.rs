@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::say;
 use crate::workloads::What;
 
 /// The time this thread has spent on a processor; 0 where the system does not tell.
@@ -25,8 +26,8 @@ pub(crate) struct Best {
     pub(crate) messages: u64,
     /// Per message, in the quickest run.
     pub(crate) wall_nanos: f64,
-    /// Per message, in the mean: the system counts too coarsely for one run.
-    pub(crate) cpu_nanos: f64,
+    /// Per message, in the mean: the system counts too coarsely for one run. None for short runs.
+    pub(crate) cpu_nanos: Option<f64>,
     pub(crate) peak_kilobytes: u64,
 }
 
@@ -34,6 +35,8 @@ pub(crate) struct Best {
 /// and prints what that took.
 pub(crate) fn child(what: What, floor: bool, runs: u32) -> Result<(), String> {
     const ENOUGH: u64 = 50_000_000;
+    // Below this, reading the clock of the processor takes longer than what it measures.
+    const SHORT: u64 = 1_000_000;
     let (mut messages, mut quickest, mut peak) = (0, u64::MAX, 0);
     let (mut spent, mut spent_cpu, mut done) = (0, 0, 0);
     while done < runs || spent < ENOUGH && done < 10_000 {
@@ -51,16 +54,14 @@ pub(crate) fn child(what: What, floor: bool, runs: u32) -> Result<(), String> {
         done += 1;
     }
     let messages_each = messages.max(1) as f64;
-    println!(
-        "{}",
-        json!({
-            "messages": messages,
-            "wall": quickest as f64 / messages_each,
-            "cpu": spent_cpu as f64 / f64::from(done.max(1)) / messages_each,
-            "peak_kb": peak,
-        })
-    );
-    Ok(())
+    let cpu = (quickest > SHORT).then(|| spent_cpu as f64 / f64::from(done) / messages_each);
+    say(&json!({
+        "messages": messages,
+        "wall": quickest as f64 / messages_each,
+        "cpu": cpu,
+        "peak_kb": peak,
+    })
+    .to_string())
 }
 
 /// Lets a process of its own run one side of `what`: its peak of memory is that of this alone.
@@ -81,7 +82,7 @@ pub(crate) fn apart(what: What, floor: bool, runs: u32) -> Result<Best, String> 
     Ok(Best {
         messages: number("messages")? as u64,
         wall_nanos: number("wall")?,
-        cpu_nanos: number("cpu")?,
+        cpu_nanos: row["cpu"].as_f64(),
         peak_kilobytes: number("peak_kb")? as u64,
     })
 }

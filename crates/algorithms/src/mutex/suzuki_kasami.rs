@@ -41,8 +41,8 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T",
-            when: "delays have a limit, and the next one's request has arrived",
+            formula: "T, or 2T while the next one's request is on its way",
+            when: "delays have a limit",
             bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
         },
         Cost {
