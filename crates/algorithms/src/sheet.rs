@@ -283,6 +283,7 @@ impl Facts<'_> {
 
     /// The number of entries by others than `p`.
     pub fn entries_but(&self, p: ProcessId) -> f64 {
-        self.served.iter().filter(|(q, _)| *q != p).map(|(_, times)| *times as f64).sum()
+        // Not a sum of floats: that of none is -0.
+        self.served.iter().filter(|(q, _)| *q != p).map(|(_, times)| *times).sum::<u64>() as f64
     }
 }

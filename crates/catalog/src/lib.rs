@@ -4,6 +4,7 @@
 //! with it (simulate, check, replay). To add an algorithm is to add one line to [`CATALOG`].
 
 mod checking;
+mod costs;
 mod error;
 mod plan;
 mod report;
@@ -11,6 +12,7 @@ mod scenario;
 mod simulate;
 
 pub use checking::{CheckPlan, Checked, PROPERTIES};
+pub use costs::CostRow;
 pub use error::Error;
 pub use konklave_check::{Options as CheckOptions, Progress, Timing};
 pub use plan::Plan;

@@ -232,9 +232,14 @@ impl<P: Recordable> Observer<P> for Recording<P> {
 fn incident_kind(incident: &Incident) -> IncidentKind {
     match incident {
         Incident::Crash(p) => IncidentKind::Crash(p.0),
-        Incident::Restart(p) => {
-            IncidentKind::Restart { node: p.0, memory: konklave_trace::Memory::Saved }
-        }
+        Incident::Restart(p, memory) => IncidentKind::Restart {
+            node: p.0,
+            memory: match memory {
+                konklave_sim::Memory::Saved => konklave_trace::Memory::Saved,
+                konklave_sim::Memory::Nothing => konklave_trace::Memory::Nothing,
+                konklave_sim::Memory::Everything => konklave_trace::Memory::Everything,
+            },
+        },
         Incident::Pause(p) => IncidentKind::Pause(p.0),
         Incident::Resume(p) => IncidentKind::Resume(p.0),
         Incident::Cut(what) => IncidentKind::Cut(what.clone()),

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Explore every run of a small group and judge them all
     Check(Box<CheckArgs>),
+    /// Measure what algorithms cost over n, against their formulas
+    Costs(CostsArgs),
     /// Run a recorded run again and compare it step by step
     Replay(ReplayArgs),
     /// Draw a recorded run as a space–time diagram
@@ -230,6 +232,27 @@ pub(crate) struct CheckArgs {
     pub(crate) svg: Option<PathBuf>,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave costs
+  konklave costs mutex --nodes 3,10,100
+  konklave costs chang-roberts --format csv
+Exit codes: 0 every formula holds · 1 one does not")]
+pub(crate) struct CostsArgs {
+    /// A problem or an algorithm; default: everything
+    pub(crate) what: Option<String>,
+    /// How many nodes, one after the other
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,3,5,10,20")]
+    pub(crate) nodes: Vec<usize>,
+    /// For random ids and topologies
+    #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+mod costs;
 mod demo;
 mod draw;
 mod help;
@@ -25,6 +26,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::List(args) => list::list(&args),
         Command::Run(args) => run::run(*args),
         Command::Check(args) => check::check(*args),
+        Command::Costs(args) => costs::costs(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
         Command::Ring(args) => ring::ring(&args),

@@ -173,7 +173,7 @@ where
         }
         world.application.on_restart(p);
         world.monitor.on_restart(p);
-        world.observer.on_incident(world.now, &Incident::Restart(p));
+        world.observer.on_incident(world.now, &Incident::Restart(p, memory));
         let saved = world.condition.saved(place);
         self.step(place, p, Input::Recover(saved), &O::Tag::default());
         self.world.consult(place, p);

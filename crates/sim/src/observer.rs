@@ -2,7 +2,7 @@
 
 use konklave_process::{Effect, Input, Process, ProcessId};
 
-use crate::Time;
+use crate::{Memory, Time};
 
 /// Watches a run. `()` watches nothing and costs nothing.
 pub trait Observer<P: Process> {
@@ -54,7 +54,7 @@ pub enum Incident {
     /// A process stops.
     Crash(ProcessId),
     /// A process comes up again, or wakes.
-    Restart(ProcessId),
+    Restart(ProcessId, Memory),
     /// A process sleeps.
     Pause(ProcessId),
     /// A process wakes.

@@ -189,3 +189,82 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Algorithm;
+    use crate::election::chang_roberts::ChangRoberts;
+    use konklave_process::{Group, Topology};
+
+    const P0: ProcessId = ProcessId(0);
+    const P1: ProcessId = ProcessId(1);
+
+    fn judges() -> Properties {
+        let setup = Setup::new(Group::of(2), Topology::directed_ring(2));
+        let mut judges = Properties::new(&ChangRoberts::SHEET, &setup);
+        Monitor::<ChangRoberts>::on_request(&mut judges, P0, &Request::Elect).unwrap();
+        judges
+    }
+
+    fn tell(judges: &mut Properties, at: ProcessId, indication: Indication) -> Verdict {
+        Monitor::<ChangRoberts>::on_indication(judges, at, &indication)
+    }
+
+    fn end(judges: &Properties) -> Verdict {
+        let end = End { alive: [P0, P1].into_iter().collect(), faulty: false, quiet: true };
+        Monitor::<ChangRoberts>::at_end(judges, &end)
+    }
+
+    fn broken(verdict: Verdict) -> &'static str {
+        verdict.expect_err("a violation").property
+    }
+
+    #[test]
+    fn two_leaders_at_a_time_are_one_too_many() {
+        let mut judges = judges();
+        tell(&mut judges, P0, Indication::Leading { epoch: 0 }).unwrap();
+        let second = tell(&mut judges, P1, Indication::Leading { epoch: 0 });
+        assert_eq!(broken(second), "one leader at a time");
+    }
+
+    #[test]
+    fn a_leader_who_stepped_down_makes_room() {
+        let mut judges = judges();
+        tell(&mut judges, P0, Indication::Leading { epoch: 0 }).unwrap();
+        tell(&mut judges, P0, Indication::Deposed).unwrap();
+        assert_eq!(tell(&mut judges, P1, Indication::Leading { epoch: 0 }), Ok(()));
+    }
+
+    #[test]
+    fn everyone_must_learn_who_leads() {
+        let mut judges = judges();
+        tell(&mut judges, P1, Indication::Leading { epoch: 0 }).unwrap();
+        assert_eq!(broken(end(&judges)), "termination");
+    }
+
+    #[test]
+    fn all_must_name_the_same() {
+        let mut judges = judges();
+        tell(&mut judges, P1, Indication::Leading { epoch: 0 }).unwrap();
+        tell(&mut judges, P0, Indication::Following { leader: Some(P0), epoch: 0 }).unwrap();
+        assert_eq!(broken(end(&judges)), "agreement");
+    }
+
+    #[test]
+    fn the_highest_must_win() {
+        let mut judges = judges();
+        tell(&mut judges, P0, Indication::Leading { epoch: 0 }).unwrap();
+        tell(&mut judges, P1, Indication::Following { leader: Some(P0), epoch: 0 }).unwrap();
+        assert_eq!(broken(end(&judges)), "right winner");
+    }
+
+    #[test]
+    fn a_leader_who_is_gone_leads_nobody() {
+        let mut judges = judges();
+        for p in [P0, P1] {
+            tell(&mut judges, p, Indication::Following { leader: Some(P1), epoch: 0 }).unwrap();
+        }
+        assert_eq!(broken(end(&judges)), "termination");
+    }
+}

@@ -262,3 +262,104 @@ impl Bypass {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutex::central::{Central, Message};
+    use crate::mutex::suzuki_kasami::SuzukiKasami;
+    use crate::{Algorithm, Setup};
+    use konklave_process::Topology;
+
+    const P0: ProcessId = ProcessId(0);
+    const P1: ProcessId = ProcessId(1);
+
+    fn judges(watch: &Watch) -> Properties {
+        Properties::new(watch, &Group::of(2))
+    }
+
+    fn ask(judges: &mut Properties, at: ProcessId, request: Request) -> Verdict {
+        Monitor::<Central>::on_request(judges, at, &request)
+    }
+
+    fn grant(judges: &mut Properties, at: ProcessId, fence: u64) -> Verdict {
+        let granted = Indication::Granted { fence: Some(Fence(0, fence)) };
+        Monitor::<Central>::on_indication(judges, at, &granted)
+    }
+
+    fn broken(verdict: Verdict) -> &'static str {
+        verdict.expect_err("a violation").property
+    }
+
+    #[test]
+    fn two_inside_are_one_too_many() {
+        let mut judges = judges(&Watch::default());
+        assert_eq!(grant(&mut judges, P0, 1), Ok(()));
+        assert_eq!(broken(grant(&mut judges, P1, 2)), "mutual exclusion");
+    }
+
+    #[test]
+    fn who_is_outside_cannot_leave() {
+        assert_eq!(broken(ask(&mut judges(&Watch::default()), P0, Request::Release)), "usage");
+    }
+
+    #[test]
+    fn a_fence_that_does_not_grow_is_none() {
+        let mut judges = judges(&Watch { fence: true, ..Watch::default() });
+        assert_eq!(grant(&mut judges, P0, 5), Ok(()));
+        assert_eq!(ask(&mut judges, P0, Request::Release), Ok(()));
+        assert_eq!(broken(grant(&mut judges, P1, 5)), "growing fences");
+        assert_eq!(judges.fences_monotone(), Some(false));
+    }
+
+    #[test]
+    fn who_knew_of_an_earlier_request_must_not_enter_before_it() {
+        let mut judges = judges(&Watch { order: Order::Judge, ..Watch::default() });
+        ask(&mut judges, P0, Request::Acquire).unwrap();
+        let message = Message::Request(1);
+        let tag = Monitor::<Central>::on_send(&mut judges, P0, Some(&message));
+        Monitor::<Central>::on_receive(&mut judges, P1, Some(&message), &tag).unwrap();
+        ask(&mut judges, P1, Request::Acquire).unwrap();
+        assert_eq!(broken(grant(&mut judges, P1, 1)), "happened-before order");
+    }
+
+    #[test]
+    fn of_two_who_know_nothing_of_each_other_either_may_be_first() {
+        let mut judges = judges(&Watch { order: Order::Judge, ..Watch::default() });
+        ask(&mut judges, P0, Request::Acquire).unwrap();
+        ask(&mut judges, P1, Request::Acquire).unwrap();
+        assert_eq!(grant(&mut judges, P1, 1), Ok(()));
+    }
+
+    #[test]
+    fn an_inversion_that_is_only_counted_is_counted() {
+        let mut judges = judges(&Watch { order: Order::Count, ..Watch::default() });
+        ask(&mut judges, P0, Request::Acquire).unwrap();
+        let tag = Monitor::<Central>::on_send(&mut judges, P0, None);
+        Monitor::<Central>::on_receive(&mut judges, P1, None, &tag).unwrap();
+        ask(&mut judges, P1, Request::Acquire).unwrap();
+        assert_eq!(grant(&mut judges, P1, 1), Ok(()));
+        assert_eq!(judges.inversions(), Some(1));
+    }
+
+    #[test]
+    fn who_is_overtaken_too_often_starves() {
+        let mut judges = judges(&Watch { bypass: Some(1), ..Watch::default() });
+        ask(&mut judges, P1, Request::Acquire).unwrap();
+        for _ in 0..1 {
+            assert_eq!(grant(&mut judges, P0, 1), Ok(()));
+            ask(&mut judges, P0, Request::Release).unwrap();
+        }
+        assert_eq!(broken(grant(&mut judges, P0, 2)), "bounded bypass");
+    }
+
+    #[test]
+    fn two_tokens_are_one_too_many() {
+        let setup = Setup::new(Group::of(2), Topology::complete(2));
+        let owner = SuzukiKasami::new(P0, &setup);
+        let mut judges = judges(&Watch::default());
+        assert_eq!(Monitor::<SuzukiKasami>::after_step(&mut judges, P0, &owner), Ok(()));
+        let second = Monitor::<SuzukiKasami>::after_step(&mut judges, P1, &owner);
+        assert_eq!(broken(second), "one token");
+    }
+}

@@ -193,7 +193,7 @@ fn meter(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
 
 /// A number with as many digits as are of use.
 pub(crate) fn number(x: f64) -> String {
-    let text = format!("{x:.3}");
+    let text = format!("{:.3}", x + 0.0);
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
