@@ -217,10 +217,13 @@ fn record<P: Algorithm + Recordable>(plan: &Plan, witness: &Witness<P>, command:
     header.unit = 1.0;
     header.time = "steps".into();
     header.command = command.to_owned();
-    let footer = Footer { verdict: "violated".into(), summary: json!({
-        "property": violation.property,
-        "detail": violation.detail,
-    }) };
+    let footer = Footer {
+        verdict: "violated".into(),
+        summary: json!({
+            "property": violation.property,
+            "detail": violation.detail,
+        }),
+    };
     Run { header, entries, footer: Some(footer) }
 }
 

@@ -105,7 +105,9 @@ pub fn find(name: &str) -> Result<&'static Entry, Error> {
     let names: Vec<String> =
         CATALOG.iter().flat_map(|e| [e.sheet.name.to_owned(), e.name()]).collect();
     let hint = did_you_mean(&wanted, names.iter().map(String::as_str));
-    Err(Error::Usage(format!("no algorithm is called `{name}`{hint}; `konklave list` names them all")))
+    Err(Error::Usage(format!(
+        "no algorithm is called `{name}`{hint}; `konklave list` names them all"
+    )))
 }
 
 /// " (did you mean …?)" where something is near enough.
@@ -131,9 +133,10 @@ fn sheet_hash(sheet: &DataSheet) -> String {
     // Costs hold functions, whose addresses differ from build to build.
     let costs: Vec<_> = sheet.costs.iter().map(|c| (c.metric, c.formula, c.when)).collect();
     let sheet = DataSheet { costs: &[], ..*sheet };
-    let hash = format!("{sheet:?}{costs:?}").bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash =
+        format!("{sheet:?}{costs:?}").bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
     format!("{hash:016x}")
 }
 

@@ -61,9 +61,11 @@ impl Plan {
 
     /// What is known for cost formulas, given who was served how often.
     pub fn facts<'a>(&'a self, served: &'a [(ProcessId, u64)]) -> Facts<'a> {
-        let delayed = self.config.faults.iter().any(|f| {
-            matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_)))
-        });
+        let delayed = self
+            .config
+            .faults
+            .iter()
+            .any(|f| matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_))));
         Facts {
             setup: &self.setup,
             initiators: &self.workload.initiators,
@@ -212,10 +214,7 @@ fn mistake(sheet: &DataSheet, scenario: &Scenario) -> Result<Option<&'static str
     ))
 }
 
-fn chosen(
-    sheet: &DataSheet,
-    scenario: &Scenario,
-) -> Result<BTreeMap<&'static str, String>, Error> {
+fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static str, String>, Error> {
     let mut chosen = BTreeMap::new();
     for word in &scenario.set {
         let Some((name, value)) = word.split_once('=') else {
@@ -303,7 +302,9 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         let fault: Fault = text.parse().map_err(|e| Error::Usage(format!("--fault {e}")))?;
         if let Some(stranger) = fault.nodes().into_iter().find(|p| !setup.group.contains(*p)) {
             let members = some(&setup.group);
-            return usage(format!("--fault {text}: {stranger} is no member; members are {members}"));
+            return usage(format!(
+                "--fault {text}: {stranger} is no member; members are {members}"
+            ));
         }
         faults.push(fault);
     }
@@ -387,14 +388,11 @@ fn broken_assumptions(
                 Some("delays have no limit".into())
             }
             Assumption::Synchronous => struck(&|w| {
-                matches!(
-                    w,
-                    What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_))
-                )
+                matches!(w, What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_)))
             }),
-            Assumption::StableStorage => struck(&|w| {
-                matches!(w, What::Restart(_, konklave_sim::Memory::Nothing))
-            }),
+            Assumption::StableStorage => {
+                struck(&|w| matches!(w, What::Restart(_, konklave_sim::Memory::Nothing)))
+            }
             Assumption::Fifo | Assumption::KnownMembership | Assumption::UniqueIds => None,
         };
         broken.extend(by.map(|by| (assumption, by)));

@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_file_reads_like_the_options() {
-        let text = "algorithm = \"mutex/central\"\nnodes = 4\nfaults = [\"crash:2@3\"]\nfifo = false\n";
+        let text =
+            "algorithm = \"mutex/central\"\nnodes = 4\nfaults = [\"crash:2@3\"]\nfifo = false\n";
         let scenario = Scenario::parse(text, "s.toml").unwrap();
         assert_eq!(scenario.nodes, Some(4));
         assert_eq!(scenario.to_args(), "-n 4 --no-fifo --fault crash:2@3");
@@ -241,7 +242,8 @@ mod tests {
     #[test]
     fn the_command_line_goes_before_the_file() {
         let line = Scenario { nodes: Some(3), no_fifo: true, ..Scenario::default() };
-        let file = Scenario { nodes: Some(9), seed: Some(7), fifo: Some(true), ..Scenario::default() };
+        let file =
+            Scenario { nodes: Some(9), seed: Some(7), fifo: Some(true), ..Scenario::default() };
         let both = line.or(file);
         assert_eq!((both.nodes, both.seed, both.fifo), (Some(3), Some(7), Some(false)));
     }

@@ -103,10 +103,15 @@ pub(crate) fn report<P: Algorithm>(
     let mut violations: Vec<ViolationReport> = run
         .violations
         .into_iter()
-        .map(|(at, property, detail)| ViolationReport { property, at: at as f64 / run.unit, detail })
+        .map(|(at, property, detail)| ViolationReport {
+            property,
+            at: at as f64 / run.unit,
+            detail,
+        })
         .collect();
     let time = run.now as f64 / run.unit;
-    if plan.broken.is_empty() && plan.setup.mistake.is_none() && !run.cut_off && run.world == "sim" {
+    if plan.broken.is_empty() && plan.setup.mistake.is_none() && !run.cut_off && run.world == "sim"
+    {
         for bound in bounds.iter().filter(|b| b.holds == Some(false)) {
             let (measured, limit) = (bound.measured.unwrap_or(0.0), bound.limit.unwrap_or(0.0));
             let detail = format!(
@@ -118,12 +123,16 @@ pub(crate) fn report<P: Algorithm>(
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
     let unending = run.cut_off && !P::Problem::ENDLESS;
-    let only_ends = violations.iter().all(|v| v.property == "termination");
-    let verdict = match () {
-        () if !violations.is_empty() && !(stuck && only_ends) => Verdict::Violated,
-        () if stuck => Verdict::Stuck,
-        () if unending => Verdict::Unfinished,
-        () => Verdict::Ok,
+    // That a stuck run does not end is said by "stuck".
+    let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
+    let verdict = if !violations.is_empty() && !only_ends {
+        Verdict::Violated
+    } else if stuck {
+        Verdict::Stuck
+    } else if unending {
+        Verdict::Unfinished
+    } else {
+        Verdict::Ok
     };
     let summary = P::Problem::summary(meter, monitor, run.unit);
     let mut summary = serde_json::to_value(summary).unwrap_or_default();

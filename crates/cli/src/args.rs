@@ -93,8 +93,13 @@ pub(crate) struct RunArgs {
     pub(crate) world: World,
 
     /// How long T is in the real worlds
-    #[arg(long, env = "KONKLAVE_UNIT", value_name = "MS", default_value_t = 5.0,
-          help_heading = "Run")]
+    #[arg(
+        long,
+        env = "KONKLAVE_UNIT",
+        value_name = "MS",
+        default_value_t = 5.0,
+        help_heading = "Run"
+    )]
     pub(crate) unit: f64,
 
     /// Tell the run step by step (small runs are told anyway)
@@ -346,7 +351,9 @@ pub(crate) enum Topic {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  konklave completions bash > /etc/bash_completion.d/konklave\n  konklave completions fish | source")]
+#[command(
+    after_help = "Examples:\n  konklave completions bash > /etc/bash_completion.d/konklave\n  konklave completions fish | source"
+)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]

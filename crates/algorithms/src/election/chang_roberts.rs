@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Election, Indication, Request};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Winner,
 };
 
 const NO_STEP_DOWN: Mistake = Mistake {

@@ -148,7 +148,12 @@ impl Tokens {
         }
         Err(Violation::new(
             "one token",
-            format!("{} tokens: {:?} hold one, {} on the way", self.held.len() + self.in_flight, self.held, self.in_flight),
+            format!(
+                "{} tokens: {:?} hold one, {} on the way",
+                self.held.len() + self.in_flight,
+                self.held,
+                self.in_flight
+            ),
         ))
     }
 }

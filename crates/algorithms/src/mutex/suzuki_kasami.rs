@@ -7,15 +7,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use konklave_process::topology::Shape;
-use konklave_process::{
-    Context, Fixed, NoRecord, NoTimer, Process, ProcessId, ProcessMap,
-};
+use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId, ProcessMap};
 use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup,
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
 
 const STALE: Mistake = Mistake {
     name: "stale-request",

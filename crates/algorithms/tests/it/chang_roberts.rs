@@ -67,14 +67,20 @@ fn a_thousand_random_rings_elect_their_maximum() {
         let n = 1 + rng.below(20);
         let mut ids: Vec<u32> = (0..n).map(|i| 7 * i + rng.below(7)).collect();
         rng.shuffle(&mut ids);
-        let case = Case::<ChangRoberts>::directed_ring(n as usize).ids(&ids).requests(&vec![2; n as usize]);
+        let case = Case::<ChangRoberts>::directed_ring(n as usize)
+            .ids(&ids)
+            .requests(&vec![2; n as usize]);
         let case = case.config(|c| {
             c.seed = seed;
             c.delay = konklave_sim::Delay::Exponential(1.0);
             c.think = konklave_sim::Pace::Exponential(5.0);
         });
         let seen = case.simulate();
-        assert_eq!(seen.well().summary.leader.map(|p| p.0), ids.iter().copied().max(), "seed {seed}");
+        assert_eq!(
+            seen.well().summary.leader.map(|p| p.0),
+            ids.iter().copied().max(),
+            "seed {seed}"
+        );
     }
 }
 

@@ -1,8 +1,8 @@
 //! Whole groups of every algorithm: exact costs in the simulator, every run in the checker.
 
-mod chang_roberts;
-mod tree_wave;
 mod central;
+mod chang_roberts;
+mod heartbeat;
 mod ricart_agrawala;
 mod suzuki_kasami;
-mod heartbeat;
+mod tree_wave;

@@ -13,7 +13,8 @@ fn the_count_is_exact_in_every_run_on_every_tree() {
         for tree in Topology::all_trees(n as usize) {
             for initiators in subsets(n) {
                 for fifo in [true, false] {
-                    let case = Case::<TreeWave>::on(tree.clone()).initiators(&initiators).counting();
+                    let case =
+                        Case::<TreeWave>::on(tree.clone()).initiators(&initiators).counting();
                     let case = if fifo { case } else { case.no_fifo() };
                     let found = case.check();
                     assert_eq!(found.verdict, "exhausted", "{tree:?} {initiators:?} {found:?}");
