@@ -38,11 +38,11 @@ pub trait Algorithm: Process {
 /// What all algorithms of one problem share: clients, judges and measures.
 pub trait Problem<P: Algorithm>: 'static {
     /// Who asks.
-    type Application: Application<P>;
+    type Application: Application<P> + Send + 'static;
     /// Who judges.
-    type Monitor: Monitor<P>;
+    type Monitor: Monitor<P, Tag: Send> + Send + 'static;
     /// Who measures.
-    type Meter: Meter<P>;
+    type Meter: Meter<P> + Send + 'static;
     /// What is measured, for people and machines.
     type Summary: Serialize + std::fmt::Debug;
 

@@ -9,6 +9,7 @@ mod error;
 mod plan;
 mod report;
 mod scenario;
+mod serve;
 mod simulate;
 
 pub use checking::{CheckPlan, Checked, PROPERTIES};
@@ -18,6 +19,8 @@ pub use konklave_check::{Options as CheckOptions, Progress, Timing};
 pub use plan::Plan;
 pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, ViolationReport};
 pub use scenario::{Load, Scenario};
+pub use konklave_net::Transport;
+pub use serve::RealWorld;
 pub use simulate::Outcome;
 
 use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
@@ -25,6 +28,7 @@ use konklave_algorithms::mutex::{
     central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
 };
 use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
+use konklave_net::NetProcess;
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
 /// Every algorithm, by problem.
@@ -46,18 +50,20 @@ pub struct Entry {
     pub sheet: DataSheet,
     endless: bool,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
+    serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
 }
 
 type Check = fn(&Plan, &CheckPlan, &mut dyn FnMut(Progress) -> bool) -> Result<Checked, Error>;
 
-const fn entry<P: Algorithm + Recordable>() -> Entry {
+const fn entry<P: Algorithm + NetProcess>() -> Entry {
     Entry {
         problem: <P::Problem as Problem<P>>::NAME,
         sheet: P::SHEET,
         endless: <P::Problem as Problem<P>>::ENDLESS,
         simulate: simulate::simulate::<P>,
+        serve: serve::serve::<P>,
         check: checking::check::<P>,
         replay: replay::<P>,
     }
@@ -77,6 +83,11 @@ impl Entry {
     /// Runs it in the simulator.
     pub fn simulate(&self, plan: &Plan, record: bool) -> Result<Outcome, Error> {
         (self.simulate)(plan, record)
+    }
+
+    /// Runs it on real tasks.
+    pub fn serve(&self, plan: &Plan, world: RealWorld, record: bool) -> Result<Outcome, Error> {
+        (self.serve)(plan, world, record)
     }
 
     /// Explores it.
