@@ -16,10 +16,10 @@ pub use checking::{CheckPlan, Checked, PROPERTIES};
 pub use costs::CostRow;
 pub use error::Error;
 pub use konklave_check::{Options as CheckOptions, Progress, Timing};
+pub use konklave_net::Transport;
 pub use plan::Plan;
 pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, ViolationReport};
 pub use scenario::{Load, Scenario};
-pub use konklave_net::Transport;
 pub use serve::RealWorld;
 pub use simulate::Outcome;
 
@@ -188,7 +188,10 @@ pub fn plan_of(run: &Run) -> Result<(&'static Entry, Plan), Error> {
         value => serde_json::from_value(value.clone())
             .map_err(|e| Error::Data(format!("the run's scenario cannot be read: {e}")))?,
     };
-    let plan = entry.plan(scenario)?;
+    let mut plan = entry.plan(scenario)?;
+    if matches!(run.header.world.as_str(), "threads" | "tcp") && run.header.unit >= 1.0 {
+        plan.setup.unit = std::time::Duration::from_nanos(run.header.unit as u64);
+    }
     let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();
     if ids != run.header.nodes {
         return Err(Error::Data(format!(

@@ -40,7 +40,12 @@ where
     let config = NetConfig {
         transport: world.transport,
         seed: plan.config.seed,
-        faults: plan.config.faults.iter().map(|f| fault(f, world.unit)).collect::<Result<_, _>>()?,
+        faults: plan
+            .config
+            .faults
+            .iter()
+            .map(|f| fault(f, world.unit))
+            .collect::<Result<_, _>>()?,
         detect_after: plan.config.detect_after.map(|t| world.unit.mul_f64(t)),
         time_limit: world.unit.mul_f64(plan.config.time_limit.min(PATIENCE)),
         warn: |warning| eprintln!("konklave: {warning}"),
