@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Measure what algorithms cost over n, against their formulas
     Costs(CostsArgs),
+    /// Run every combination of parameters, with statistics and the law they follow
+    Sweep(Box<SweepArgs>),
     /// Run a recorded run again and compare it step by step
     Replay(ReplayArgs),
     /// Draw a recorded run as a space–time diagram
@@ -259,6 +261,78 @@ pub(crate) struct CostsArgs {
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, after_help = "\
+Examples:
+  konklave sweep --algorithms ricart-agrawala,suzuki-kasami --nodes 3,5,10,20 --seeds 30
+  konklave sweep study.toml -o results.jsonl --plot messages.svg
+  konklave sweep study.toml -o results.jsonl --resume
+  konklave sweep study.toml -o part-1.jsonl --shard 1/4
+  konklave sweep merge part-*.jsonl -o results.jsonl
+Exit codes: 0 every run was ok · 1 one was not · 130 interrupted; what is done is kept")]
+pub(crate) struct SweepArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<SweepCommand>,
+    /// A study (TOML): algorithms, nodes, seeds, [base], [vary]
+    pub(crate) file: Option<PathBuf>,
+    /// The algorithms
+    #[arg(long, env = "KONKLAVE_SWEEP_ALGORITHMS", value_name = "LIST", value_delimiter = ',')]
+    pub(crate) algorithms: Vec<String>,
+    /// How many nodes, one after the other
+    #[arg(long, env = "KONKLAVE_SWEEP_NODES", value_name = "LIST", value_delimiter = ',')]
+    pub(crate) nodes: Vec<usize>,
+    /// How many seeds for each combination
+    #[arg(long, env = "KONKLAVE_SWEEP_SEEDS", value_name = "K")]
+    pub(crate) seeds: Option<u64>,
+    /// A key of a scenario and its values: delay=constant,exponential; may be given several times
+    #[arg(long, value_name = "KEY=LIST")]
+    pub(crate) vary: Vec<String>,
+    /// A key of a scenario that all runs share: entries=5; may be given several times
+    #[arg(long = "with", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Where the results go, a line for each run
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Go on with the results that are there
+    #[arg(long, requires = "output")]
+    pub(crate) resume: bool,
+    /// Replace the results that are there
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) overwrite: bool,
+    /// Only this part of the runs: i/n; Slurm's and Kubernetes' array variables are read, too
+    #[arg(long, env = "KONKLAVE_SHARD", value_name = "I/N")]
+    pub(crate) shard: Option<String>,
+    /// How many threads; default: all cores
+    #[arg(short, long, env = "KONKLAVE_JOBS", value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// The measure to tell and to plot
+    #[arg(long, env = "KONKLAVE_MEASURE", value_name = "NAME", default_value = "messages")]
+    pub(crate) measure: String,
+    /// Draw the measure over n, with error bars
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum SweepCommand {
+    /// Put the results of shards together
+    Merge(MergeArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  konklave sweep merge part-1.jsonl part-2.jsonl -o results.jsonl")]
+pub(crate) struct MergeArgs {
+    /// The results of all shards
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where they go; `-` is stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Args, Debug)]

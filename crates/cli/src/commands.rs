@@ -7,9 +7,11 @@ mod draw;
 mod help;
 mod list;
 mod meta;
+mod plot;
 mod replay;
 mod ring;
 mod run;
+mod sweep;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -27,6 +29,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Run(args) => run::run(*args),
         Command::Check(args) => check::check(*args),
         Command::Costs(args) => costs::costs(&args),
+        Command::Sweep(args) => sweep::sweep(*args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
         Command::Ring(args) => ring::ring(&args),

@@ -107,7 +107,7 @@ fn arguments(args: &CheckArgs) -> String {
 }
 
 /// Set by the first interrupt: the search stops and says what it has.
-fn interrupt() -> Result<Arc<AtomicBool>, Error> {
+pub(super) fn interrupt() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = stop.clone();
     let handler = ctrlc::set_handler(move || {

@@ -1,0 +1,332 @@
+//! `sweep`: parameter studies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use konklave_catalog::Error;
+use konklave_sweep::{
+    Case, Fit, Group, Heading, Results, Row, Shard, Study, StudyError, fit, groups, merge, work,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::run::number;
+use crate::Done;
+use crate::args::{MergeArgs, SweepArgs, SweepCommand};
+use crate::failure::Failure;
+use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+
+pub(crate) fn sweep(args: SweepArgs) -> Done {
+    if let Some(SweepCommand::Merge(args)) = &args.command {
+        return put_together(args);
+    }
+    let study = study(&args)?;
+    let (cases, left_out) = study.cases()?;
+    for why in &left_out {
+        eprintln!("konklave: left out: {why}");
+    }
+    let shard = shard(&args)?;
+    let heading = Heading::new(study.hash(), cases.len() as u64, shard);
+    let ours: Vec<Case> = cases.into_iter().filter(|c| shard.has(c.number)).collect();
+    let plot = Target::open_if(args.plot.as_ref())?;
+    let (mut rows, ours, mut out) = begin(&args, &heading, ours)?;
+    let stop = super::check::interrupt()?;
+    rows.extend(run(&args, &ours, &stop, &mut out)?);
+    let interrupted = stop.load(Ordering::Relaxed) && rows.len() < ours.len();
+    if let (Some(target), false) = (plot, interrupted) {
+        let picture = super::plot::plot(&groups(&rows), &args.measure);
+        target.finish(picture.map_err(|e| Error::Usage(e.to_string()))?.as_bytes())?;
+    }
+    report(&args, &rows)?;
+    if interrupted {
+        let hint = args.output.as_ref().map_or("", |_| "; `--resume` goes on");
+        eprintln!("konklave: interrupted, {} runs are kept{hint}", rows.len());
+        return Ok(130);
+    }
+    Ok(if rows.iter().all(|row| row.verdict == "ok") { 0 } else { 1 })
+}
+
+/// The study of the file, with what the command line says put over it.
+fn study(args: &SweepArgs) -> Result<Study, Failure> {
+    let mut study = match &args.file {
+        Some(path) => {
+            let file = path.display().to_string();
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+            Study::parse(&text, &file)?
+        }
+        None => Study { nodes: vec![5], seeds: 10, first_seed: 1, ..Study::default() },
+    };
+    if !args.algorithms.is_empty() {
+        study.algorithms.clone_from(&args.algorithms);
+    }
+    if !args.nodes.is_empty() {
+        study.nodes.clone_from(&args.nodes);
+    }
+    if let Some(seeds) = args.seeds {
+        study.seeds = seeds;
+    }
+    for word in &args.vary {
+        let wrong = || Error::Usage(format!("--vary {word}: it is KEY=VALUE,VALUE,…"));
+        let (key, values) = word.split_once('=').ok_or_else(wrong)?;
+        let value = |v: &str| serde_json::from_str(v).unwrap_or_else(|_| Value::from(v));
+        study.vary.insert(key.to_owned(), values.split(',').map(value).collect());
+    }
+    let mut base = serde_json::to_value(&study.base).unwrap_or_default();
+    for word in &args.set {
+        let wrong = || Error::Usage(format!("--with {word}: it is KEY=VALUE"));
+        let (key, value) = word.split_once('=').ok_or_else(wrong)?;
+        let words = ["hold", "think", "delay", "initiators", "requests", "ids", "topology"];
+        let value = match serde_json::from_str(value) {
+            Ok(value) if !words.contains(&key) => value,
+            _ => Value::from(value),
+        };
+        if let Value::Object(fields) = &mut base {
+            fields.insert(key.to_owned(), value);
+        }
+    }
+    study.base = serde_json::from_value(base)
+        .map_err(|e| Error::Usage(format!("--with: {e}")))?;
+    Ok(study)
+}
+
+fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
+    if let Some(text) = &args.shard {
+        return Ok(Shard::parse(text)?);
+    }
+    let given = Shard::from_environment(|name| std::env::var(name).ok());
+    if let Some(shard) = given {
+        eprintln!("konklave: shard {}/{}, as the batch system says", shard.index + 1, shard.of);
+    }
+    Ok(given.unwrap_or(Shard::ALL))
+}
+
+type Begun = (Vec<Row>, Vec<Case>, Box<dyn Write>);
+
+/// Opens the results file. With `--resume`, what is there stays and is not run again.
+fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, Failure> {
+    let Some(path) = &args.output else {
+        return Ok((Vec::new(), ours, Box::new(io::sink())));
+    };
+    let file = path.display().to_string();
+    let unwritable = |why| Error::Unwritable { file: file.clone(), why };
+    if args.resume && path.exists() {
+        let source = File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+        let there = Results::read(BufReader::new(source), &file)?;
+        if there.heading != *heading {
+            return Err(Error::Data(format!(
+                "{file}:1: these are results of another study or shard; use another --output"
+            ))
+            .into());
+        }
+        if there.cut {
+            eprintln!("konklave: {file}: the last line was cut off; that run is done again");
+        }
+        // Written anew without the cut line, then appended to.
+        let mut whole = Vec::new();
+        there.write(&mut whole)?;
+        Target::open(path)?.finish(&whole)?;
+        let done: BTreeSet<u64> = there.rows.iter().map(|row| row.case).collect();
+        let left = ours.into_iter().filter(|c| !done.contains(&c.number)).collect();
+        let out = OpenOptions::new().append(true).open(path).map_err(unwritable)?;
+        return Ok((there.rows, left, Box::new(BufWriter::new(out))));
+    }
+    if path.exists() && !args.overwrite {
+        return Err(Error::Usage(format!(
+            "{file} is there already: --resume goes on with it, --overwrite begins anew"
+        ))
+        .into());
+    }
+    let mut out = BufWriter::new(File::create(path).map_err(unwritable)?);
+    serde_json::to_writer(&mut out, heading).map_err(io::Error::from)?;
+    writeln!(out)?;
+    out.flush()?;
+    Ok((Vec::new(), ours, Box::new(out)))
+}
+
+fn run(
+    args: &SweepArgs,
+    cases: &[Case],
+    stop: &Arc<AtomicBool>,
+    out: &mut Box<dyn Write>,
+) -> Result<Vec<Row>, Failure> {
+    let threads = args.jobs.unwrap_or_else(|| {
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    });
+    let bar = if io::stderr().is_terminal() && args.format == Format::Text {
+        ProgressBar::new(cases.len() as u64)
+    } else {
+        ProgressBar::hidden()
+    };
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left") {
+        bar.set_style(style);
+    }
+    let rows = work(cases, threads, stop, out, |progress| bar.set_position(progress.done as u64))?;
+    bar.finish_and_clear();
+    Ok(rows)
+}
+
+/// What is told of one measure of one algorithm over n.
+#[derive(Serialize)]
+struct Growth {
+    algorithm: String,
+    parameters: BTreeMap<String, Value>,
+    measure: String,
+    fit: Fit,
+    formula: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    runs: usize,
+    groups: Vec<Group>,
+    growth: Vec<Growth>,
+}
+
+fn report(args: &SweepArgs, rows: &[Row]) -> io::Result<()> {
+    let groups = groups(rows);
+    let growth = growth(&groups, &args.measure);
+    match args.format {
+        Format::Text => print(args, &groups, &growth),
+        Format::Json | Format::Jsonl => {
+            let schema = "konklave.sweep-report/1";
+            print_json(&Report { schema, runs: rows.len(), groups, growth }, args.format)
+        }
+        Format::Csv => print_csv(&groups.iter().flat_map(csv).collect::<Vec<_>>()),
+    }
+}
+
+/// The law of each algorithm and combination over n.
+fn growth(groups: &[Group], measure: &str) -> Vec<Growth> {
+    let mut curves: BTreeMap<(String, String), Vec<&Group>> = BTreeMap::new();
+    for group in groups {
+        let mut rest = group.parameters.clone();
+        rest.remove("nodes");
+        let rest = serde_json::to_string(&rest).unwrap_or_default();
+        curves.entry((group.algorithm.clone(), rest)).or_default().push(group);
+    }
+    let mut growth = Vec::new();
+    for ((algorithm, _), groups) in curves {
+        let point = |g: &&Group| {
+            let n = g.parameters.get("nodes")?.as_f64()?;
+            Some((n, g.measures.get(measure)?.mean))
+        };
+        let points: Vec<(f64, f64)> = groups.iter().filter_map(point).collect();
+        let Some(fit) = fit(&points) else { continue };
+        let mut parameters = groups[0].parameters.clone();
+        parameters.remove("nodes");
+        let formula = groups[0].formulas.get(measure).map(|(formula, _)| formula.clone());
+        growth.push(Growth { algorithm, parameters, measure: measure.to_owned(), fit, formula });
+    }
+    growth
+}
+
+fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()> {
+    let mut out = stdout();
+    let width = groups.iter().map(|g| g.algorithm.len()).max().unwrap_or(0);
+    for group in groups {
+        let parameters: Vec<String> = group
+            .parameters
+            .iter()
+            .map(|(k, v)| format!("{k}={}", v.as_str().map_or(v.to_string(), str::to_owned)))
+            .collect();
+        let Some(s) = group.measures.get(&args.measure) else {
+            let known: Vec<&str> = group.measures.keys().map(String::as_str).collect();
+            writeln!(out, "no measure is called {}: there are {}", args.measure, known.join(", "))?;
+            break;
+        };
+        let formula = group.formulas.get(&args.measure).map_or(String::new(), |(_, limit)| {
+            format!("  formula {}", number(*limit))
+        });
+        let failed = match group.failed {
+            0 => String::new(),
+            k => paint(&format!("  {k} of {} not ok", group.runs), Colour::Red),
+        };
+        writeln!(
+            out,
+            "{:width$}  {:<28} {} {} ± {}  ({} … {}, p95 {}){formula}{failed}",
+            group.algorithm,
+            parameters.join(" "),
+            args.measure,
+            number(s.mean),
+            number(s.confidence),
+            number(s.min),
+            number(s.max),
+            number(s.p95),
+        )?;
+    }
+    for g in growth {
+        let formula = g.formula.as_ref().map_or(String::new(), |f| format!("; the formula: {f}"));
+        writeln!(
+            out,
+            "{:width$}  {} grows like {} ({} · {} + {}, R² = {:.4}){formula}",
+            g.algorithm, g.measure, g.fit.law, number(g.fit.a), g.fit.law, number(g.fit.b), g.fit.r2
+        )?;
+    }
+    out.flush()
+}
+
+fn csv(group: &Group) -> Vec<Vec<(String, String)>> {
+    let parameters = serde_json::to_string(&group.parameters).unwrap_or_default();
+    group
+        .measures
+        .iter()
+        .map(|(measure, s)| {
+            [
+                ("algorithm", group.algorithm.clone()),
+                ("parameters", parameters.clone()),
+                ("nodes", group.parameters.get("nodes").map_or(String::new(), Value::to_string)),
+                ("measure", measure.clone()),
+                ("runs", group.runs.to_string()),
+                ("failed", group.failed.to_string()),
+                ("mean", s.mean.to_string()),
+                ("deviation", s.deviation.to_string()),
+                ("confidence", s.confidence.to_string()),
+                ("min", s.min.to_string()),
+                ("p50", s.p50.to_string()),
+                ("p95", s.p95.to_string()),
+                ("p99", s.p99.to_string()),
+                ("max", s.max.to_string()),
+            ]
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec()
+        })
+        .collect()
+}
+
+fn put_together(args: &MergeArgs) -> Done {
+    let mut parts = Vec::new();
+    for path in &args.files {
+        let file = path.display().to_string();
+        let source = File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+        let results = Results::read(BufReader::new(source), &file)?;
+        if results.cut {
+            let why = "the last line is cut off: resume that shard first";
+            return Err(Error::Data(format!("{file}: {why}")).into());
+        }
+        parts.push((file, results));
+    }
+    let target = Target::open(&args.output)?;
+    let mut whole = Vec::new();
+    merge(parts)?.write(&mut whole)?;
+    target.finish(&whole)?;
+    if args.output != Path::new("-") {
+        eprintln!("konklave: {} files put together in {}", args.files.len(), args.output.display());
+    }
+    Ok(0)
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        match error {
+            StudyError::Data(message) => Error::Data(message).into(),
+            StudyError::Usage(message) => Error::Usage(message).into(),
+        }
+    }
+}

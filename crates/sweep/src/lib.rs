@@ -1,0 +1,16 @@
+//! Parameter studies: every combination of parameters, every seed, on all cores.
+//!
+//! A [`Study`] is data; its cases are numbered, and a case's result depends on nothing but the case.
+//! So results are the same on one thread or many, in one piece or in shards, at once or resumed.
+
+mod fit;
+mod results;
+mod statistics;
+mod study;
+mod work;
+
+pub use fit::{Fit, Law, fit};
+pub use results::{Heading, Results, Row, merge};
+pub use statistics::{Group, Spread, groups, spread};
+pub use study::{Case, Shard, Study, StudyError};
+pub use work::{Progress, work};

@@ -1,0 +1,304 @@
+//! What is studied: algorithms, parameters, seeds.
+
+use std::collections::BTreeMap;
+
+use konklave_catalog::{Entry, Scenario, find};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+/// A study, as a TOML file says it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Study {
+    /// The algorithms to run.
+    pub algorithms: Vec<String>,
+    /// How many nodes, one after the other.
+    #[serde(default = "five")]
+    pub nodes: Vec<usize>,
+    /// How many seeds for each combination.
+    #[serde(default = "ten")]
+    pub seeds: u64,
+    /// The first of them.
+    #[serde(default = "one")]
+    pub first_seed: u64,
+    /// What all runs have in common: the keys of a scenario.
+    #[serde(default)]
+    pub base: Scenario,
+    /// What varies: keys of a scenario, each with its values; every combination is run.
+    #[serde(default)]
+    pub vary: BTreeMap<String, Vec<Value>>,
+    /// What varies together: lists of keys with values, run one by one beside `vary`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<BTreeMap<String, Value>>,
+    /// What to do about a combination that cannot be run.
+    #[serde(default)]
+    pub impossible: Impossible,
+}
+
+fn five() -> Vec<usize> {
+    vec![5]
+}
+fn ten() -> u64 {
+    10
+}
+fn one() -> u64 {
+    1
+}
+
+/// What to do about a combination that cannot be run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Impossible {
+    /// Say which, before anything runs.
+    #[default]
+    Stop,
+    /// Leave it out, and say so.
+    Skip,
+}
+
+/// Why a study cannot be made.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// The file says nothing sensible.
+    #[error("{0}")]
+    Data(String),
+    /// A wish that makes no sense.
+    #[error("{0}")]
+    Usage(String),
+}
+
+/// One run of a study.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its number among all.
+    pub number: u64,
+    /// The algorithm.
+    pub entry: &'static Entry,
+    /// The varied parameters, by name.
+    pub parameters: BTreeMap<String, Value>,
+    /// All of it.
+    pub scenario: Scenario,
+}
+
+/// A part of the cases: those whose number leaves `index` when divided by `of`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    /// From 0.
+    pub index: u64,
+    /// Of how many.
+    pub of: u64,
+}
+
+impl Shard {
+    /// All cases.
+    pub const ALL: Self = Self { index: 0, of: 1 };
+
+    /// Reads `i/n`, i from 1 to n.
+    pub fn parse(text: &str) -> Result<Self, StudyError> {
+        let wrong = || StudyError::Usage(format!("--shard {text}: it is i/n, i from 1 to n"));
+        let (index, of) = text.split_once('/').ok_or_else(wrong)?;
+        let index: u64 = index.trim().parse().map_err(|_| wrong())?;
+        let of: u64 = of.trim().parse().map_err(|_| wrong())?;
+        if index == 0 || index > of {
+            return Err(wrong());
+        }
+        Ok(Self { index: index - 1, of })
+    }
+
+    /// The shard that a batch system gives us, by its array variables: Slurm's array tasks, or the
+    /// indices of a Kubernetes job (whose number of completions comes as `KONKLAVE_SHARDS`).
+    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let number = |name: &str| variable(name)?.parse::<u64>().ok();
+        if let (Some(id), Some(of)) = (number("SLURM_ARRAY_TASK_ID"), number("SLURM_ARRAY_TASK_COUNT")) {
+            let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
+            let step = number("SLURM_ARRAY_TASK_STEP").unwrap_or(1).max(1);
+            let index = id.checked_sub(first)? / step;
+            return (index < of).then_some(Self { index, of });
+        }
+        let (index, of) = (number("JOB_COMPLETION_INDEX")?, number("KONKLAVE_SHARDS")?);
+        (index < of).then_some(Self { index, of })
+    }
+
+    /// Whether case `number` belongs to it.
+    pub fn has(self, number: u64) -> bool {
+        number % self.of == self.index
+    }
+}
+
+impl Study {
+    /// Reads a study file; `file` is its name for messages.
+    pub fn parse(text: &str, file: &str) -> Result<Self, StudyError> {
+        toml::from_str(text).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text[..at].matches('\n').count() + 1;
+            StudyError::Data(format!("{file}:{line}: {}", e.message().replace('\n', " ")))
+        })
+    }
+
+    /// A number that changes when the study does: results of another study are not taken for ours.
+    pub fn hash(&self) -> String {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("{hash:016x}")
+    }
+
+    /// All cases, numbered; those that cannot be run come apart, with the reason.
+    pub fn cases(&self) -> Result<(Vec<Case>, Vec<String>), StudyError> {
+        if self.algorithms.is_empty() {
+            return Err(StudyError::Usage("a study needs at least one algorithm".into()));
+        }
+        if self.seeds == 0 || self.nodes.is_empty() {
+            return Err(StudyError::Usage("a study needs at least one seed and one n".into()));
+        }
+        let (mut cases, mut impossible, mut number) = (Vec::new(), Vec::new(), 0);
+        for algorithm in &self.algorithms {
+            let entry = find(algorithm).map_err(|e| StudyError::Usage(e.to_string()))?;
+            for &n in &self.nodes {
+                for parameters in self.combinations() {
+                    let scenario = self.scenario(entry, n, &parameters)?;
+                    match entry.plan(scenario.clone()) {
+                        Ok(_) => {}
+                        Err(e) => {
+                            let shown = show(&parameters);
+                            impossible.push(format!("{} n={n}{shown}: {e}", entry.name()));
+                            continue;
+                        }
+                    }
+                    for seed in self.first_seed..self.first_seed + self.seeds {
+                        let mut parameters = parameters.clone();
+                        parameters.insert("nodes".into(), n.into());
+                        let scenario = Scenario { seed: Some(seed), ..scenario.clone() };
+                        cases.push(Case { number, entry, parameters, scenario });
+                        number += 1;
+                    }
+                }
+            }
+        }
+        if let (Impossible::Stop, Some(first)) = (self.impossible, impossible.first()) {
+            return Err(StudyError::Usage(format!(
+                "{first}; `impossible = \"skip\"` leaves such combinations out"
+            )));
+        }
+        Ok((cases, impossible))
+    }
+
+    /// Every combination of `vary`, for each of `only`.
+    fn combinations(&self) -> Vec<BTreeMap<String, Value>> {
+        let mut all =
+            if self.only.is_empty() { vec![BTreeMap::new()] } else { self.only.clone() };
+        for (key, values) in &self.vary {
+            all = all
+                .into_iter()
+                .flat_map(|fixed| {
+                    values.iter().map(move |value| {
+                        let mut more = fixed.clone();
+                        more.insert(key.clone(), value.clone());
+                        more
+                    })
+                })
+                .collect();
+        }
+        all
+    }
+
+    /// The scenario of one combination: varied keys go before the base.
+    fn scenario(
+        &self,
+        entry: &Entry,
+        n: usize,
+        parameters: &BTreeMap<String, Value>,
+    ) -> Result<Scenario, StudyError> {
+        let mut fields = serde_json::Map::new();
+        for (key, value) in parameters {
+            // Times and pauses are words to a scenario, also when they look like numbers.
+            let words = ["hold", "think", "delay", "initiators", "requests", "ids", "detect-after"];
+            let value = match value {
+                Value::Number(x) if words.contains(&key.as_str()) => Value::String(x.to_string()),
+                other => other.clone(),
+            };
+            fields.insert(key.clone(), value);
+        }
+        let varied: Scenario = serde_json::from_value(Value::Object(fields))
+            .map_err(|e| StudyError::Data(format!("vary: {e}")))?;
+        let base = Scenario { nodes: None, ..self.base.clone() };
+        let scenario = varied.or(base);
+        Ok(Scenario { algorithm: Some(entry.name()), nodes: Some(n), ..scenario })
+    }
+}
+
+fn show(parameters: &BTreeMap<String, Value>) -> String {
+    parameters.iter().map(|(k, v)| format!(" {k}={v}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn study(text: &str) -> Study {
+        Study::parse(text, "study.toml").unwrap()
+    }
+
+    #[test]
+    fn every_combination_is_run_for_every_seed() {
+        let study = study(
+            "algorithms = [\"central\", \"ricart-agrawala\"]\nnodes = [2, 3]\nseeds = 5\n[vary]\nhold = [1, 2]\n",
+        );
+        let (cases, impossible) = study.cases().unwrap();
+        assert_eq!((cases.len(), impossible.len()), (2 * 2 * 2 * 5, 0));
+        assert!(cases.iter().enumerate().all(|(i, c)| c.number == i as u64));
+        assert_eq!(cases[0].scenario.hold.as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn an_impossible_combination_stops_the_study_or_is_left_out() {
+        let text = "algorithms = [\"tree-wave\"]\nnodes = [4]\nseeds = 1\n[vary]\ntopology = [\"path\", \"ring\"]\n";
+        let error = study(text).cases().unwrap_err().to_string();
+        assert!(error.contains("tree-wave n=4 topology=\"ring\""), "{error}");
+        let (cases, left_out) =
+            Study { impossible: Impossible::Skip, ..study(text) }.cases().unwrap();
+        assert_eq!((cases.len(), left_out.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_wrong_key_is_named_with_its_line() {
+        let error = Study::parse("algorithms = []\nsedes = 3\n", "s.toml").unwrap_err().to_string();
+        assert!(error.starts_with("s.toml:2:") && error.contains("sedes"), "{error}");
+        let error = study("algorithms = [\"central\"]\n[vary]\nholt = [1]\n").cases().unwrap_err();
+        assert!(error.to_string().contains("holt"), "{error}");
+    }
+
+    #[test]
+    fn shards_share_the_cases_without_overlap() {
+        let shards: Vec<Shard> = (1..=3).map(|i| Shard::parse(&format!("{i}/3")).unwrap()).collect();
+        for number in 0..20 {
+            assert_eq!(shards.iter().filter(|s| s.has(number)).count(), 1);
+        }
+        for wrong in ["0/3", "4/3", "x", "1"] {
+            assert!(Shard::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn batch_systems_tell_the_shard() {
+        let slurm = |name: &str| {
+            let value = match name {
+                "SLURM_ARRAY_TASK_ID" => "7",
+                "SLURM_ARRAY_TASK_COUNT" => "4",
+                "SLURM_ARRAY_TASK_MIN" => "5",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        assert_eq!(Shard::from_environment(slurm), Some(Shard { index: 2, of: 4 }));
+        let kubernetes = |name: &str| match name {
+            "JOB_COMPLETION_INDEX" => Some("1".to_owned()),
+            "KONKLAVE_SHARDS" => Some("3".to_owned()),
+            _ => None,
+        };
+        assert_eq!(Shard::from_environment(kubernetes), Some(Shard { index: 1, of: 3 }));
+        assert_eq!(Shard::from_environment(|_| None), None);
+    }
+}

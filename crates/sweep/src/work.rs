@@ -1,0 +1,133 @@
+//! Doing the work: cases go to all cores, results come out in order.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use crate::results::{Row, write_line};
+use crate::study::Case;
+
+/// How far the work has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Cases done.
+    pub done: usize,
+    /// Cases to do.
+    pub of: usize,
+}
+
+/// Runs `cases` on `threads` threads and writes their rows to `out`, in order, each as soon as all
+/// before it are there. `stop` ends the work after the cases under way; what is written stays.
+pub fn work(
+    cases: &[Case],
+    threads: usize,
+    stop: &AtomicBool,
+    out: &mut impl Write,
+    mut watch: impl FnMut(Progress),
+) -> io::Result<Vec<Row>> {
+    let next = AtomicUsize::new(0);
+    let mut rows = Vec::with_capacity(cases.len());
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, cases.len().max(1)) {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(case) = cases.get(i) else { break };
+                    if sender.send((i, run(case))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut waiting = BTreeMap::new();
+        for (i, row) in receiver {
+            waiting.insert(i, row);
+            while let Some(row) = waiting.remove(&rows.len()) {
+                let row = row.map_err(io::Error::other)?;
+                write_line(out, &row)?;
+                rows.push(row);
+                watch(Progress { done: rows.len(), of: cases.len() });
+            }
+        }
+        out.flush()
+    })?;
+    Ok(rows)
+}
+
+fn run(case: &Case) -> Result<Row, String> {
+    let plan = case.entry.plan(case.scenario.clone()).map_err(|e| e.to_string())?;
+    let outcome = case.entry.simulate(&plan, false).map_err(|e| e.to_string())?;
+    Ok(Row::new(case, &outcome.report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Heading, Results, Shard, Study, merge};
+
+    fn study() -> Study {
+        let text = "algorithms = [\"central\", \"suzuki-kasami\"]\nnodes = [3, 5]\nseeds = 6\n[base]\nentries = 3\ndelay = \"exponential\"\n";
+        Study::parse(text, "study").unwrap()
+    }
+
+    fn results(study: &Study, shard: Shard, threads: usize) -> Vec<u8> {
+        let (cases, _) = study.cases().unwrap();
+        let mut out = Vec::new();
+        write_line(&mut out, &Heading::new(study.hash(), cases.len() as u64, shard)).unwrap();
+        let ours: Vec<Case> = cases.into_iter().filter(|c| shard.has(c.number)).collect();
+        work(&ours, threads, &AtomicBool::new(false), &mut out, |_| {}).unwrap();
+        out
+    }
+
+    #[test]
+    fn one_thread_and_four_give_the_same_bytes() {
+        let study = study();
+        assert_eq!(results(&study, Shard::ALL, 1), results(&study, Shard::ALL, 4));
+    }
+
+    #[test]
+    fn shards_merged_are_the_same_bytes_as_one_piece() {
+        let study = study();
+        let parts = (0..3).map(|index| {
+            let bytes = results(&study, Shard { index, of: 3 }, 2);
+            (format!("part {index}"), Results::read(&bytes[..], "part").unwrap())
+        });
+        let mut merged = Vec::new();
+        merge(parts.collect()).unwrap().write(&mut merged).unwrap();
+        assert!(merged == results(&study, Shard::ALL, 2));
+    }
+
+    #[test]
+    fn a_missing_shard_is_noticed() {
+        let study = study();
+        let bytes = results(&study, Shard { index: 0, of: 2 }, 1);
+        let part = Results::read(&bytes[..], "part").unwrap();
+        let error = merge(vec![("part".into(), part)]).unwrap_err().to_string();
+        assert!(error.contains("12 of 24 cases") && error.contains("case 1 is missing"), "{error}");
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_left_out_and_said() {
+        let bytes = results(&study(), Shard::ALL, 1);
+        let cut = Results::read(&bytes[..bytes.len() - 20], "r").unwrap();
+        assert!(cut.cut && cut.rows.len() == 23);
+        let mut broken = bytes.clone();
+        broken[2000] = b'?';
+        assert!(Results::read(&broken[..], "r").is_err() || broken == bytes);
+    }
+
+    #[test]
+    fn stopping_keeps_what_is_done() {
+        let (cases, _) = study().cases().unwrap();
+        let stop = AtomicBool::new(false);
+        let mut out = Vec::new();
+        let rows = work(&cases, 1, &stop, &mut out, |p| stop.store(p.done >= 5, Ordering::Relaxed));
+        let rows = rows.unwrap();
+        assert!((5..24).contains(&rows.len()), "{}", rows.len());
+        assert_eq!(out.iter().filter(|b| **b == b'\n').count(), rows.len());
+    }
+}
