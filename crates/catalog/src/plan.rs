@@ -47,8 +47,9 @@ impl Plan {
             down: list(&scenario.down, "down", &group)?,
             ..Setup::new(group, topology)
         };
-        let workload = workload(&scenario, &setup, &rng)?;
-        let config = config(&scenario, &setup, seed, endless)?;
+        let script = script(&scenario, &setup.group)?;
+        let workload = workload(&scenario, &setup, &script, &rng)?;
+        let config = Config { script, ..config(&scenario, &setup, seed, endless)? };
         let mut watch = Watch::all(sheet);
         if setup.group.len() > MOST_FOR_ORDER {
             watch.order = konklave_algorithms::Order::Ignore;
@@ -236,8 +237,45 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
     Ok(chosen)
 }
 
-fn workload(scenario: &Scenario, setup: &Setup, rng: &Rng) -> Result<Workload, Error> {
+/// Who asks when.
+fn script(scenario: &Scenario, group: &Group) -> Result<Vec<(ProcessId, f64)>, Error> {
+    let mut script = Vec::new();
+    for word in scenario.script.iter().flat_map(|s| s.split(',')) {
+        let wrong = || Error::Usage(format!("--script: `{word}` is not NODE@TIME, as in 2@3.5"));
+        let (node, time) = word.trim().split_once('@').ok_or_else(wrong)?;
+        let p = id(node, "script")?;
+        if !group.contains(p) {
+            return usage(format!("--script: {p} is no member; members are {}", some(group)));
+        }
+        let time = time.trim_end_matches('T').parse::<f64>().ok();
+        script.push((p, time.filter(|t| (0.0..1e12).contains(t)).ok_or_else(wrong)?));
+    }
+    Ok(script)
+}
+
+fn workload(
+    scenario: &Scenario,
+    setup: &Setup,
+    script: &[(ProcessId, f64)],
+    rng: &Rng,
+) -> Result<Workload, Error> {
     let group = &setup.group;
+    if !script.is_empty() {
+        let given = [
+            ("initiators", scenario.initiators.is_some()),
+            ("requests", scenario.requests.is_some()),
+            ("entries", scenario.entries.is_some()),
+        ];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            return usage(format!("--script and --{option} exclude each other"));
+        }
+        let times = |p: &ProcessId| script.iter().filter(|(q, _)| q == p).count() as u32;
+        let asks = |p: &ProcessId| times(p) > 0;
+        return Ok(Workload {
+            initiators: group.members().iter().copied().filter(asks).collect(),
+            requests: group.members().iter().map(times).collect(),
+        });
+    }
     let up = |p: &ProcessId| !setup.down.contains(p);
     let initiators = match scenario.initiators.as_deref() {
         None | Some("all") => group.members().iter().copied().filter(up).collect(),
@@ -321,6 +359,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         return usage(format!("--time-limit {time_limit}: it must be positive"));
     }
     Ok(Config {
+        script: Vec::new(),
         seed,
         delay: delay(scenario)?,
         fifo: scenario.fifo.unwrap_or(true),

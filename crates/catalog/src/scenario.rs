@@ -61,6 +61,11 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<String>,
 
+    /// A script of requests: NODE@TIME, in T, as in 0@0,2@3.5,2@9; says who asks and how often, too
+    #[arg(long, env = "KONKLAVE_SCRIPT", value_name = "LIST", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+
     /// The load: high (ask again at once) or low (requests hardly ever meet)
     #[arg(long, env = "KONKLAVE_LOAD", value_name = "LOAD", help_heading = "Workload")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,6 +174,7 @@ impl Scenario {
             mistake: self.mistake.or(other.mistake),
             entries: self.entries.or(other.entries),
             requests: self.requests.or(other.requests),
+            script: self.script.or(other.script),
             load: self.load.or(other.load),
             think: self.think.or(other.think),
             hold: self.hold.or(other.hold),

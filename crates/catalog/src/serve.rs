@@ -124,6 +124,7 @@ fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
         ("--duplicate", plan.config.duplicate > 0.0),
         ("--no-fifo", !plan.config.fifo),
         ("--app-messages", plan.config.app_messages > 0),
+        ("--script", !plan.config.script.is_empty()),
         ("--step-limit", scenario.step_limit.is_some()),
     ];
     match unreal.iter().find(|(_, asked)| *asked) {
