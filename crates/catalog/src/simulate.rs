@@ -24,21 +24,19 @@ where
     P: Algorithm + Recordable,
 {
     P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
-    if record {
-        let recorder = Recorder::<P, Run>::new(header::<P>(plan, "sim"));
-        let (report, Recording(recorder)) = go::<P, _>(plan, Recording(recorder));
+    let recorder = record.then(|| Recorder::<P, Run>::new(header::<P>(plan, "sim")));
+    let (report, Recording(recorder)) = go::<P>(plan, Recording(recorder));
+    let run = recorder.map(|recorder| {
         let summary = serde_json::to_value(&report).unwrap_or_default();
         let footer = Footer { verdict: report.verdict.name().into(), summary };
-        return Ok(Outcome { report, run: Some(recorder.finish(Some(footer))) });
-    }
-    let (report, ()) = go::<P, _>(plan, ());
-    Ok(Outcome { report, run: None })
+        recorder.finish(Some(footer))
+    });
+    Ok(Outcome { report, run })
 }
 
-fn go<P, O>(plan: &Plan, observer: O) -> (RunReport, O)
+fn go<P>(plan: &Plan, observer: Recording<P>) -> (RunReport, Recording<P>)
 where
     P: Algorithm + Recordable,
-    O: Observer<P>,
 {
     let setup = &plan.setup;
     let parts = Parts {
@@ -209,36 +207,55 @@ fn bounds<P: Algorithm>(
     reports
 }
 
-/// Writes a simulated run down.
-struct Recording<P>(Recorder<P, Run>);
+/// Writes a simulated run down, if that is wanted. One type for both, for each algorithm is compiled
+/// once with each type of observer.
+struct Recording<P>(Option<Recorder<P, Run>>);
 
 impl<P: Recordable> Observer<P> for Recording<P> {
-    /// The number of the message.
+    /// The number of the message; 0 where nobody counts.
     type Tag = u64;
 
     fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
-        self.0.begin(now, at, input, *tag);
+        if let Some(recorder) = &mut self.0 {
+            recorder.begin(now, at, input, *tag);
+        }
     }
     fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
-        self.0.effect(effect)
+        self.0.as_mut().map_or(0, |recorder| recorder.effect(effect))
+    }
+    fn on_send(&mut self, now: Time, at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
+        if self.0.is_none() {
+            return 0;
+        }
+        self.on_effect(now, at, &Effect::Send { to, message: message.clone() })
     }
     fn on_draw(&mut self, drawn: u32) {
-        self.0.draw(drawn);
+        if let Some(recorder) = &mut self.0 {
+            recorder.draw(drawn);
+        }
     }
     fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
-        self.0.end(process);
+        if let Some(recorder) = &mut self.0 {
+            recorder.end(process);
+        }
     }
     fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
-        self.0.lost(now, *tag);
+        if let Some(recorder) = &mut self.0 {
+            recorder.lost(now, *tag);
+        }
     }
     fn on_duplicated(&mut self, now: Time, tag: &u64) {
-        self.0.duplicated(now, *tag);
+        if let Some(recorder) = &mut self.0 {
+            recorder.duplicated(now, *tag);
+        }
     }
     fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
-        self.0.app_message(now, from, to)
+        self.0.as_mut().map_or(0, |recorder| recorder.app_message(now, from, to))
     }
     fn on_incident(&mut self, now: Time, incident: &Incident) {
-        self.0.incident(now, incident_kind(incident));
+        if let Some(recorder) = &mut self.0 {
+            recorder.incident(now, incident_kind(incident));
+        }
     }
 }
 
