@@ -1,8 +1,15 @@
 //! Whole groups of every algorithm: exact costs in the simulator, every run in the checker.
 
-mod chang_roberts;
-mod tree_wave;
+mod rings;
+
 mod central;
-mod ricart_agrawala;
-mod suzuki_kasami;
+mod chang_roberts;
+mod dolev_klawe_rodeh;
+mod franklin;
 mod heartbeat;
+mod hirschberg_sinclair;
+mod itai_rodeh;
+mod ricart_agrawala;
+mod ring_list;
+mod suzuki_kasami;
+mod tree_wave;
