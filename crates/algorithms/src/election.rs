@@ -5,13 +5,20 @@
 
 mod measures;
 mod properties;
+mod ring;
 mod starters;
 
 pub mod chang_roberts;
+pub mod dolev_klawe_rodeh;
+pub mod franklin;
+pub mod hirschberg_sinclair;
+pub mod itai_rodeh;
+pub mod ring_list;
 pub mod tree_wave;
 
 pub use measures::{Measures, Summary};
 pub use properties::Properties;
+pub use ring::Way;
 pub use starters::Starters;
 
 use konklave_process::{Process, ProcessId};
@@ -67,7 +74,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     }
 
     fn monitor(_watch: &Watch, setup: &Setup) -> Properties {
-        Properties::new(&P::SHEET, setup)
+        Properties::new(&P::sheet(setup), setup)
     }
 
     fn meter(_setup: &Setup) -> Measures {

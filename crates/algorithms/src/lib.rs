@@ -29,6 +29,12 @@ pub trait Algorithm: Process {
     /// The process `me` of the group that `setup` describes.
     fn new(me: ProcessId, setup: &Setup) -> Self;
 
+    /// The data sheet as it holds for what `setup` chose: a variant may elect another winner, assume
+    /// less or promise more.
+    fn sheet(_setup: &Setup) -> DataSheet {
+        Self::SHEET
+    }
+
     /// What `setup` lacks for this algorithm, beyond what the data sheet says.
     fn check_setup(_setup: &Setup) -> Result<(), SetupError> {
         Ok(())

@@ -130,6 +130,8 @@ pub enum Guarantee {
     UniquePerEpoch,
     /// In the end all name the same leader.
     Agreement,
+    /// In the end nobody takes a dead process for the leader.
+    LiveLeader,
     /// It ends.
     Termination,
     /// It ends with probability one.
@@ -150,6 +152,7 @@ impl fmt::Display for Guarantee {
             Self::UniqueLeader => "one leader at a time",
             Self::UniquePerEpoch => "one leader per epoch",
             Self::Agreement => "agreement",
+            Self::LiveLeader => "a live leader",
             Self::Termination => "termination",
             Self::TerminationWithProbabilityOne => "termination with probability 1",
             Self::Completeness => "completeness",

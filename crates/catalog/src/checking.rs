@@ -39,6 +39,7 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("bypass", &["bounded bypass"], "nobody is overtaken more than K times (bypass:K)"),
     ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
     ("agreement", &["agreement"], "in the end all name the same leader"),
+    ("alive", &["live leader"], "in the end nobody follows a dead process"),
     ("winner", &["right winner"], "the right one wins"),
     ("termination", &["termination"], "in the end all know who leads"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),

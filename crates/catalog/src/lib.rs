@@ -23,7 +23,11 @@ pub use scenario::{Load, Scenario};
 pub use serve::RealWorld;
 pub use simulate::Outcome;
 
-use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
+use konklave_algorithms::election::{
+    chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, franklin::Franklin,
+    hirschberg_sinclair::HirschbergSinclair, itai_rodeh::ItaiRodeh, ring_list::RingList,
+    tree_wave::TreeWave,
+};
 use konklave_algorithms::mutex::{
     central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
 };
@@ -34,6 +38,11 @@ use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 /// Every algorithm, by problem.
 pub static CATALOG: &[Entry] = &[
     entry::<ChangRoberts>(),
+    entry::<DolevKlaweRodeh>(),
+    entry::<Franklin>(),
+    entry::<HirschbergSinclair>(),
+    entry::<ItaiRodeh>(),
+    entry::<RingList>(),
     entry::<TreeWave>(),
     entry::<Central>(),
     entry::<RicartAgrawala>(),

@@ -134,7 +134,7 @@ pub(crate) fn report<P: Algorithm>(
     };
     let summary = P::Problem::summary(meter, monitor, run.unit);
     let mut summary = serde_json::to_value(summary).unwrap_or_default();
-    if let (Value::Object(fields), Some(winner)) = (&mut summary, P::SHEET.winner) {
+    if let (Value::Object(fields), Some(winner)) = (&mut summary, P::sheet(&plan.setup).winner) {
         fields.insert("winner_rule".into(), serde_json::to_value(winner).unwrap_or_default());
     }
     if let Value::Object(fields) = &mut summary

@@ -1,4 +1,5 @@
-//! The properties: one leader at a time, one per epoch, agreement, termination, the right winner.
+//! The properties: one leader at a time, one per epoch, agreement, termination, a live leader, the
+//! right winner.
 
 use konklave_process::{
     End, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
@@ -36,6 +37,7 @@ struct Rules {
     one_at_a_time: bool,
     one_per_epoch: bool,
     must_agree: bool,
+    must_live: bool,
     must_end: bool,
 }
 
@@ -54,6 +56,7 @@ impl Properties {
                 one_at_a_time: claims(Guarantee::UniqueLeader),
                 one_per_epoch: claims(Guarantee::UniquePerEpoch),
                 must_agree: claims(Guarantee::Agreement),
+                must_live: claims(Guarantee::LiveLeader),
                 must_end: claims(Guarantee::Termination)
                     || claims(Guarantee::TerminationWithProbabilityOne),
             }),
@@ -171,6 +174,13 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
                     "agreement",
                     format!("{p} takes {leader} for the leader, {q} takes {other}"),
                 ));
+            }
+        }
+        if self.rules.must_live {
+            let dead = |v: &View| matches!(v, View::Known(leader) if !end.alive.contains(*leader));
+            if let Some((p, _)) = views().find(|(_, v)| dead(v)) {
+                let detail = format!("{p} takes a dead process for the leader");
+                return Err(Violation::new("live leader", detail));
             }
         }
         if !end.faulty

@@ -2,7 +2,13 @@
 
 mod central;
 mod chang_roberts;
+mod dolev_klawe_rodeh;
+mod franklin;
 mod heartbeat;
+mod hirschberg_sinclair;
+mod itai_rodeh;
 mod ricart_agrawala;
+mod ring_list;
+mod rings;
 mod suzuki_kasami;
 mod tree_wave;
