@@ -9,6 +9,7 @@ mod plan;
 mod report;
 mod scenario;
 mod simulate;
+pub mod tolerance;
 
 pub use checking::{CheckPlan, Checked, PROPERTIES};
 pub use error::Error;
@@ -20,7 +21,9 @@ pub use simulate::Outcome;
 
 use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
 use konklave_algorithms::mutex::{
-    central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
+    central::Central, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond,
+    ricart_agrawala::RicartAgrawala, ricart_agrawala_token::RicartAgrawalaToken,
+    suzuki_kasami::SuzukiKasami,
 };
 use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
@@ -30,7 +33,11 @@ pub static CATALOG: &[Entry] = &[
     entry::<ChangRoberts>(),
     entry::<TreeWave>(),
     entry::<Central>(),
+    entry::<NaimiTrehel>(),
+    entry::<NeilsenMizuno>(),
+    entry::<Raymond>(),
     entry::<RicartAgrawala>(),
+    entry::<RicartAgrawalaToken>(),
     entry::<SuzukiKasami>(),
     entry::<Heartbeat>(),
 ];

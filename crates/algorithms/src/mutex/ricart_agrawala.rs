@@ -10,9 +10,7 @@ use konklave_process::{
 use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup,
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
 
 const REQUEST_CLOCK: Mistake = Mistake {
     name: "request-clock",
@@ -44,9 +42,9 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T",
+            formula: "T, or up to 3T while requests are on their way",
             when: "delays have a limit",
-            bound: |f| f.delay_max.map(Bound::AtMost),
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(3.0 * t)),
         },
         Cost {
             metric: Metric::EntryDelay,

@@ -6,3 +6,7 @@ mod central;
 mod ricart_agrawala;
 mod suzuki_kasami;
 mod heartbeat;
+mod raymond;
+mod naimi_trehel;
+mod neilsen_mizuno;
+mod ricart_agrawala_token;
