@@ -8,7 +8,11 @@ mod measures;
 mod properties;
 
 pub mod central;
+pub mod naimi_trehel;
+pub mod neilsen_mizuno;
+pub mod raymond;
 pub mod ricart_agrawala;
+pub mod ricart_agrawala_token;
 pub mod suzuki_kasami;
 
 pub use clients::Clients;

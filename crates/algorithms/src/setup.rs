@@ -71,6 +71,20 @@ impl Setup {
         self.topology.neighbour_ids(self.place(me), &self.group)
     }
 
+    /// The next process on the way to the first of the group, in the tree that the topology is, or
+    /// else in its tree of shortest paths; none for the first itself.
+    pub fn parent(&self, me: ProcessId) -> Option<ProcessId> {
+        self.topology.parent(self.place(me)).map(|place| self.group.id(place))
+    }
+
+    /// The diameter of that tree.
+    pub fn tree_diameter(&self) -> usize {
+        if self.topology.is_tree() {
+            return self.topology.diameter();
+        }
+        self.topology.spanning_tree(0).diameter()
+    }
+
     /// Whether `mistake` is to be made.
     pub fn makes(&self, mistake: &Mistake) -> Fixed<bool> {
         Fixed(self.mistake == Some(mistake.name))

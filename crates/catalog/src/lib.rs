@@ -11,6 +11,7 @@ mod report;
 mod scenario;
 mod serve;
 mod simulate;
+pub mod tolerance;
 
 pub use checking::{CheckPlan, Checked, PROPERTIES};
 pub use costs::CostRow;
@@ -29,7 +30,9 @@ use konklave_algorithms::election::{
     tree_wave::TreeWave,
 };
 use konklave_algorithms::mutex::{
-    central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
+    central::Central, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond,
+    ricart_agrawala::RicartAgrawala, ricart_agrawala_token::RicartAgrawalaToken,
+    suzuki_kasami::SuzukiKasami,
 };
 use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
 use konklave_net::NetProcess;
@@ -45,7 +48,11 @@ pub static CATALOG: &[Entry] = &[
     entry::<RingList>(),
     entry::<TreeWave>(),
     entry::<Central>(),
+    entry::<NaimiTrehel>(),
+    entry::<NeilsenMizuno>(),
+    entry::<Raymond>(),
     entry::<RicartAgrawala>(),
+    entry::<RicartAgrawalaToken>(),
     entry::<SuzukiKasami>(),
     entry::<Heartbeat>(),
 ];

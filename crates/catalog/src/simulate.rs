@@ -190,9 +190,11 @@ fn bounds<P: Algorithm>(
                 P::Problem::measured(meter, cost.metric, run.unit)
             }
         };
-        // Formulas speak of one election, and of runs that came to their end.
+        // Formulas speak of one election, of runs that came to their end, and of messages that
+        // arrive once: what arrives twice may be answered twice.
         let once = plan.workload.requests.iter().all(|&r| r == 1) || P::Problem::NAME != "election";
-        let applies = !run.cut_off && once && facts.assumptions_hold;
+        let undoubled = run.messages.duplicated == 0;
+        let applies = !run.cut_off && once && undoubled && facts.assumptions_hold;
         let bound = if applies { (cost.bound)(&facts) } else { None };
         reports.push(BoundReport {
             metric: cost.metric,

@@ -42,9 +42,9 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T",
+            formula: "T, or up to 3T while requests are on their way",
             when: "delays have a limit",
-            bound: |f| f.delay_max.map(Bound::AtMost),
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(3.0 * t)),
         },
         Cost {
             metric: Metric::EntryDelay,
