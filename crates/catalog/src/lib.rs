@@ -20,7 +20,8 @@ pub use simulate::Outcome;
 
 use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
 use konklave_algorithms::mutex::{
-    central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
+    cao_singhal::CaoSinghal, central::Central, maekawa::Maekawa, ricart_agrawala::RicartAgrawala,
+    sanders::Sanders, suzuki_kasami::SuzukiKasami, voting::Voting,
 };
 use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
@@ -29,9 +30,13 @@ use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 pub static CATALOG: &[Entry] = &[
     entry::<ChangRoberts>(),
     entry::<TreeWave>(),
+    entry::<CaoSinghal>(),
     entry::<Central>(),
+    entry::<Maekawa>(),
     entry::<RicartAgrawala>(),
+    entry::<Sanders>(),
     entry::<SuzukiKasami>(),
+    entry::<Voting>(),
     entry::<Heartbeat>(),
 ];
 

@@ -10,6 +10,7 @@ use crate::Metric;
 #[derive(Clone, Debug)]
 pub struct Measures {
     clients: ProcessMap<Client>,
+    requests: u64,
     entries: u64,
     waiting: u32,
     inside: u32,
@@ -21,7 +22,7 @@ pub struct Measures {
     response: Sample,
     /// Exit to next entry, when someone waits at the exit.
     sync_delay: Sample,
-    /// Request to entry when nobody else wanted or held.
+    /// Request to entry when nobody else wanted or held, or asked in the meantime.
     lone_entry: Sample,
     max_bypass: u64,
 }
@@ -29,7 +30,8 @@ pub struct Measures {
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     asked: u64,
-    alone: bool,
+    /// Which of all requests its own is, if nobody else wanted or held when it asked.
+    alone: Option<u64>,
     waits: bool,
     entries: u64,
     /// How many entries there had been when it asked.
@@ -41,6 +43,7 @@ impl Measures {
     pub fn new(group: &Group) -> Self {
         Self {
             clients: ProcessMap::new(group, Client::default()),
+            requests: 0,
             entries: 0,
             waiting: 0,
             inside: 0,
@@ -90,7 +93,9 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
             Request::Acquire => {
                 client.asked = now;
                 client.waits = true;
-                client.alone = self.waiting == 0 && self.inside == 0;
+                self.requests += 1;
+                let nobody = self.waiting == 0 && self.inside == 0;
+                client.alone = nobody.then_some(self.requests);
                 client.entries_before = self.entries;
                 self.waiting += 1;
             }
@@ -111,7 +116,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
         }
         client.entries += 1;
         let waited = now - client.asked;
-        if client.alone && self.waiting == 1 {
+        if client.alone == Some(self.requests) {
             self.lone_entry.add(waited);
         }
         self.max_bypass = self.max_bypass.max(self.entries - client.entries_before);
