@@ -10,7 +10,7 @@ pub mod mutex;
 mod setup;
 mod sheet;
 
-pub use setup::{Chosen, Setup, SetupError};
+pub use setup::{Chosen, Setup, SetupError, Shared};
 pub use sheet::{
     Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,
 };

@@ -4,16 +4,22 @@
 //! [`Granted`](Indication::Granted) and may be alone inside until it [`Release`](Request::Release)s.
 
 mod clients;
+mod locking;
 mod measures;
 mod properties;
 
+pub mod cao_singhal;
 pub mod central;
+pub mod coterie;
+pub mod maekawa;
 pub mod naimi_trehel;
 pub mod neilsen_mizuno;
 pub mod raymond;
 pub mod ricart_agrawala;
 pub mod ricart_agrawala_token;
+pub mod sanders;
 pub mod suzuki_kasami;
+pub mod voting;
 
 pub use clients::Clients;
 pub use measures::{Measures, Summary};

@@ -24,17 +24,10 @@ pub use scenario::{Load, Scenario};
 pub use serve::RealWorld;
 pub use simulate::Outcome;
 
-use konklave_algorithms::election::{
-    chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, franklin::Franklin,
-    hirschberg_sinclair::HirschbergSinclair, itai_rodeh::ItaiRodeh, ring_list::RingList,
-    tree_wave::TreeWave,
-};
-use konklave_algorithms::mutex::{
-    central::Central, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond,
-    ricart_agrawala::RicartAgrawala, ricart_agrawala_token::RicartAgrawalaToken,
-    suzuki_kasami::SuzukiKasami,
-};
-use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
+use konklave_algorithms::detector::{heartbeat::Heartbeat};
+use konklave_algorithms::election::{chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, itai_rodeh::ItaiRodeh, ring_list::RingList, tree_wave::TreeWave};
+use konklave_algorithms::mutex::{cao_singhal::CaoSinghal, central::Central, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond, ricart_agrawala::RicartAgrawala, ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, suzuki_kasami::SuzukiKasami, voting::Voting};
+use konklave_algorithms::{Algorithm, DataSheet, Problem};
 use konklave_net::NetProcess;
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
@@ -47,13 +40,17 @@ pub static CATALOG: &[Entry] = &[
     entry::<ItaiRodeh>(),
     entry::<RingList>(),
     entry::<TreeWave>(),
+    entry::<CaoSinghal>(),
     entry::<Central>(),
+    entry::<Maekawa>(),
     entry::<NaimiTrehel>(),
     entry::<NeilsenMizuno>(),
     entry::<Raymond>(),
     entry::<RicartAgrawala>(),
     entry::<RicartAgrawalaToken>(),
+    entry::<Sanders>(),
     entry::<SuzukiKasami>(),
+    entry::<Voting>(),
     entry::<Heartbeat>(),
 ];
 

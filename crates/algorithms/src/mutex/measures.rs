@@ -10,6 +10,7 @@ use crate::Metric;
 #[derive(Clone, Debug)]
 pub struct Measures {
     clients: ProcessMap<Client>,
+    requests: u64,
     entries: u64,
     waiting: u32,
     inside: u32,
@@ -23,7 +24,7 @@ pub struct Measures {
     response: Sample,
     /// Exit to next entry, when someone waits at the exit.
     sync_delay: Sample,
-    /// Request to entry when nobody else wanted or held.
+    /// Request to entry when nobody else wanted or held, or asked in the meantime.
     lone_entry: Sample,
     max_bypass: u64,
 }
@@ -42,6 +43,7 @@ impl Measures {
     pub fn new(group: &Group) -> Self {
         Self {
             clients: ProcessMap::new(group, Client::default()),
+            requests: 0,
             entries: 0,
             waiting: 0,
             inside: 0,
