@@ -10,7 +10,6 @@ use crate::Metric;
 #[derive(Clone, Debug)]
 pub struct Measures {
     clients: ProcessMap<Client>,
-    requests: u64,
     entries: u64,
     waiting: u32,
     inside: u32,
@@ -43,7 +42,6 @@ impl Measures {
     pub fn new(group: &Group) -> Self {
         Self {
             clients: ProcessMap::new(group, Client::default()),
-            requests: 0,
             entries: 0,
             waiting: 0,
             inside: 0,
