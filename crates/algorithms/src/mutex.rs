@@ -7,9 +7,14 @@ mod clients;
 mod measures;
 mod properties;
 
+pub mod carvalho_roucairol;
 pub mod central;
+pub mod lamport;
 pub mod ricart_agrawala;
+pub mod ricart_agrawala_acknowledged;
+pub mod singhal;
 pub mod suzuki_kasami;
+pub mod token_ring;
 
 pub use clients::Clients;
 pub use measures::{Measures, Summary};

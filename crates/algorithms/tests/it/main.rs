@@ -2,7 +2,14 @@
 
 mod chang_roberts;
 mod tree_wave;
+mod carvalho_roucairol;
 mod central;
+mod lamport;
+mod script;
+mod scratch;
 mod ricart_agrawala;
+mod ricart_agrawala_acknowledged;
+mod singhal;
 mod suzuki_kasami;
+mod token_ring;
 mod heartbeat;
