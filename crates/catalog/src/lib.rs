@@ -26,7 +26,7 @@ pub use simulate::Outcome;
 
 use konklave_algorithms::detector::{heartbeat::Heartbeat};
 use konklave_algorithms::election::{chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, itai_rodeh::ItaiRodeh, ring_list::RingList, tree_wave::TreeWave};
-use konklave_algorithms::mutex::{cao_singhal::CaoSinghal, central::Central, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond, ricart_agrawala::RicartAgrawala, ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, suzuki_kasami::SuzukiKasami, voting::Voting};
+use konklave_algorithms::mutex::{cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central, lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond, ricart_agrawala::RicartAgrawala, ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged, ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal, suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting};
 use konklave_algorithms::{Algorithm, DataSheet, Problem};
 use konklave_net::NetProcess;
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
@@ -41,15 +41,20 @@ pub static CATALOG: &[Entry] = &[
     entry::<RingList>(),
     entry::<TreeWave>(),
     entry::<CaoSinghal>(),
+    entry::<CarvalhoRoucairol>(),
     entry::<Central>(),
+    entry::<Lamport>(),
     entry::<Maekawa>(),
     entry::<NaimiTrehel>(),
     entry::<NeilsenMizuno>(),
     entry::<Raymond>(),
     entry::<RicartAgrawala>(),
+    entry::<RicartAgrawalaAcknowledged>(),
     entry::<RicartAgrawalaToken>(),
     entry::<Sanders>(),
+    entry::<Singhal>(),
     entry::<SuzukiKasami>(),
+    entry::<TokenRing>(),
     entry::<Voting>(),
     entry::<Heartbeat>(),
 ];

@@ -259,8 +259,14 @@ impl HappenedBefore {
         ))
     }
 
+    /// What it wanted is void, and what it knew is lost with its memory; only its requests go on
+    /// being counted.
     fn forget(&mut self, at: ProcessId) {
-        self.granted[at] = self.known[at][at];
+        let asked = self.known[at][at];
+        let known = Arc::make_mut(&mut self.known[at]);
+        known.values_mut().for_each(|times| *times = 0);
+        known[at] = asked;
+        self.granted[at] = asked;
         self.past[at] = None;
     }
 }

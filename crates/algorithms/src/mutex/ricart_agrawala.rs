@@ -24,6 +24,13 @@ const NO_TIE_BREAK: Mistake = Mistake {
     breaks: "mutual exclusion",
     caught_by: "-n 2",
 };
+const SIMPLE_MAJORITY: Mistake = Mistake {
+    name: "simple-majority",
+    what: "a simple majority of replies is enough, as the lecture says: but a reply is no exclusive \
+           vote, and an idle process gives it to everyone",
+    breaks: "mutual exclusion",
+    caught_by: "-n 3 --requests 1,1,0",
+};
 
 const SHEET: DataSheet = DataSheet {
     name: "ricart-agrawala",
@@ -60,7 +67,7 @@ const SHEET: DataSheet = DataSheet {
         Guarantee::HappenedBefore,
     ],
     fence: Some("(timestamp, id) of the request: entries come in this order"),
-    mistakes: &[REQUEST_CLOCK, NO_TIE_BREAK],
+    mistakes: &[REQUEST_CLOCK, NO_TIE_BREAK, SIMPLE_MAJORITY],
     switches: &[],
 };
 
@@ -75,6 +82,8 @@ pub struct RicartAgrawala {
     request_clock: Fixed<bool>,
     #[serde(skip)]
     no_tie_break: Fixed<bool>,
+    #[serde(skip)]
+    simple_majority: Fixed<bool>,
 }
 
 /// The states of the book.
@@ -182,7 +191,8 @@ impl Process for RicartAgrawala {
                     self.clock.witness(clock);
                 }
                 let State::Wanted { since, awaiting } = &mut self.state else { return };
-                if to == *since && awaiting.remove(from) && awaiting.is_empty() {
+                let enough = if *self.simple_majority { (ctx.group_size() - 1) / 2 } else { 0 };
+                if to == *since && awaiting.remove(from) && awaiting.len() <= enough {
                     let since = *since;
                     self.enter(since, ctx);
                 }
@@ -214,6 +224,7 @@ impl Algorithm for RicartAgrawala {
             deferred: Vec::new(),
             request_clock: setup.makes(&REQUEST_CLOCK),
             no_tie_break: setup.makes(&NO_TIE_BREAK),
+            simple_majority: setup.makes(&SIMPLE_MAJORITY),
         }
     }
 }

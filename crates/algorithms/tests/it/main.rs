@@ -1,6 +1,7 @@
 //! Whole groups of every algorithm: exact costs in the simulator, every run in the checker.
 
 mod cao_singhal;
+mod carvalho_roucairol;
 mod central;
 mod chang_roberts;
 mod dolev_klawe_rodeh;
@@ -8,17 +9,22 @@ mod franklin;
 mod heartbeat;
 mod hirschberg_sinclair;
 mod itai_rodeh;
+mod lamport;
 mod maekawa;
 mod naimi_trehel;
 mod neilsen_mizuno;
 mod raymond;
 mod ricart_agrawala;
+mod ricart_agrawala_acknowledged;
 mod ricart_agrawala_token;
 mod ring_list;
 mod rings;
 mod sanders;
+mod script;
+mod singhal;
 mod stage;
 mod suzuki_kasami;
+mod token_ring;
 mod tree_wave;
 mod voting;
 
