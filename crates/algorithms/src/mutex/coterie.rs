@@ -75,7 +75,9 @@ impl Coterie {
             ("wall", widths) => {
                 let widths: Vec<usize> = numbers(widths).map_err(|e| wrong(&e))?;
                 if widths.iter().sum::<usize>() != n || widths.contains(&0) {
-                    return Err(wrong(&format!("the rows of a wall hold its {n} nodes, none is empty")));
+                    return Err(wrong(&format!(
+                        "the rows of a wall hold its {n} nodes, none is empty"
+                    )));
                 }
                 construct::wall(&widths)
             }

@@ -9,8 +9,8 @@ use konklave_process::topology::Shape;
 use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
 use serde::Serialize;
 
-pub use super::locking::Message;
 use super::coterie::Coterie;
+pub use super::locking::Message;
 use super::locking::{Enough, Flaw, Node, Rules};
 use super::{Indication, Mutex, Request};
 use crate::{

@@ -5,7 +5,8 @@
 
 use konklave_process::topology::Shape;
 use konklave_process::{
-    Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessSet, Timestamp,
+    Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessMap, ProcessSet,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -76,8 +77,8 @@ const SHEET: DataSheet = DataSheet {
 pub struct RicartAgrawala {
     clock: LamportClock,
     state: State,
-    /// Whom we answer when we leave: their ids, in order, and the times of their requests.
-    deferred: Vec<(ProcessId, u32)>,
+    /// Whom we answer when we leave: the time of their request, 0 for the others.
+    deferred: ProcessMap<u32>,
     #[serde(skip)]
     request_clock: Fixed<bool>,
     #[serde(skip)]
@@ -138,13 +139,6 @@ impl RicartAgrawala {
         let fence = Fence(since.into(), ctx.me().0.into());
         ctx.indicate(Indication::Granted { fence: Some(fence) });
     }
-
-    fn defer(&mut self, from: ProcessId, timestamp: u32) {
-        match self.deferred.binary_search_by_key(&from, |(p, _)| *p) {
-            Ok(i) => self.deferred[i].1 = timestamp,
-            Err(i) => self.deferred.insert(i, (from, timestamp)),
-        }
-    }
 }
 
 impl Process for RicartAgrawala {
@@ -168,8 +162,11 @@ impl Process for RicartAgrawala {
             Request::Release => {
                 self.state = State::Released;
                 let clock = self.clock.now();
-                for (p, timestamp) in self.deferred.drain(..) {
-                    ctx.send(p, Message::Reply { to: timestamp, clock });
+                for p in ctx.others() {
+                    let timestamp = std::mem::take(&mut self.deferred[p]);
+                    if timestamp > 0 {
+                        ctx.send(p, Message::Reply { to: timestamp, clock });
+                    }
                 }
             }
         }
@@ -180,7 +177,7 @@ impl Process for RicartAgrawala {
             Message::Request { timestamp } => {
                 self.clock.witness(timestamp);
                 if self.precedes(ctx.me(), timestamp, from) {
-                    self.defer(from, timestamp);
+                    self.deferred[from] = timestamp;
                 } else {
                     let clock = self.clock.now();
                     ctx.send(from, Message::Reply { to: timestamp, clock });
@@ -209,7 +206,7 @@ impl Process for RicartAgrawala {
     }
 
     fn at_rest(&self) -> bool {
-        self.state == State::Released && self.deferred.is_empty()
+        self.state == State::Released && self.deferred.values().all(|t| *t == 0)
     }
 }
 
@@ -221,7 +218,7 @@ impl Algorithm for RicartAgrawala {
         Self {
             clock: LamportClock::default(),
             state: State::Released,
-            deferred: Vec::new(),
+            deferred: ProcessMap::new(&setup.group, 0),
             request_clock: setup.makes(&REQUEST_CLOCK),
             no_tie_break: setup.makes(&NO_TIE_BREAK),
             simple_majority: setup.makes(&SIMPLE_MAJORITY),

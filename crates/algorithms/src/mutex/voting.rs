@@ -199,10 +199,8 @@ impl Algorithm for Voting {
         let electorate = Electorate::of(setup).unwrap_or_else(|e| panic!("{e}"));
         let shared = *setup.makes(&SHARED_VOTES);
         let only_me: Arc<[ProcessId]> = [me].into();
-        let flaws = [
-            (&NO_TOMBSTONE, Flaw::NoTombstone),
-            (&NO_DEADLOCK_HANDLING, Flaw::NoDeadlockHandling),
-        ];
+        let flaws =
+            [(&NO_TOMBSTONE, Flaw::NoTombstone), (&NO_DEADLOCK_HANDLING, Flaw::NoDeadlockHandling)];
         let rules = Rules {
             ask: electorate.voters.clone(),
             inform: if shared { only_me.clone() } else { electorate.voters.clone() },

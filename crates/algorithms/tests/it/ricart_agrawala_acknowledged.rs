@@ -126,7 +126,10 @@ fn who_takes_nobody_for_dead_is_safe_and_survives_losses() {
 fn who_takes_nobody_for_dead_waits_for_the_dead_for_ever() {
     let case = asynchronous(3).fault("crash:1@0").config(|c| c.time_limit = 1000.0);
     let seen = case.clone().set("model", "asynchronous").simulate();
-    assert_eq!((seen.ending, &seen.waiting[..]), (Ending::CutOff, &[ProcessId(0), ProcessId(2)][..]));
+    assert_eq!(
+        (seen.ending, &seen.waiting[..]),
+        (Ending::CutOff, &[ProcessId(0), ProcessId(2)][..])
+    );
     case.simulate().well();
 }
 

@@ -14,7 +14,9 @@ pub(crate) struct Script<P: Process> {
     pub(crate) inside: Vec<u32>,
 }
 
-impl<P: Algorithm<Problem = Mutex> + Process<Request = Request, Indication = Indication>> Script<P> {
+impl<P: Algorithm<Problem = Mutex> + Process<Request = Request, Indication = Indication>>
+    Script<P>
+{
     pub(crate) fn new(n: usize) -> Self {
         Self::with(&Setup::new(Group::of(n), Topology::complete(n)))
     }

@@ -48,9 +48,7 @@ impl Structure {
                 let with_first: Sets = all.iter().map(|&i| vec![0, i]).collect();
                 (with_first.clone(), with_first)
             }
-            "ricart-agrawala" => {
-                (vec![all.clone(); n], all.iter().map(|&i| vec![i]).collect())
-            }
+            "ricart-agrawala" => (vec![all.clone(); n], all.iter().map(|&i| vec![i]).collect()),
             "lamport" => (vec![all.clone(); n], vec![all.clone(); n]),
             "maekawa" => {
                 let grid = Coterie::named("grid", setup)?;
