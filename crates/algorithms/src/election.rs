@@ -3,18 +3,23 @@
 //! The application tells some processes to [`Elect`](Request::Elect); in the end each process is
 //! [`Leading`](Indication::Leading) or [`Following`](Indication::Following).
 
+mod edges;
 mod measures;
 mod properties;
 mod ring;
 mod starters;
 
+pub mod adoption;
 pub mod chang_roberts;
 pub mod dolev_klawe_rodeh;
+pub mod extinction;
+pub mod firewire;
 pub mod franklin;
 pub mod hirschberg_sinclair;
 pub mod itai_rodeh;
 pub mod ring_list;
 pub mod tree_wave;
+pub mod virtual_tree;
 
 pub use measures::{Measures, Summary};
 pub use properties::Properties;
@@ -55,6 +60,17 @@ pub enum Indication {
     Deposed,
     /// There will be no leader: the topology has a loop.
     Loop,
+}
+
+impl Indication {
+    /// What `me` is told of the election of `leader`, where there are no epochs.
+    pub(crate) fn outcome(leader: ProcessId, me: ProcessId) -> Self {
+        if leader == me {
+            Self::Leading { epoch: 0 }
+        } else {
+            Self::Following { leader: Some(leader), epoch: 0 }
+        }
+    }
 }
 
 /// The problem of leader election.

@@ -136,6 +136,10 @@ pub enum Guarantee {
     Termination,
     /// It ends with probability one.
     TerminationWithProbabilityOne,
+    /// Parents never form a cycle.
+    AcyclicParents,
+    /// In the end the parents form a tree, and the leader is its root.
+    SpanningTree,
     /// Every crashed process is suspected in the end.
     Completeness,
     /// In the end no live process is suspected.
@@ -155,6 +159,8 @@ impl fmt::Display for Guarantee {
             Self::LiveLeader => "a live leader",
             Self::Termination => "termination",
             Self::TerminationWithProbabilityOne => "termination with probability 1",
+            Self::AcyclicParents => "acyclic parents",
+            Self::SpanningTree => "spanning tree",
             Self::Completeness => "completeness",
             Self::EventualAccuracy => "eventual accuracy",
         })

@@ -42,6 +42,7 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("alive", &["live leader"], "in the end nobody follows a dead process"),
     ("winner", &["right winner"], "the right one wins"),
     ("termination", &["termination"], "in the end all know who leads"),
+    ("tree", &["acyclic parents", "spanning tree"], "parents form no cycle, in the end a tree"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
     ("deadlock", &["deadlock"], "nobody waits for ever"),
     ("quiescence", &["quiescence"], "in the end everything is at rest"),

@@ -25,7 +25,7 @@ pub use serve::RealWorld;
 pub use simulate::Outcome;
 
 use konklave_algorithms::detector::{heartbeat::Heartbeat};
-use konklave_algorithms::election::{chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, itai_rodeh::ItaiRodeh, ring_list::RingList, tree_wave::TreeWave};
+use konklave_algorithms::election::{adoption::Adoption, chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire, franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, itai_rodeh::ItaiRodeh, ring_list::RingList, tree_wave::TreeWave, virtual_tree::VirtualTree};
 use konklave_algorithms::mutex::{cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central, lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond, ricart_agrawala::RicartAgrawala, ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged, ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal, suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting};
 use konklave_algorithms::{Algorithm, DataSheet, Problem};
 use konklave_net::NetProcess;
@@ -33,13 +33,17 @@ use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
 /// Every algorithm, by problem.
 pub static CATALOG: &[Entry] = &[
+    entry::<Adoption>(),
     entry::<ChangRoberts>(),
     entry::<DolevKlaweRodeh>(),
+    entry::<Extinction>(),
+    entry::<FireWire>(),
     entry::<Franklin>(),
     entry::<HirschbergSinclair>(),
     entry::<ItaiRodeh>(),
     entry::<RingList>(),
     entry::<TreeWave>(),
+    entry::<VirtualTree>(),
     entry::<CaoSinghal>(),
     entry::<CarvalhoRoucairol>(),
     entry::<Central>(),

@@ -1,11 +1,15 @@
 //! Whole groups of every algorithm: exact costs in the simulator, every run in the checker.
 
+mod adoption;
 mod cao_singhal;
 mod carvalho_roucairol;
 mod central;
 mod chang_roberts;
 mod dolev_klawe_rodeh;
+mod extinction;
+mod firewire;
 mod franklin;
+mod graphs;
 mod heartbeat;
 mod hirschberg_sinclair;
 mod itai_rodeh;
@@ -26,6 +30,7 @@ mod stage;
 mod suzuki_kasami;
 mod token_ring;
 mod tree_wave;
+mod virtual_tree;
 mod voting;
 
 use konklave_algorithms::mutex::Summary;
