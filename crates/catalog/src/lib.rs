@@ -20,7 +20,9 @@ pub use simulate::Outcome;
 
 use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
 use konklave_algorithms::mutex::{
-    central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
+    carvalho_roucairol::CarvalhoRoucairol, central::Central, lamport::Lamport,
+    ricart_agrawala::RicartAgrawala, ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged,
+    singhal::Singhal, suzuki_kasami::SuzukiKasami, token_ring::TokenRing,
 };
 use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
@@ -29,9 +31,14 @@ use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 pub static CATALOG: &[Entry] = &[
     entry::<ChangRoberts>(),
     entry::<TreeWave>(),
+    entry::<CarvalhoRoucairol>(),
     entry::<Central>(),
+    entry::<Lamport>(),
     entry::<RicartAgrawala>(),
+    entry::<RicartAgrawalaAcknowledged>(),
+    entry::<Singhal>(),
     entry::<SuzukiKasami>(),
+    entry::<TokenRing>(),
     entry::<Heartbeat>(),
 ];
 

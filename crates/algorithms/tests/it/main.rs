@@ -4,6 +4,7 @@ mod chang_roberts;
 mod tree_wave;
 mod carvalho_roucairol;
 mod central;
+mod channel_orders;
 mod lamport;
 mod script;
 mod scratch;
