@@ -5,6 +5,7 @@ mod cao_singhal;
 mod carvalho_roucairol;
 mod central;
 mod chang_roberts;
+mod channel_orders;
 mod dolev_klawe_rodeh;
 mod extinction;
 mod firewire;
