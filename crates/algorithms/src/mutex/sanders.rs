@@ -3,7 +3,7 @@
 //! Each process has a set of others that it must ask and a set of those that it must inform when it
 //! leaves. An arbiter that grants a request keeps itself locked only if it will be informed. With
 //! the right sets this is a coordinator, or Ricart and Agrawala's algorithm, or Maekawa's, or
-//! something between them. What happens is told in [`locking`](super::locking).
+//! something between them. What happens is told in `locking.rs`.
 
 mod structure;
 
@@ -14,8 +14,8 @@ use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
 use serde::Serialize;
 
 pub use self::structure::Structure;
-use super::locking::{Enough, Flaw, Node, Rules};
 pub use super::locking::Message;
+use super::locking::{Enough, Flaw, Node, Rules};
 use super::{Indication, Mutex, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -200,7 +200,8 @@ mod tests {
         p0.hear(1, Message::Request { time: 4 });
         p0.hear(3, Message::Request { time: 5 });
         let release = Message::Release { request: 1, entries: 1 };
-        let both = [(1, 4), (3, 5)].map(|(p, request)| send(p, Message::Locked { request, entries: 1 }));
+        let both =
+            [(1, 4), (3, 5)].map(|(p, request)| send(p, Message::Locked { request, entries: 1 }));
         assert_eq!(p0.hear(2, release), both);
     }
 

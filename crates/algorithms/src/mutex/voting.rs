@@ -3,7 +3,7 @@
 //! To enter, a process needs more than half of all votes. A vote is exclusive and can be taken
 //! back: that is what a reply of Ricart and Agrawala's is not, and why "a simple majority of the
 //! replies is enough" is wrong. Voters that are down are not missed while the others have more than
-//! half. Votes may be weighted. What happens is told in [`locking`](super::locking).
+//! half. Votes may be weighted. What happens is told in `locking.rs`.
 
 use std::sync::Arc;
 
@@ -199,10 +199,8 @@ impl Algorithm for Voting {
         let electorate = Electorate::of(setup).unwrap_or_else(|e| panic!("{e}"));
         let shared = *setup.makes(&SHARED_VOTES);
         let only_me: Arc<[ProcessId]> = [me].into();
-        let flaws = [
-            (&NO_TOMBSTONE, Flaw::NoTombstone),
-            (&NO_DEADLOCK_HANDLING, Flaw::NoDeadlockHandling),
-        ];
+        let flaws =
+            [(&NO_TOMBSTONE, Flaw::NoTombstone), (&NO_DEADLOCK_HANDLING, Flaw::NoDeadlockHandling)];
         let rules = Rules {
             ask: electorate.voters.clone(),
             inform: if shared { only_me.clone() } else { electorate.voters.clone() },

@@ -7,7 +7,6 @@ mod heartbeat;
 mod maekawa;
 mod ricart_agrawala;
 mod sanders;
-mod scratch;
 mod stage;
 mod suzuki_kasami;
 mod tree_wave;

@@ -79,7 +79,9 @@ fn the_classic_instances_cost_what_the_classics_do_and_sometimes_a_failure_more(
     assert_eq!(range("central"), (6, 8));
     assert_eq!(range("lamport"), (18, 26));
     for n in [1, 2, 3, 10, 40] {
-        for (structure, each) in [("central", 3), ("ricart-agrawala", 2 * (n - 1)), ("lamport", 3 * (n - 1))] {
+        for (structure, each) in
+            [("central", 3), ("ricart-agrawala", 2 * (n - 1)), ("lamport", 3 * (n - 1))]
+        {
             let alone: Vec<u32> = (0..n as u32).map(|i| u32::from(i + 1 == n as u32)).collect();
             let sent = instance(structure, n).requests(&alone).simulate().well().sent;
             assert_eq!(sent, if n > 1 { each as u64 } else { 0 }, "{structure}, n = {n}");

@@ -127,17 +127,15 @@ impl Arbiter {
     }
 
     /// Tells the holder who is next, and maybe asks it to give the lock back.
-    fn announce(
-        &mut self,
-        next: Timestamp,
-        inquire: bool,
-        post: &mut Post<'_, '_, CaoSinghal>,
-    ) {
+    fn announce(&mut self, next: Timestamp, inquire: bool, post: &mut Post<'_, '_, CaoSinghal>) {
         let Some(holder) = self.holder else { return };
         let lock = self.lock;
         self.inquired |= inquire;
-        let message =
-            if inquire { Message::Inquire { lock, next } } else { Message::Transfer { lock, next } };
+        let message = if inquire {
+            Message::Inquire { lock, next }
+        } else {
+            Message::Transfer { lock, next }
+        };
         post.send(holder.process, message);
     }
 

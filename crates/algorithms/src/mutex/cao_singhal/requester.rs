@@ -53,8 +53,7 @@ impl Requester {
             let forwarded = next.map(|(_, request)| request);
             if let Some(next) = forwarded {
                 let (by, lock) = (arbiter, rules.next_lock(lock, next));
-                let message =
-                    Message::Locked { by, lock, request: next.time, next: None, entries };
+                let message = Message::Locked { by, lock, request: next.time, next: None, entries };
                 post.send(next.process, message);
             }
             post.send(arbiter, Message::Release { lock, forwarded, entries });

@@ -259,7 +259,10 @@ mod tests {
     #[test]
     fn votes_are_gathered_until_they_are_more_than_half() {
         assert_eq!(weighted(&[1; 4], &[false; 4])[2], [2, 3, 0]);
-        assert_eq!(weighted(&[3, 1, 1, 0], &[false; 4]), [vec![0], vec![1, 2, 0], vec![2, 0], vec![0]]);
+        assert_eq!(
+            weighted(&[3, 1, 1, 0], &[false; 4]),
+            [vec![0], vec![1, 2, 0], vec![2, 0], vec![0]]
+        );
         assert_eq!(weighted(&[1; 5], &[false, true, true, false, false])[0], [0, 3, 4]);
         assert_eq!(weighted(&[1; 3], &[false, true, true])[0], [0, 1]);
     }

@@ -128,9 +128,10 @@ impl Requester {
         if self.inquired.is_empty() {
             return;
         }
-        let gone = self.suspected.iter().filter(|p| {
-            rules.asks(*p) && !locked.contains(*p) && !failed.contains(*p)
-        });
+        let gone = self
+            .suspected
+            .iter()
+            .filter(|p| rules.asks(*p) && !locked.contains(*p) && !failed.contains(*p));
         if !rules.enough.is_out_of_reach(failed.iter().chain(gone)) {
             return;
         }
