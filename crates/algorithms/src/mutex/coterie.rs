@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use konklave_process::{Group, ProcessId};
 
-use self::construct::Sets;
 use crate::{Setup, SetupError};
 
 /// A coterie: a quorum for each process of a group, any two of which meet.
@@ -87,8 +86,8 @@ impl Coterie {
     }
 
     /// The coterie of these sets of places, in node order, if any two of them meet.
-    fn of(group: &Group, mut sets: Sets) -> Result<Self, SetupError> {
-        sets.iter_mut().for_each(tidy);
+    fn of(group: &Group, sets: Vec<Vec<usize>>) -> Result<Self, SetupError> {
+        let sets: Vec<Places> = sets.into_iter().map(tidy).collect();
         let coterie = Self { group: group.clone(), sets: ids(&sets, group) };
         match strangers(&sets, |_, _| false) {
             None => Ok(coterie),
@@ -140,20 +139,19 @@ impl fmt::Display for Figures {
 }
 
 /// The quorums of a text like `0:3,4;1:3,4;2:3`, by ids. Who is not named asks all who are asked.
-fn explicit(text: &str, group: &Group) -> Result<Sets, String> {
+fn explicit(text: &str, group: &Group) -> Result<Vec<Vec<usize>>, String> {
     if group.len() > MOST_VERIFIED {
         return Err(format!("quorums are listed for up to {MOST_VERIFIED} nodes"));
     }
-    let mut sets: Sets = vec![Vec::new(); group.len()];
+    let mut sets = vec![Vec::new(); group.len()];
     for (whose, members) in entries(text, group, FORMS)? {
         if !sets[whose].is_empty() {
             return Err(format!("{} is there twice", group.id(whose)));
         }
         sets[whose] = places(members, group)?;
     }
-    let mut asked: Vec<usize> = sets.concat();
-    tidy(&mut asked);
-    sets.iter_mut().filter(|set| set.is_empty()).for_each(|set| set.clone_from(&asked));
+    let asked = tidy(sets.concat());
+    sets.iter_mut().filter(|set| set.is_empty()).for_each(|set| *set = asked.to_vec());
     Ok(sets)
 }
 
@@ -196,29 +194,40 @@ pub(super) fn members(set: &[ProcessId]) -> String {
     format!("{{{}}}", names.join(", "))
 }
 
+/// A set of places, in order, each once. Equal sets may be one.
+pub(super) type Places = Arc<[usize]>;
+
 /// Puts the members of a set in order, each once.
-pub(super) fn tidy(set: &mut Vec<usize>) {
+pub(super) fn tidy(mut set: Vec<usize>) -> Places {
     set.sort_unstable();
     set.dedup();
+    set.into()
 }
 
-/// The ids of sets of places, each set in the order of ids.
-pub(super) fn ids(sets: &Sets, group: &Group) -> Vec<Arc<[ProcessId]>> {
-    let ids = |set: &Vec<usize>| {
-        let mut ids: Vec<ProcessId> = set.iter().map(|&place| group.id(place)).collect();
-        ids.sort_unstable();
-        ids.into()
-    };
-    sets.iter().map(ids).collect()
+/// The ids of sets of places, each in the order of ids. What is one set stays one.
+pub(super) fn ids(sets: &[Places], group: &Group) -> Vec<Arc<[ProcessId]>> {
+    let mut all: Vec<Arc<[ProcessId]>> = Vec::with_capacity(sets.len());
+    for (i, set) in sets.iter().enumerate() {
+        let same = i.checked_sub(1).filter(|&before| Arc::ptr_eq(set, &sets[before]));
+        all.push(same.map_or_else(
+            || {
+                let mut ids: Vec<ProcessId> = set.iter().map(|&place| group.id(place)).collect();
+                ids.sort_unstable();
+                ids.into()
+            },
+            |before| all[before].clone(),
+        ));
+    }
+    all
 }
 
 /// The first two places whose sets have nothing in common and that are not `excused`; none also for
-/// groups that are too large to look at. The sets are tidy.
+/// groups that are too large to look at.
 ///
 /// For each place, those whom it meets are the union, over the members of its set, of those who
 /// have that member, too: n·K unions of n bits, not n² intersections.
 pub(super) fn strangers(
-    sets: &Sets,
+    sets: &[Places],
     excused: impl Fn(usize, usize) -> bool,
 ) -> Option<(usize, usize)> {
     let n = sets.len();
@@ -234,7 +243,7 @@ pub(super) fn strangers(
     let mut met = vec![0u64; words];
     for (i, set) in sets.iter().enumerate() {
         met.fill(0);
-        for q in set {
+        for q in &**set {
             let row = &whose[q * words..(q + 1) * words];
             met.iter_mut().zip(row).for_each(|(met, row)| *met |= row);
         }

@@ -3,7 +3,7 @@
 //! To enter, a process needs the locks of its quorum only, some √n processes. Any two quorums have
 //! a member in common, and that one locks itself for one of both at a time. As the paper has it,
 //! the algorithm can deadlock; this is the version that Sanders corrected, with every message
-//! stamped by the request it is about. What happens is told in [`locking`](super::locking).
+//! stamped by the request it is about. What happens is told in `locking.rs`.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
@@ -271,10 +271,10 @@ mod tests {
         // Its own arbiter is locked for 2, whose request is older.
         p0.ask(Request::Acquire);
         assert_eq!(p0.hear(1, Message::Inquire { request: 2 }), []);
-        let back = send(1, Message::Relinquish { request: 2 });
-        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0 }), [back.clone()]);
+        let back = [send(1, Message::Relinquish { request: 2 })];
+        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0 }), back);
         assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0 }), []);
-        assert_eq!(p0.hear(1, Message::Inquire { request: 2 }), [back]);
+        assert_eq!(p0.hear(1, Message::Inquire { request: 2 }), back);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Each process has a set of others that it must ask and a set of those that it must inform when it
 //! leaves. An arbiter that grants a request keeps itself locked only if it will be informed. With
 //! the right sets this is a coordinator, or Ricart and Agrawala's algorithm, or Maekawa's, or
-//! something between them. What happens is told in [`locking`](super::locking).
+//! something between them. What happens is told in `locking.rs`.
 
 mod structure;
 

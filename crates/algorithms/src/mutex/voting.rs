@@ -3,7 +3,7 @@
 //! To enter, a process needs more than half of all votes. A vote is exclusive and can be taken
 //! back: that is what a reply of Ricart and Agrawala's is not, and why "a simple majority of the
 //! replies is enough" is wrong. Voters that are down are not missed while the others have more than
-//! half. Votes may be weighted. What happens is told in [`locking`](super::locking).
+//! half. Votes may be weighted. What happens is told in `locking.rs`.
 
 use std::sync::Arc;
 

@@ -232,8 +232,19 @@ fn schedule_6_two_requests_of_one_process_at_one_arbiter() {
 
 #[test]
 fn random_delays_and_any_order_do_no_harm() {
-    for seed in 0..300 {
-        for (n, quorums) in [(7, "plane"), (9, "grid"), (6, "tree"), (5, "majority")] {
+    let all = [
+        (7, "plane"),
+        (9, "plane"),
+        (9, "grid"),
+        (7, "grid"),
+        (6, "tree"),
+        (5, "majority"),
+        (13, "13"),
+        (5, "weighted:3,1,1,1,1"),
+        (6, "wall:1,2,3"),
+    ];
+    for seed in 0..200 {
+        for (n, quorums) in all {
             let case = Case::<Maekawa>::complete(n).set("quorums", quorums);
             let case = case.requests(&vec![3; n]).no_fifo().config(|c| {
                 c.seed = seed;
@@ -245,6 +256,16 @@ fn random_delays_and_any_order_do_no_harm() {
             crate::messages_are_within_bounds(&case, &seen);
         }
     }
+}
+
+#[test]
+fn trees_and_majorities_do_without_those_that_are_down() {
+    let case = |n, quorums, down: &[u32]| {
+        Case::<Maekawa>::complete(n).set("quorums", quorums).down(down).simulate()
+    };
+    assert_eq!(case(7, "tree", &[0, 4]).well().summary.entries, 5);
+    assert_eq!(case(5, "majority", &[1, 3]).well().summary.entries, 3);
+    assert!(!case(9, "grid", &[4]).waiting.is_empty());
 }
 
 #[test]

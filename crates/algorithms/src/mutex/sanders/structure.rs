@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use konklave_process::{Group, ProcessId};
 
-use crate::mutex::coterie::{self, Coterie};
+use crate::mutex::coterie::{self, Coterie, Places};
 use crate::{Setup, SetupError};
 
 /// An information structure. Any two processes either tell a third one when they leave, which both
@@ -20,7 +20,8 @@ pub struct Structure {
     informants: Vec<Arc<[ProcessId]>>,
 }
 
-type Sets = Vec<Vec<usize>>;
+/// The sets R and I, in node order.
+type Sets = (Vec<Places>, Vec<Places>);
 
 /// What structures may be called, for errors.
 const FORMS: &str = "new, central, ricart-agrawala, lamport, maekawa, or for each id whom it asks \
@@ -42,37 +43,35 @@ impl Structure {
         let group = &setup.group;
         let n = group.len();
         let wrong = |why: String| SetupError(format!("structure={text}: {why}"));
-        let all: Vec<usize> = (0..n).collect();
-        let (mut ask, mut inform): (Sets, Sets) = match text {
-            "central" => {
-                let with_first: Sets = all.iter().map(|&i| vec![0, i]).collect();
-                (with_first.clone(), with_first)
-            }
-            "ricart-agrawala" => (vec![all.clone(); n], all.iter().map(|&i| vec![i]).collect()),
-            "lamport" => (vec![all.clone(); n], vec![all.clone(); n]),
+        let everyone: Places = (0..n).collect();
+        let each = |set: &dyn Fn(usize) -> Vec<usize>| -> Vec<Places> {
+            (0..n).map(|i| coterie::tidy(set(i))).collect()
+        };
+        let (ask, inform): Sets = match text {
+            "central" => (each(&|i| vec![0, i]), each(&|i| vec![0, i])),
+            "ricart-agrawala" => (vec![everyone; n], each(&|i| vec![i])),
+            "lamport" => (vec![everyone.clone(); n], vec![everyone; n]),
             "maekawa" => {
                 let grid = Coterie::named("grid", setup)?;
                 let place = |p: &ProcessId| group.place(*p).expect("quorums hold members");
-                let quorum = |p: &ProcessId| grid.quorum(*p).iter().map(place).collect();
-                let quorums: Sets = group.members().iter().map(quorum).collect();
+                let quorums = each(&|i| grid.quorum(group.id(i)).iter().map(place).collect());
                 (quorums.clone(), quorums)
             }
             // The first two ask each other; the others ask and inform both.
             "new" => {
                 let hubs = || 0..n.min(2);
-                let ask = |&i: &usize| hubs().chain([i]).collect();
-                let inform = |&i: &usize| hubs().filter(|_| i > 1).chain([i]).collect();
-                (all.iter().map(ask).collect(), all.iter().map(inform).collect())
+                let inform = |i| hubs().filter(|_| i > 1).chain([i]).collect();
+                (each(&|i| hubs().chain([i]).collect()), each(&inform))
             }
             _ => explicit(text, group).map_err(wrong)?,
         };
-        ask.iter_mut().chain(&mut inform).for_each(coterie::tidy);
         validate(&ask, &inform, careless, group).map_err(wrong)?;
-        let mut informants: Sets = vec![Vec::new(); n];
+        let mut informants = vec![Vec::new(); n];
         for (i, informed) in inform.iter().enumerate() {
             informed.iter().for_each(|&j| informants[j].push(i));
         }
-        let ids = |sets: &Sets| coterie::ids(sets, group);
+        let informants: Vec<Places> = informants.into_iter().map(Into::into).collect();
+        let ids = |sets: &[Places]| coterie::ids(sets, group);
         let (ask, inform, informants) = (ids(&ask), ids(&inform), ids(&informants));
         Ok(Self { group: group.clone(), ask, inform, informants })
     }
@@ -121,19 +120,24 @@ impl Structure {
 
 /// The sets R and I of a text like `0:0,1/0;1:0,1/1;2:0,1,2`, by ids; I is R where it is left out.
 /// Who is not named asks and informs everyone.
-fn explicit(text: &str, group: &Group) -> Result<(Sets, Sets), String> {
-    let mut ask = vec![(0..group.len()).collect::<Vec<_>>(); group.len()];
+fn explicit(text: &str, group: &Group) -> Result<Sets, String> {
+    let mut ask: Vec<Places> = vec![(0..group.len()).collect(); group.len()];
     let mut inform = ask.clone();
     for (whose, sets) in coterie::entries(text, group, FORMS)? {
         let (asked, informed) = sets.split_once('/').unwrap_or((sets, sets));
-        ask[whose] = coterie::places(asked, group)?;
-        inform[whose] = coterie::places(informed, group)?;
+        ask[whose] = coterie::tidy(coterie::places(asked, group)?);
+        inform[whose] = coterie::tidy(coterie::places(informed, group)?);
     }
     Ok((ask, inform))
 }
 
-fn validate(ask: &Sets, inform: &Sets, careless: bool, group: &Group) -> Result<(), String> {
-    let has = |set: &[usize], i: usize| set.binary_search(&i).is_ok();
+fn validate(
+    ask: &[Places],
+    inform: &[Places],
+    careless: bool,
+    group: &Group,
+) -> Result<(), String> {
+    let has = |set: &[usize], i: usize| set.len() == group.len() || set.binary_search(&i).is_ok();
     for i in 0..group.len() {
         let p = group.id(i);
         if !has(&inform[i], i) {
