@@ -7,7 +7,9 @@ mod measures;
 mod properties;
 mod starters;
 
+pub mod bully;
 pub mod chang_roberts;
+pub mod quorum;
 pub mod tree_wave;
 
 pub use measures::{Measures, Summary};
@@ -67,7 +69,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     }
 
     fn monitor(_watch: &Watch, setup: &Setup) -> Properties {
-        Properties::new(&P::SHEET, setup)
+        Properties::new(P::SHEET.winner, P::promises(setup), setup)
     }
 
     fn meter(_setup: &Setup) -> Measures {

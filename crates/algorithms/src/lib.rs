@@ -26,6 +26,14 @@ pub trait Algorithm: Process {
     /// What it is, assumes, costs and promises.
     const SHEET: DataSheet;
 
+    /// Whether its runs have no end of their own, because it watches for ever.
+    const ENDLESS: bool = false;
+
+    /// What it promises as set up: a variant may promise something else than the data sheet.
+    fn promises(_setup: &Setup) -> &'static [Guarantee] {
+        Self::SHEET.guarantees
+    }
+
     /// The process `me` of the group that `setup` describes.
     fn new(me: ProcessId, setup: &Setup) -> Self;
 

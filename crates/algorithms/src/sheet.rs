@@ -52,6 +52,8 @@ pub enum Assumption {
     NoCrash,
     /// Delays and reactions have known bounds, so that a timeout tells a crash.
     Synchronous,
+    /// Nobody's clock stops, and their rates differ by less than a tenth.
+    SteadyClocks,
     /// Everyone knows everyone.
     KnownMembership,
     /// No two processes share an id.
@@ -69,6 +71,7 @@ impl Assumption {
             Self::Fifo => "a message that overtakes another may break its promises",
             Self::NoCrash => "a crashed process may block the others for ever",
             Self::Synchronous => "a slow process may be taken for dead",
+            Self::SteadyClocks => "two leaders may act at the same time",
             Self::KnownMembership | Self::UniqueIds => "its promises are void",
             Self::StableStorage => "a restarted process may break its word",
         }
@@ -83,6 +86,7 @@ impl fmt::Display for Assumption {
             Self::Fifo => "FIFO channels",
             Self::NoCrash => "no crashes",
             Self::Synchronous => "known time bounds",
+            Self::SteadyClocks => "steady clocks",
             Self::KnownMembership => "known membership",
             Self::UniqueIds => "unique ids",
             Self::StableStorage => "stable storage",
@@ -130,6 +134,8 @@ pub enum Guarantee {
     UniquePerEpoch,
     /// In the end all name the same leader.
     Agreement,
+    /// In the end nobody takes a crashed process for the leader.
+    LiveLeader,
     /// It ends.
     Termination,
     /// It ends with probability one.
@@ -150,6 +156,7 @@ impl fmt::Display for Guarantee {
             Self::UniqueLeader => "one leader at a time",
             Self::UniquePerEpoch => "one leader per epoch",
             Self::Agreement => "agreement",
+            Self::LiveLeader => "a live leader",
             Self::Termination => "termination",
             Self::TerminationWithProbabilityOne => "termination with probability 1",
             Self::Completeness => "completeness",

@@ -39,6 +39,7 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("bypass", &["bounded bypass"], "nobody is overtaken more than K times (bypass:K)"),
     ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
     ("agreement", &["agreement"], "in the end all name the same leader"),
+    ("live", &["live leader"], "in the end nobody follows a crashed process"),
     ("winner", &["right winner"], "the right one wins"),
     ("termination", &["termination"], "in the end all know who leads"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
@@ -63,7 +64,8 @@ where
         return Err(Error::Usage(format!("--nodes {n}: only groups of up to 64 can be explored")));
     }
     let (judged, properties) = watched(&check.options.properties)?;
-    let options = Options { properties, fifo: plan.config.fifo, ..check.options.clone() };
+    let down = setup.down.clone();
+    let options = Options { properties, down, fifo: plan.config.fifo, ..check.options.clone() };
     let model = Model {
         group: setup.group.clone(),
         processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),

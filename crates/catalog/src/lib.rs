@@ -54,7 +54,7 @@ const fn entry<P: Algorithm + Recordable>() -> Entry {
     Entry {
         problem: <P::Problem as Problem<P>>::NAME,
         sheet: P::SHEET,
-        endless: <P::Problem as Problem<P>>::ENDLESS,
+        endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
         simulate: simulate::simulate::<P>,
         check: checking::check::<P>,
         replay: replay::<P>,

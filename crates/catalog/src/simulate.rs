@@ -51,7 +51,7 @@ where
     let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
     let mut sim = Sim::new(setup.group.clone(), parts, &plan.config, is_hold);
     let ending = sim.run();
-    if ending == Ending::Quiet || P::Problem::ENDLESS {
+    if ending == Ending::Quiet || P::Problem::ENDLESS || P::ENDLESS {
         sim.judge(ending);
     }
     let counts = sim.counts();
@@ -117,7 +117,7 @@ pub(crate) fn report<P: Algorithm>(
         }
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
-    let unending = run.cut_off && !P::Problem::ENDLESS;
+    let unending = run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS;
     let only_ends = violations.iter().all(|v| v.property == "termination");
     let verdict = match () {
         () if !violations.is_empty() && !(stuck && only_ends) => Verdict::Violated,

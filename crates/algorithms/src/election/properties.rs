@@ -6,7 +6,7 @@ use konklave_process::{
 use smallvec::SmallVec;
 
 use super::{Indication, Request};
-use crate::{DataSheet, Guarantee, Setup, Winner};
+use crate::{Guarantee, Setup, Winner};
 
 /// The judges of elections.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -36,13 +36,14 @@ struct Rules {
     one_at_a_time: bool,
     one_per_epoch: bool,
     must_agree: bool,
+    must_live: bool,
     must_end: bool,
 }
 
 impl Properties {
-    /// The judges of what `sheet` claims.
-    pub fn new(sheet: &DataSheet, setup: &Setup) -> Self {
-        let claims = |guarantee| sheet.guarantees.contains(&guarantee);
+    /// The judges of what an algorithm promises.
+    pub fn new(winner: Option<Winner>, promises: &[Guarantee], setup: &Setup) -> Self {
+        let claims = |guarantee| promises.contains(&guarantee);
         Self {
             views: ProcessMap::new(&setup.group, View::Unknown),
             leading: ProcessSet::new(),
@@ -50,10 +51,11 @@ impl Properties {
             candidates: ProcessSet::new(),
             begun: false,
             rules: konklave_process::Fixed(Rules {
-                winner: sheet.winner,
+                winner,
                 one_at_a_time: claims(Guarantee::UniqueLeader),
                 one_per_epoch: claims(Guarantee::UniquePerEpoch),
                 must_agree: claims(Guarantee::Agreement),
+                must_live: claims(Guarantee::LiveLeader),
                 must_end: claims(Guarantee::Termination)
                     || claims(Guarantee::TerminationWithProbabilityOne),
             }),
@@ -136,6 +138,16 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
             }
             Indication::Leading { epoch } => return self.on_leading(at, epoch),
             Indication::Following { leader, epoch } => {
+                let reign = self.reigns.iter().find(|(e, _)| *e == epoch);
+                if self.rules.one_per_epoch
+                    && let (Some(&(_, before)), Some(leader)) = (reign, leader)
+                    && before != leader
+                {
+                    return Err(Violation::new(
+                        "one leader per epoch",
+                        format!("{at} follows {leader} in epoch {epoch}, in which {before} led"),
+                    ));
+                }
                 self.views[at] = leader.map_or(View::Anonymous(epoch), View::Known);
             }
             Indication::Deposed => self.views[at] = View::Unknown,
@@ -150,7 +162,9 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     fn at_end(&self, end: &End) -> Verdict {
-        if !self.begun || self.found_loop() {
+        // A run that was cut off after a fault may be in the middle of getting over it.
+        let unsettled = !end.quiet && end.faulty;
+        if !self.begun || self.found_loop() || unsettled {
             return Ok(());
         }
         let views = || self.views.iter().filter(|(p, _)| end.alive.contains(*p));
@@ -172,6 +186,15 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
                     format!("{p} takes {leader} for the leader, {q} takes {other}"),
                 ));
             }
+        }
+        if self.rules.must_live
+            && let Some((p, View::Known(leader))) =
+                views().find(|(_, v)| matches!(v, View::Known(p) if !end.alive.contains(*p)))
+        {
+            return Err(Violation::new(
+                "live leader",
+                format!("{p} follows {leader}, who is down"),
+            ));
         }
         if !end.faulty
             && let Some((leader, _)) = self.leader()

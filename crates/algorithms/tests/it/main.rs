@@ -1,6 +1,8 @@
 //! Whole groups of every algorithm: exact costs in the simulator, every run in the checker.
 
+mod bully;
 mod chang_roberts;
+mod quorum;
 mod tree_wave;
 mod central;
 mod ricart_agrawala;
