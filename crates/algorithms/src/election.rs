@@ -10,6 +10,7 @@ mod ring;
 mod starters;
 
 pub mod adoption;
+pub mod bully;
 pub mod chang_roberts;
 pub mod dolev_klawe_rodeh;
 pub mod extinction;
@@ -17,6 +18,7 @@ pub mod firewire;
 pub mod franklin;
 pub mod hirschberg_sinclair;
 pub mod itai_rodeh;
+pub mod quorum;
 pub mod ring_list;
 pub mod tree_wave;
 pub mod virtual_tree;

@@ -26,6 +26,9 @@ pub trait Algorithm: Process {
     /// What it is, assumes, costs and promises.
     const SHEET: DataSheet;
 
+    /// Whether its runs have no end of their own, because it watches for ever.
+    const ENDLESS: bool = false;
+
     /// The process `me` of the group that `setup` describes.
     fn new(me: ProcessId, setup: &Setup) -> Self;
 

@@ -52,6 +52,8 @@ pub enum Assumption {
     NoCrash,
     /// Delays and reactions have known bounds, so that a timeout tells a crash.
     Synchronous,
+    /// Nobody's clock stops, and their rates differ by less than a tenth.
+    SteadyClocks,
     /// Everyone knows everyone.
     KnownMembership,
     /// No two processes share an id.
@@ -69,6 +71,7 @@ impl Assumption {
             Self::Fifo => "a message that overtakes another may break its promises",
             Self::NoCrash => "a crashed process may block the others for ever",
             Self::Synchronous => "a slow process may be taken for dead",
+            Self::SteadyClocks => "two leaders may act at the same time",
             Self::KnownMembership | Self::UniqueIds => "its promises are void",
             Self::StableStorage => "a restarted process may break its word",
         }
@@ -83,6 +86,7 @@ impl fmt::Display for Assumption {
             Self::Fifo => "FIFO channels",
             Self::NoCrash => "no crashes",
             Self::Synchronous => "known time bounds",
+            Self::SteadyClocks => "steady clocks",
             Self::KnownMembership => "known membership",
             Self::UniqueIds => "unique ids",
             Self::StableStorage => "stable storage",

@@ -65,7 +65,8 @@ where
         return Err(Error::Usage(format!("--nodes {n}: only groups of up to 64 can be explored")));
     }
     let (judged, properties) = watched(&check.options.properties)?;
-    let options = Options { properties, fifo: plan.config.fifo, ..check.options.clone() };
+    let down = setup.down.clone();
+    let options = Options { properties, down, fifo: plan.config.fifo, ..check.options.clone() };
     let model = Model {
         group: setup.group.clone(),
         processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),

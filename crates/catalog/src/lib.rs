@@ -24,9 +24,21 @@ pub use scenario::{Load, Scenario};
 pub use serve::RealWorld;
 pub use simulate::Outcome;
 
-use konklave_algorithms::detector::{heartbeat::Heartbeat};
-use konklave_algorithms::election::{adoption::Adoption, chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire, franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, itai_rodeh::ItaiRodeh, ring_list::RingList, tree_wave::TreeWave, virtual_tree::VirtualTree};
-use konklave_algorithms::mutex::{cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central, lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond, ricart_agrawala::RicartAgrawala, ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged, ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal, suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting};
+use konklave_algorithms::detector::heartbeat::Heartbeat;
+use konklave_algorithms::election::{
+    adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts,
+    dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
+    franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, itai_rodeh::ItaiRodeh,
+    quorum::Quorum, ring_list::RingList, tree_wave::TreeWave, virtual_tree::VirtualTree,
+};
+use konklave_algorithms::mutex::{
+    cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
+    lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno,
+    raymond::Raymond, ricart_agrawala::RicartAgrawala,
+    ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged,
+    ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal,
+    suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting,
+};
 use konklave_algorithms::{Algorithm, DataSheet, Problem};
 use konklave_net::NetProcess;
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
@@ -34,6 +46,7 @@ use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 /// Every algorithm, by problem.
 pub static CATALOG: &[Entry] = &[
     entry::<Adoption>(),
+    entry::<Bully>(),
     entry::<ChangRoberts>(),
     entry::<DolevKlaweRodeh>(),
     entry::<Extinction>(),
@@ -41,6 +54,7 @@ pub static CATALOG: &[Entry] = &[
     entry::<Franklin>(),
     entry::<HirschbergSinclair>(),
     entry::<ItaiRodeh>(),
+    entry::<Quorum>(),
     entry::<RingList>(),
     entry::<TreeWave>(),
     entry::<VirtualTree>(),
@@ -83,7 +97,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
     Entry {
         problem: <P::Problem as Problem<P>>::NAME,
         sheet: P::SHEET,
-        endless: <P::Problem as Problem<P>>::ENDLESS,
+        endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
         simulate: simulate::simulate::<P>,
         serve: serve::serve::<P>,
         check: checking::check::<P>,

@@ -429,6 +429,11 @@ fn broken_assumptions(
             Assumption::Synchronous => struck(&|w| {
                 matches!(w, What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_)))
             }),
+            Assumption::SteadyClocks => struck(&|w| match w {
+                What::Pause(_) => true,
+                What::Rate(_, rate) => !(0.95..1.05).contains(rate),
+                _ => false,
+            }),
             Assumption::StableStorage => {
                 struck(&|w| matches!(w, What::Restart(_, konklave_sim::Memory::Nothing)))
             }

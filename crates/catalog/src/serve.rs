@@ -79,7 +79,7 @@ where
     let now = u64::try_from(done.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let mut recorder = done.recorder;
     let cut_off = done.ending == Ending::CutOff;
-    if !cut_off || P::Problem::ENDLESS {
+    if !cut_off || P::Problem::ENDLESS || P::ENDLESS {
         let alive = setup.group.members().iter().copied();
         let alive = alive.filter(|p| !done.down.contains(*p)).collect();
         let end = End { alive, faulty: done.faulty, quiet: !cut_off };

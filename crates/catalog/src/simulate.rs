@@ -49,7 +49,7 @@ where
     let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
     let mut sim = Sim::new(setup.group.clone(), parts, &plan.config, is_hold);
     let ending = sim.run();
-    if ending == Ending::Quiet || P::Problem::ENDLESS {
+    if ending == Ending::Quiet || P::Problem::ENDLESS || P::ENDLESS {
         sim.judge(ending);
     }
     let counts = sim.counts();
@@ -120,7 +120,7 @@ pub(crate) fn report<P: Algorithm>(
         }
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
-    let unending = run.cut_off && !P::Problem::ENDLESS;
+    let unending = run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS;
     // That a stuck run does not end is said by "stuck".
     let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
     let verdict = if !violations.is_empty() && !only_ends {

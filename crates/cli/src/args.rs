@@ -224,6 +224,10 @@ pub(crate) struct CheckArgs {
     /// Timers fire only when nothing is on its way: the synchronous model
     #[arg(long, env = "KONKLAVE_SYNCHRONOUS", help_heading = "World")]
     pub(crate) synchronous: bool,
+    /// In the synchronous model, so many timers may fire too early all the same
+    #[arg(long, value_name = "K", num_args = 0..=1, default_missing_value = "1",
+          default_value_t = 0, requires = "synchronous", help_heading = "Budgets")]
+    pub(crate) early: u8,
     /// Nobody learns of a crash
     #[arg(long, env = "KONKLAVE_NO_DETECTOR", help_heading = "World")]
     pub(crate) no_detector: bool,

@@ -181,6 +181,16 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
             }
             Indication::Leading { epoch } => return self.on_leading(at, epoch),
             Indication::Following { leader, epoch } => {
+                let reign = self.reigns.iter().find(|(e, _)| *e == epoch);
+                if self.rules.one_per_epoch
+                    && let (Some(&(_, before)), Some(leader)) = (reign, leader)
+                    && before != leader
+                {
+                    return Err(Violation::new(
+                        "one leader per epoch",
+                        format!("{at} follows {leader} in epoch {epoch}, in which {before} led"),
+                    ));
+                }
                 self.views[at] = leader.map_or(View::Anonymous(epoch), View::Known);
             }
             Indication::Deposed => self.views[at] = View::Unknown,
@@ -215,7 +225,9 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     fn at_end(&self, end: &End) -> Verdict {
-        if !self.begun {
+        // A run that was cut off after a fault may be in the middle of getting over it.
+        let unsettled = !end.quiet && end.faulty;
+        if !self.begun || unsettled {
             return Ok(());
         }
         if self.found_loop() {
@@ -244,7 +256,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         if self.rules.must_live {
             let dead = |v: &View| matches!(v, View::Known(leader) if !end.alive.contains(*leader));
             if let Some((p, _)) = views().find(|(_, v)| dead(v)) {
-                let detail = format!("{p} takes a dead process for the leader");
+                let detail = format!("{p} follows a leader who is down");
                 return Err(Violation::new("live leader", detail));
             }
         }

@@ -59,7 +59,10 @@ fn a_reset_by_messages_costs_two_for_each_edge() {
                 let case = bare(tree.clone()).set("contention", "id").set("reset", "message");
                 let found = case.initiators(&initiators).counting().check();
                 let least = 4 * (n as u32 - 1);
-                assert_eq!((found.verdict, found.messages), ("exhausted", Some((least, least + 1))));
+                assert_eq!(
+                    (found.verdict, found.messages),
+                    ("exhausted", Some((least, least + 1)))
+                );
             }
         }
     }
@@ -207,9 +210,10 @@ fn large_trees_have_one_root() {
 
 #[test]
 fn a_bus_may_be_reset_again_and_again() {
-    let seen = Case::<FireWire>::on(Topology::path(7)).requests(&[3, 0, 0, 0, 0, 0, 2]).config(|c| {
-        c.think = konklave_sim::Pace::Constant(500.0);
-    });
+    let seen =
+        Case::<FireWire>::on(Topology::path(7)).requests(&[3, 0, 0, 0, 0, 0, 2]).config(|c| {
+            c.think = konklave_sim::Pace::Constant(500.0);
+        });
     let seen = seen.simulate();
     assert_eq!(seen.well().summary.epoch, Some(4));
     bare(Topology::path(2)).set("reset", "message").requests(&[2, 2]).check().exhausted(280);

@@ -1,6 +1,7 @@
 //! Whole groups of every algorithm: exact costs in the simulator, every run in the checker.
 
 mod adoption;
+mod bully;
 mod cao_singhal;
 mod carvalho_roucairol;
 mod central;
@@ -18,6 +19,7 @@ mod lamport;
 mod maekawa;
 mod naimi_trehel;
 mod neilsen_mizuno;
+mod quorum;
 mod raymond;
 mod ricart_agrawala;
 mod ricart_agrawala_acknowledged;

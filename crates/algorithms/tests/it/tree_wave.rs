@@ -36,7 +36,8 @@ fn every_run_on_every_tree_of_five_is_right() {
         let found = Case::<TreeWave>::on(tree.clone()).check();
         assert_eq!(found.verdict, "exhausted", "{found:?}");
         for initiators in subsets(5).filter(|_| long()) {
-            let found = Case::<TreeWave>::on(tree.clone()).initiators(&initiators).counting().check();
+            let found =
+                Case::<TreeWave>::on(tree.clone()).initiators(&initiators).counting().check();
             assert_eq!(found.verdict, "exhausted", "{found:?}");
             assert_eq!(found.messages, Some((12, 11 + initiators.len() as u32)));
         }

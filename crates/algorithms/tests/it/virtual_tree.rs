@@ -114,9 +114,16 @@ fn graphs_by_chance_end_as_trees_of_shortest_ways() {
         });
         let seen = seen.simulate();
         assert_eq!(seen.well().summary.leader, Some(ProcessId(0)), "seed {seed}");
-        assert!((low..=low + 8 * (m * n) as u64).contains(&seen.sent), "seed {seed}: {}", seen.sent);
+        assert!(
+            (low..=low + 8 * (m * n) as u64).contains(&seen.sent),
+            "seed {seed}: {}",
+            seen.sent
+        );
         for (process, depth) in seen.processes.iter().zip(depth) {
-            assert!(format!("{process:?}").contains(&format!("level: Some({depth})")), "seed {seed}");
+            assert!(
+                format!("{process:?}").contains(&format!("level: Some({depth})")),
+                "seed {seed}"
+            );
         }
     }
 }
