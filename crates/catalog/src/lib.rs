@@ -26,7 +26,9 @@ use konklave_algorithms::election::{
 use konklave_algorithms::mutex::{
     central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
 };
-use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
+use konklave_algorithms::{
+    Algorithm, DataSheet, Problem, Setup, detector::heartbeat::Heartbeat,
+};
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
 /// Every algorithm, by problem.
@@ -52,6 +54,8 @@ pub struct Entry {
     /// Its data sheet.
     pub sheet: DataSheet,
     endless: bool,
+    /// The data sheet of the variant that a setup chose.
+    variant: fn(&Setup) -> DataSheet,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
@@ -64,6 +68,7 @@ const fn entry<P: Algorithm + Recordable>() -> Entry {
         problem: <P::Problem as Problem<P>>::NAME,
         sheet: P::SHEET,
         endless: <P::Problem as Problem<P>>::ENDLESS,
+        variant: P::sheet,
         simulate: simulate::simulate::<P>,
         check: checking::check::<P>,
         replay: replay::<P>,
@@ -78,7 +83,9 @@ impl Entry {
 
     /// The plan for `scenario`, every wish checked.
     pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
-        Plan::new(&self.sheet, scenario, self.endless)
+        let plan = Plan::new(&self.sheet, scenario, self.endless)?;
+        let variant = (self.variant)(&plan.setup);
+        Ok(plan.judged_by(&variant))
     }
 
     /// Runs it in the simulator.
