@@ -39,7 +39,7 @@ use konklave_algorithms::mutex::{
     ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal,
     suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting,
 };
-use konklave_algorithms::{Algorithm, DataSheet, Problem};
+use konklave_algorithms::{Algorithm, DataSheet, Problem, Setup};
 use konklave_net::NetProcess;
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
@@ -85,6 +85,8 @@ pub struct Entry {
     /// Its data sheet.
     pub sheet: DataSheet,
     endless: bool,
+    /// The data sheet of the variant that a setup chose.
+    variant: fn(&Setup) -> DataSheet,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
     check: Check,
@@ -98,6 +100,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         problem: <P::Problem as Problem<P>>::NAME,
         sheet: P::SHEET,
         endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
+        variant: P::sheet,
         simulate: simulate::simulate::<P>,
         serve: serve::serve::<P>,
         check: checking::check::<P>,
@@ -113,7 +116,9 @@ impl Entry {
 
     /// The plan for `scenario`, every wish checked.
     pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
-        Plan::new(&self.sheet, scenario, self.endless)
+        let plan = Plan::new(&self.sheet, scenario, self.endless)?;
+        let variant = (self.variant)(&plan.setup);
+        Ok(plan.judged_by(&variant))
     }
 
     /// Runs it in the simulator.

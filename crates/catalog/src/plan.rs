@@ -27,6 +27,9 @@ pub struct Plan {
     pub watch: Watch,
     /// Assumptions of the algorithm that do not hold, with what breaks each.
     pub broken: Vec<(Assumption, String)>,
+    /// Whether nothing breaks what the plain form of the algorithm assumes: only then it costs what
+    /// its formulas say, even if a variant outlives more.
+    pub regular: bool,
 }
 
 /// As many nodes where nobody says.
@@ -57,7 +60,14 @@ impl Plan {
         let broken = broken_assumptions(sheet, &config, &setup);
         let nodes = Some(setup.group.len());
         let scenario = Scenario { nodes, seed: Some(seed), ..scenario };
-        Ok(Self { scenario, setup, workload, config, watch, broken })
+        let regular = broken.is_empty();
+        Ok(Self { scenario, setup, workload, config, watch, broken, regular })
+    }
+
+    /// The same plan, judged by what the chosen variant assumes.
+    pub(crate) fn judged_by(self, variant: &DataSheet) -> Self {
+        let broken = broken_assumptions(variant, &self.config, &self.setup);
+        Self { broken, ..self }
     }
 
     /// What is known for cost formulas, given who was served how often.
@@ -72,7 +82,7 @@ impl Plan {
             initiators: &self.workload.initiators,
             served,
             delay_max: self.config.delay.longest().filter(|_| !delayed),
-            assumptions_hold: self.broken.is_empty(),
+            assumptions_hold: self.regular && self.broken.is_empty(),
             uncontended: false,
         }
     }

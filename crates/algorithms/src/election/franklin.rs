@@ -79,6 +79,10 @@ const SHEET: DataSheet = DataSheet {
     ],
 };
 
+/// What is assumed where numbers tell their round.
+const ASSUMES_NO_ORDER: &[Assumption] =
+    &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash, Assumption::UniqueIds];
+
 /// The most rounds there can be: each halves those who are active, and one stays.
 fn rounds(f: &Facts<'_>) -> f64 {
     ring::log_of_starters(&SHEET, f) + 1.0
@@ -286,7 +290,11 @@ impl Algorithm for Franklin {
     }
 
     fn sheet(setup: &Setup) -> DataSheet {
-        ring::sheet_with_join(SHEET, setup)
+        let sheet = ring::sheet_with_join(SHEET, setup);
+        if setup.chosen(&SHEET, "rounds").is("told") {
+            return DataSheet { assumes: ASSUMES_NO_ORDER, ..sheet };
+        }
+        sheet
     }
 }
 

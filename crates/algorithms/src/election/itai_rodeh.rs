@@ -64,6 +64,10 @@ const SHEET: DataSheet = DataSheet {
     ],
 };
 
+/// What is assumed where numbers do not tell their phase.
+const ASSUMES_ORDER: &[Assumption] =
+    &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash, Assumption::Fifo];
+
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct ItaiRodeh {
@@ -224,6 +228,13 @@ impl Algorithm for ItaiRodeh {
                 tell_phase: setup.chosen(&SHEET, "phases").is("told"),
             }),
         }
+    }
+
+    fn sheet(setup: &Setup) -> DataSheet {
+        if setup.chosen(&SHEET, "phases").is("untold") {
+            return DataSheet { assumes: ASSUMES_ORDER, ..SHEET };
+        }
+        SHEET
     }
 }
 

@@ -6,7 +6,9 @@
 //! leader is dead opens the next election at once. The number of the election is kept in stable
 //! storage: a restarted process never takes part in one election twice.
 //!
-//! Without faults this costs what the textbook form costs.
+//! Without faults this costs what the textbook form costs. That there is one leader at a time rests
+//! on the detector: a live process that is skipped by mistake, or two that restart in one election
+//! while they are still skipped, may lead besides the right one until its word reaches them.
 
 use std::time::Duration;
 
