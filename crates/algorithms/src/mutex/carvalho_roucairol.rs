@@ -288,10 +288,7 @@ mod tests {
         let mut p0 = bench(0);
         p0.ask(Request::Acquire);
         assert_eq!(p0.hear(2, Message::Request { timestamp: 1, clock: 1 }), []);
-        assert_eq!(
-            p0.ask(Request::Release),
-            [send(2, Message::Reply { clock: 1, fence: 1 })]
-        );
+        assert_eq!(p0.ask(Request::Release), [send(2, Message::Reply { clock: 1, fence: 1 })]);
         assert!(p0.process.at_rest() && p0.process.lacking.contains(ProcessId(2)));
     }
 

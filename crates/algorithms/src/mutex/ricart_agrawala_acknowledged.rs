@@ -12,9 +12,7 @@
 use std::time::Duration;
 
 use konklave_process::topology::Shape;
-use konklave_process::{
-    Context, Fixed, LamportClock, Process, ProcessId, ProcessSet, Timestamp,
-};
+use konklave_process::{Context, Fixed, LamportClock, Process, ProcessId, ProcessSet, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
@@ -63,12 +61,7 @@ const SHEET: DataSheet = DataSheet {
             when: "nobody crashes, and the next one's request has arrived",
             bound: |_| None,
         },
-        Cost {
-            metric: Metric::EntryDelay,
-            formula: "2T",
-            when: "nobody crashes",
-            bound: |_| None,
-        },
+        Cost { metric: Metric::EntryDelay, formula: "2T", when: "nobody crashes", bound: |_| None },
     ],
     guarantees: &[
         Guarantee::MutualExclusion,
@@ -86,7 +79,7 @@ const SHEET: DataSheet = DataSheet {
         },
         Switch {
             name: "timeout",
-            values: &["3", "<number>"],
+            values: &["5", "<number>"],
             what: "how long an answer may take, in T: more than twice the longest delay",
         },
     ],
@@ -335,7 +328,8 @@ impl Process for RicartAgrawalaAcknowledged {
             }
             Message::Welcome { incarnation, clock } => {
                 self.clock.witness(clock);
-                if matches!(self.state, State::Rejoining { .. }) && incarnation == self.incarnation {
+                if matches!(self.state, State::Rejoining { .. }) && incarnation == self.incarnation
+                {
                     self.no_longer_await(from, ctx);
                 }
             }
@@ -407,7 +401,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_millis(3);
+    const PATIENCE: Duration = Duration::from_millis(5);
 
     fn bench(me: u32, model: &str) -> Bench<RicartAgrawalaAcknowledged> {
         let mut setup = Setup::new(Group::of(3), Topology::complete(3));
@@ -418,10 +412,7 @@ mod tests {
 
     fn entered(time: u64, id: u64) -> [Effect<RicartAgrawalaAcknowledged>; 2] {
         let fence = Some(Fence(time, id));
-        [
-            Effect::CancelTimer { timer: Timer::Answers },
-            tell(Indication::Granted { fence }),
-        ]
+        [Effect::CancelTimer { timer: Timer::Answers }, tell(Indication::Granted { fence })]
     }
 
     #[test]

@@ -84,8 +84,8 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::EntryDelay,
             formula: "2T, or 0 where the token is",
-            when: "delays have a limit",
-            bound: |_| None,
+            when: "requests never overlap, and delays have a limit",
+            bound: |f| f.delay_max.filter(|_| f.uncontended).map(|t| Bound::AtMost(2.0 * t)),
         },
     ],
     guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
@@ -235,7 +235,8 @@ impl Singhal {
     fn next(&self, ctx: &Context<'_, Self>) -> Option<ProcessId> {
         let me = ctx.me();
         let place = |p: ProcessId| ctx.group().place(p).unwrap_or(0);
-        let mut wanting = self.known.after(me).filter(|p| self.known[*p].state == State::Requesting);
+        let mut wanting =
+            self.known.after(me).filter(|p| self.known[*p].state == State::Requesting);
         match *self.arbitration {
             Arbitration::RoundRobin => wanting.next(),
             Arbitration::Smallest => wanting.min_by_key(|p| self.known[*p].number),
@@ -376,7 +377,11 @@ mod tests {
     }
 
     /// Lets everything arrive that is on its way, and everyone leave who is inside.
-    fn settle(benches: &mut [Bench<Singhal>], flight: &mut Vec<(u32, u32, Message)>, rng: &mut Rng) {
+    fn settle(
+        benches: &mut [Bench<Singhal>],
+        flight: &mut Vec<(u32, u32, Message)>,
+        rng: &mut Rng,
+    ) {
         let mut inside = None;
         while !flight.is_empty() || inside.is_some() {
             let (at, effects) = match inside.take() {
@@ -412,7 +417,10 @@ mod tests {
     fn who_holds_the_token_unused_sends_it_at_once() {
         let mut p0 = bench(0, 3);
         let effects = p0.hear(2, Message::Request(1));
-        assert!(matches!(&effects[..], [Effect::Send { to: ProcessId(2), message: Message::Token(_) }]));
+        assert!(matches!(
+            &effects[..],
+            [Effect::Send { to: ProcessId(2), message: Message::Token(_) }]
+        ));
         assert!(is_marked(&p0, 2) && p0.process.state == State::Nothing);
     }
 

@@ -7,7 +7,6 @@ mod central;
 mod channel_orders;
 mod lamport;
 mod script;
-mod scratch;
 mod ricart_agrawala;
 mod ricart_agrawala_acknowledged;
 mod singhal;

@@ -2,7 +2,7 @@
 
 use konklave_algorithms::mutex::{Indication, Mutex, Request};
 use konklave_algorithms::{Algorithm, Setup};
-use konklave_process::{Effect, Group, Process, ProcessId, Topology};
+use konklave_process::{Effect, Group, Process, Topology};
 use konklave_testkit::Bench;
 
 /// A group 0 to n − 1 in which nothing happens but what the test says.
@@ -14,7 +14,9 @@ pub(crate) struct Script<P: Process> {
     pub(crate) inside: Vec<u32>,
 }
 
-impl<P: Algorithm<Problem = Mutex> + Process<Request = Request, Indication = Indication>> Script<P> {
+impl<P: Algorithm<Problem = Mutex> + Process<Request = Request, Indication = Indication>>
+    Script<P>
+{
     pub(crate) fn new(n: usize) -> Self {
         Self::with(&Setup::new(Group::of(n), Topology::complete(n)))
     }
@@ -86,13 +88,4 @@ impl<P: Algorithm<Problem = Mutex> + Process<Request = Request, Indication = Ind
     pub(crate) fn on_the_way(&self, from: u32, to: u32) -> usize {
         self.flight.iter().filter(|(f, t, _)| (*f, *t) == (from, to)).count()
     }
-
-    pub(crate) fn process(&self, at: u32) -> &P {
-        &self.members[at as usize].process
-    }
-}
-
-/// The id that stands for a place.
-pub(crate) fn p(id: u32) -> ProcessId {
-    ProcessId(id)
 }

@@ -30,7 +30,11 @@ fn a_saturated_group_pays_n_for_each_entry_and_one_delay_between_entries() {
         let case = group(&vec![20; n]).config(|c| c.hold = Pace::Constant(3.0));
         let seen = case.simulate();
         let most = 20 * (n * n) as u64;
-        assert!(seen.well().sent <= most && seen.sent + 2 * (n * n) as u64 >= most, "n = {n}: {}", seen.sent);
+        assert!(
+            seen.well().sent <= most && seen.sent + 2 * (n * n) as u64 >= most,
+            "n = {n}: {}",
+            seen.sent
+        );
         let delay = seen.summary.sync_delay.unwrap();
         assert_eq!((delay.min, delay.max), (1.0, 1.0));
     }

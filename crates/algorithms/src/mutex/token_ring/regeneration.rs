@@ -50,9 +50,8 @@ impl TokenRing {
     pub(super) fn mend(&mut self, me: ProcessId, group: &Group) {
         let place = group.place(me).expect("we are a member");
         let mut after = (1..=group.len()).map(|i| group.id((place + i) % group.len()));
-        self.successor = after
-            .find(|p| *p == me || !self.has_crashed(*p))
-            .expect("the ring comes back to us");
+        self.successor =
+            after.find(|p| *p == me || !self.has_crashed(*p)).expect("the ring comes back to us");
     }
 
     pub(super) fn on_crash_of(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
