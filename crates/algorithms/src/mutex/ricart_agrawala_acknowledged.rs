@@ -79,7 +79,7 @@ const SHEET: DataSheet = DataSheet {
         },
         Switch {
             name: "timeout",
-            values: &["3", "<number>"],
+            values: &["5", "<number>"],
             what: "how long an answer may take, in T: more than twice the longest delay",
         },
     ],
@@ -401,7 +401,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_millis(3);
+    const PATIENCE: Duration = Duration::from_millis(5);
 
     fn bench(me: u32, model: &str) -> Bench<RicartAgrawalaAcknowledged> {
         let mut setup = Setup::new(Group::of(3), Topology::complete(3));

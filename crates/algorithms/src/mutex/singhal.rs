@@ -84,8 +84,8 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::EntryDelay,
             formula: "2T, or 0 where the token is",
-            when: "delays have a limit",
-            bound: |_| None,
+            when: "requests never overlap, and delays have a limit",
+            bound: |f| f.delay_max.filter(|_| f.uncontended).map(|t| Bound::AtMost(2.0 * t)),
         },
     ],
     guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],

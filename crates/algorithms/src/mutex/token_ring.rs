@@ -5,7 +5,7 @@
 //! wanted it, and who wants it sends a wake-up call after it.
 //!
 //! Crashed processes are skipped. Whenever someone crashes, the token may be lost with it, so the
-//! survivor with the highest id begins a new epoch ([`regeneration`]). With `patience` above 0 it
+//! survivor with the highest id begins a new epoch (`regeneration.rs`). With `patience` above 0 it
 //! also does so when someone has waited too long: that may be wrong, and does no harm.
 
 mod regeneration;

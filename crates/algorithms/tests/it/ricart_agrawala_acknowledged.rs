@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use konklave_algorithms::mutex::ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged;
 use konklave_process::{ProcessId, Rng};
 use konklave_sim::{Delay, Ending, Pace};
@@ -44,7 +42,7 @@ fn each_deferral_costs_one_more() {
 
 #[test]
 fn a_long_wait_costs_two_messages_for_each_probe() {
-    let case = synchronous(2).config(|c| c.hold = Pace::Constant(9.5));
+    let case = synchronous(2).set("timeout", 3).config(|c| c.hold = Pace::Constant(9.5));
     let seen = case.simulate();
     // p0 is inside from 2 to 11.5; p1 asks at 0 and then at 3, 6, 9, 12 whether it is still there.
     assert_eq!((seen.well().kind("AreYouThere"), seen.kind("Ack")), (4, 4));
@@ -91,20 +89,19 @@ fn where_delays_have_no_bound_a_slow_holder_is_taken_for_dead() {
 
 #[test]
 fn a_holder_whose_traffic_is_late_is_taken_for_dead() {
-    let slow = |lateness: f64| {
-        asynchronous(3).requests(&[1, 0, 1]).config(|c| {
-            c.hold = Pace::Constant(20.0);
-            let from_holder = [1, 2].map(|to| ((ProcessId(0), ProcessId(to)), lateness));
-            c.delay = Delay::PerLink(BTreeMap::from(from_holder), 1.0);
-        })
+    // 0 is inside from 2 to 42, and its acknowledgements to 2 take longer.
+    let slow = |more: f64| {
+        let case = asynchronous(3).requests(&[1, 0, 1]);
+        let case = case.config(|c| c.hold = Pace::Constant(40.0));
+        (1..=9).fold(case, |case, i| case.fault(&format!("delay:0>2/Ack#{i}+{more}")))
     };
-    // Twice the longest delay is less than three: nobody is taken for dead.
-    slow(1.9).simulate().well();
-    let seen = slow(5.0).simulate();
-    assert!(seen.violations[0].starts_with("mutual exclusion"), "{:?}", seen.violations);
-    // Who does not trust the clock waits for as long as it takes.
-    slow(5.0).set("model", "asynchronous").simulate().well();
-    slow(5.0).set("timeout", 7).simulate().well();
+    // There and back takes four, and five are allowed: nobody is taken for dead.
+    slow(2.0).simulate().well();
+    let seen = slow(20.0).simulate();
+    assert!(seen.violations[0].starts_with("mutual exclusion at 10000"), "{:?}", seen.violations);
+    // Who does not trust the clock waits for as long as it takes; who is patient does, too.
+    slow(20.0).set("model", "asynchronous").simulate().well();
+    slow(20.0).set("timeout", 23).simulate().well();
 }
 
 #[test]
@@ -153,7 +150,7 @@ fn crashes_and_restarts_at_random_times_do_no_harm() {
         let mut rng = Rng::new(seed);
         let mut case = synchronous(5).requests(&[6; 5]).no_fifo().config(|c| {
             c.seed = seed;
-            c.delay = Delay::Uniform(0.1, 1.4);
+            c.delay = Delay::Uniform(0.1, 2.4);
             c.think = Pace::Exponential(4.0);
             c.hold = Pace::Exponential(1.0);
         });
@@ -176,7 +173,7 @@ fn random_delays_do_no_harm() {
         let case = synchronous(7).ids(&[40, 7, 3, 19, 0, 88, 5]).requests(&[5; 7]).no_fifo();
         let case = case.ordered().config(|c| {
             c.seed = seed;
-            c.delay = Delay::Uniform(0.1, 1.4);
+            c.delay = Delay::Uniform(0.1, 2.4);
             c.think = Pace::Exponential((seed % 10) as f64);
         });
         assert_eq!(case.simulate().well().summary.entries, 35, "seed {seed}");

@@ -2,7 +2,7 @@
 
 use konklave_algorithms::mutex::{Indication, Mutex, Request};
 use konklave_algorithms::{Algorithm, Setup};
-use konklave_process::{Effect, Group, Process, ProcessId, Topology};
+use konklave_process::{Effect, Group, Process, Topology};
 use konklave_testkit::Bench;
 
 /// A group 0 to n − 1 in which nothing happens but what the test says.
@@ -88,13 +88,4 @@ impl<P: Algorithm<Problem = Mutex> + Process<Request = Request, Indication = Ind
     pub(crate) fn on_the_way(&self, from: u32, to: u32) -> usize {
         self.flight.iter().filter(|(f, t, _)| (*f, *t) == (from, to)).count()
     }
-
-    pub(crate) fn process(&self, at: u32) -> &P {
-        &self.members[at as usize].process
-    }
-}
-
-/// The id that stands for a place.
-pub(crate) fn p(id: u32) -> ProcessId {
-    ProcessId(id)
 }
