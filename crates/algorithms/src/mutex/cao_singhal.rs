@@ -31,38 +31,38 @@ const TIMESTAMPS_ONLY: Mistake = Mistake {
     what: "a lock is named by the time of its request, not by a number of its own: an old transfer \
            is taken for one of the second lock",
     breaks: "quiescence",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3,4 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
 };
 const KEEP_TRANSFERS: Mistake = Mistake {
     name: "keep-transfers",
     what: "the same, and who gives a lock back remembers whom to pass it on to",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3,4 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
 };
 const NO_RELEASE_BUFFER: Mistake = Mistake {
     name: "no-release-buffer",
     what: "an arbiter ignores the release of one who got its lock from another, if it is faster \
            than that other's release",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
 };
 const DROP_EARLY_INQUIRE: Mistake = Mistake {
     name: "drop-early-inquire",
     what: "an inquiry for a lock that is still on its way is ignored",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
 };
 const NO_INQUIRE_AFTER_FORWARD: Mistake = Mistake {
     name: "no-inquire-after-forward",
     what: "an arbiter whose lock was passed on to a younger request does not inquire",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
 };
 const NO_DISPLACED_FAILED: Mistake = Mistake {
     name: "no-displaced-failed",
     what: "a request that an older one displaces from the head of a queue is not told to wait",
     breaks: "deadlock",
-    caught_by: "-n 6 --set quorums=0:4,5;1:4;2:4,5;3:4 --requests 1,1,1,1,0,0",
+    caught_by: "-n 6 --set quorums=0:4,5+1:4+2:4,5+3:4 --requests 1,1,1,1,0,0",
 };
 
 const SHEET: DataSheet = DataSheet {
@@ -115,7 +115,7 @@ const SHEET: DataSheet = DataSheet {
             name: "quorums",
             values: &["grid", "plane", "majority", "tree", "13", "<text>"],
             what: "how quorums are built; a text is weighted:2,1,1 or wall:1,2,3, or lists them \
-                   by id, as in 0:3,4;1:3,4;2:3",
+                   by id, as in 0:3,4;1:3,4;2:3 (+ will do for ;)",
         },
         Switch {
             name: "transfers",

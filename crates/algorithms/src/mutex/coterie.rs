@@ -155,7 +155,8 @@ fn explicit(text: &str, group: &Group) -> Result<Vec<Vec<usize>>, String> {
     Ok(sets)
 }
 
-/// The parts `id:…` of a text, with the place of each id; `forms` says what would be right.
+/// The parts `id:…` of a text, with the place of each id; `forms` says what would be right. They
+/// are parted by semicolons or, for shells to let them alone, by plus signs.
 pub(super) fn entries<'a>(
     text: &'a str,
     group: &Group,
@@ -170,7 +171,7 @@ pub(super) fn entries<'a>(
             _ => Err(format!("`{whose}` is no id")),
         }
     };
-    text.split(';').map(str::trim).filter(|part| !part.is_empty()).map(entry).collect()
+    text.split([';', '+']).map(str::trim).filter(|part| !part.is_empty()).map(entry).collect()
 }
 
 /// The places of a list of ids, which must not be empty.
@@ -342,6 +343,7 @@ mod tests {
         let group = Group::new([10, 20, 30].map(ProcessId).to_vec()).unwrap();
         let setup = Setup::new(group, Topology::complete(3));
         let coterie = Coterie::named("10:30;20:30,10", &setup).unwrap();
+        assert_eq!(coterie, Coterie::named("10:30+20:30,10", &setup).unwrap());
         assert_eq!(**coterie.quorum(ProcessId(10)), [30].map(ProcessId));
         assert_eq!(**coterie.quorum(ProcessId(20)), [10, 30].map(ProcessId));
         assert_eq!(**coterie.quorum(ProcessId(30)), [10, 30].map(ProcessId));

@@ -23,33 +23,33 @@ const NO_DISPLACED_FAILED: Mistake = Mistake {
     what: "a request that an older one displaces from the head of a queue is not told to wait, as \
            in the paper; Sanders found it",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
 };
 const YIELD_FORGOTTEN: Mistake = Mistake {
     name: "yield-forgotten",
     what: "who gave a lock back does not count it as missing when the next one inquires",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3,4 --requests 1,1,1,0,0",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
 };
 const AS_PRINTED: Mistake = Mistake {
     name: "as-printed",
     what: "messages do not say which request they are about, and every inquiry is noted, as the \
            slides have it: an old one gives away a lock of the next request",
     breaks: "mutual exclusion",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3 --requests 1,1,2,0,0 --property exclusion",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,2,0,0 --property exclusion",
 };
 const UNSTAMPED_NO_YIELD_HELD: Mistake = Mistake {
     name: "unstamped-no-yield-held",
     what: "the same, but an inquiry that finds us inside is ignored",
     breaks: "mutual exclusion",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3 --requests 1,1,2,0,0 --property exclusion",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,2,0,0 --property exclusion",
 };
 const DROP_EARLY_INQUIRE: Mistake = Mistake {
     name: "drop-early-inquire",
     what: "the same, but an inquiry for a lock that we do not have is ignored: right only if \
            messages keep their order",
     breaks: "deadlock",
-    caught_by: "-n 5 --set quorums=0:3,4;1:3,4;2:3 --requests 1,1,1,0,0 --no-fifo",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0 --no-fifo",
 };
 const NO_DEADLOCK_HANDLING: Mistake = Mistake {
     name: "no-deadlock-handling",
@@ -107,7 +107,7 @@ const SHEET: DataSheet = DataSheet {
             name: "quorums",
             values: &["grid", "plane", "majority", "tree", "13", "<text>"],
             what: "how quorums are built; a text is weighted:2,1,1 or wall:1,2,3, or lists them \
-                   by id, as in 0:3,4;1:3,4;2:3",
+                   by id, as in 0:3,4;1:3,4;2:3 (+ will do for ;)",
         },
         Switch {
             name: "failed",

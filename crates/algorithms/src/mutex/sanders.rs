@@ -45,7 +45,7 @@ const INFORM_UNASKED: Mistake = Mistake {
     name: "inform-unasked",
     what: "the slides' condition alone: a process may inform one that it does not ask",
     breaks: "mutual exclusion",
-    caught_by: "-n 3 --set structure=0:0/0,2;1:1/1,2;2:2 --requests 1,1,0",
+    caught_by: "-n 3 --set structure=0:0/0,2+1:1/1,2+2:2 --requests 1,1,0",
 };
 
 const SHEET: DataSheet = DataSheet {
@@ -88,7 +88,7 @@ const SHEET: DataSheet = DataSheet {
         name: "structure",
         values: &["new", "central", "ricart-agrawala", "lamport", "maekawa", "<text>"],
         what: "whom each asks and informs; a text lists both by id, as in \
-               0:0,1/0;1:0,1/1;2:0,1,2 (2 informs all whom it asks)",
+               0:0,1/0;1:0,1/1;2:0,1,2, where 2 informs all whom it asks (+ will do for ;)",
     }],
 };
 
