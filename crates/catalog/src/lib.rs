@@ -18,7 +18,10 @@ pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, Violati
 pub use scenario::{Load, Scenario};
 pub use simulate::Outcome;
 
-use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
+use konklave_algorithms::election::{
+    adoption::Adoption, chang_roberts::ChangRoberts, extinction::Extinction, firewire::FireWire,
+    tree_wave::TreeWave, virtual_tree::VirtualTree,
+};
 use konklave_algorithms::mutex::{
     central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
 };
@@ -27,8 +30,12 @@ use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
 /// Every algorithm, by problem.
 pub static CATALOG: &[Entry] = &[
+    entry::<Adoption>(),
     entry::<ChangRoberts>(),
+    entry::<Extinction>(),
+    entry::<FireWire>(),
     entry::<TreeWave>(),
+    entry::<VirtualTree>(),
     entry::<Central>(),
     entry::<RicartAgrawala>(),
     entry::<SuzukiKasami>(),

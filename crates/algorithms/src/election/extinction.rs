@@ -235,10 +235,7 @@ mod tests {
         // What p2 answers to the weaker wave is void.
         assert_eq!(p5.hear(2, Message::Echo(ProcessId(5))), []);
         assert_eq!(p5.hear(2, Message::Echo(ProcessId(9))), []);
-        assert_eq!(
-            p5.hear(1, Message::Echo(ProcessId(9))),
-            [send(9, Message::Echo(ProcessId(9)))]
-        );
+        assert_eq!(p5.hear(1, Message::Echo(ProcessId(9))), [send(9, Message::Echo(ProcessId(9)))]);
     }
 
     #[test]

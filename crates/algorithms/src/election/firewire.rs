@@ -55,7 +55,7 @@ const SHEET: DataSheet = DataSheet {
             bound: |f| {
                 let reset = if f.setup.chosen(&SHEET, "reset").is("message") { 2.0 } else { 0.0 };
                 let least = (2.0 + reset) * (f.n() - 1.0);
-                by_id(f).then(|| Bound::Between(least, least + 1.0))
+                by_id(f).then_some(Bound::Between(least, least + 1.0))
             },
         },
         Cost {
@@ -133,7 +133,10 @@ enum State {
     /// We asked this one to be our parent.
     Asking(Port),
     /// We and this one asked each other; whether it has asked again.
-    Contending { with: Port, asked: bool },
+    Contending {
+        with: Port,
+        asked: bool,
+    },
     Child(Port),
     Root,
 }
@@ -540,7 +543,8 @@ mod tests {
             p0.hear(child, ask(1));
         }
         let outcome = tell(Indication::Leading { epoch: 1 });
-        let effects = [send(1, acknowledge(1)), send(2, acknowledge(1)), send(3, acknowledge(1)), outcome];
+        let effects =
+            [send(1, acknowledge(1)), send(2, acknowledge(1)), send(3, acknowledge(1)), outcome];
         assert_eq!(p0.fire(Timer::Look), effects);
     }
 

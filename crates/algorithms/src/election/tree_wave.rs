@@ -213,7 +213,10 @@ mod tests {
     #[test]
     fn an_explorer_wakes_a_process_once() {
         let mut p0 = process(0, Topology::star(4));
-        assert_eq!(p0.hear(2, Message::Explore), [send(1, Message::Explore), send(3, Message::Explore)]);
+        assert_eq!(
+            p0.hear(2, Message::Explore),
+            [send(1, Message::Explore), send(3, Message::Explore)]
+        );
         assert_eq!(p0.hear(1, Message::Explore), []);
     }
 
@@ -247,7 +250,10 @@ mod tests {
     fn an_echo_that_is_faster_than_its_explorer_wakes_and_decides() {
         let mut p1 = process(1, Topology::path(2));
         let effects = p1.hear(0, echo(0));
-        assert_eq!(effects, [tell(Indication::Leading { epoch: 0 }), send(0, Message::Info(ProcessId(1)))]);
+        assert_eq!(
+            effects,
+            [tell(Indication::Leading { epoch: 0 }), send(0, Message::Info(ProcessId(1)))]
+        );
         assert_eq!(p1.hear(0, Message::Explore), []);
     }
 

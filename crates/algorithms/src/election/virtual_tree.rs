@@ -57,7 +57,7 @@ const SHEET: DataSheet = DataSheet {
         when: "nobody crashes",
         bound: |f| {
             let least = if f.n() == 1.0 { 0.0 } else { least(f) };
-            Some(Bound::Between(least, least + 8.0 * links(f) * f.n()))
+            Some(Bound::AtMost(least + 8.0 * links(f) * f.n()))
         },
     }],
     guarantees: &[
@@ -310,7 +310,8 @@ impl VirtualTree {
     }
 
     fn on_join(&mut self, from: Port, level: Option<u32>, epoch: u32, ctx: &mut Context<'_, Self>) {
-        let suits = |ours: &u32| *ours < self.rules.cap && level.is_none_or(|theirs| *ours < theirs);
+        let suits =
+            |ours: &u32| *ours < self.rules.cap && level.is_none_or(|theirs| *ours < theirs);
         let answer = match self.offer().filter(suits) {
             Some(ours) => {
                 self.children.insert(from);
@@ -333,7 +334,13 @@ impl VirtualTree {
         self.seek(ctx);
     }
 
-    fn on_level(&mut self, from: Port, level: Option<u32>, epoch: u32, ctx: &mut Context<'_, Self>) {
+    fn on_level(
+        &mut self,
+        from: Port,
+        level: Option<u32>,
+        epoch: u32,
+        ctx: &mut Context<'_, Self>,
+    ) {
         self.note(from, level);
         let Some(theirs) = level else { return };
         if self.parent == Some(from) && Some(theirs.saturating_add(1)) < self.level {
@@ -398,8 +405,11 @@ impl Process for VirtualTree {
             return ctx.unexpected("a message from a stranger");
         };
         let epoch = message.epoch();
-        // What a process sent before it crashed is void.
+        // What a process sent before it crashed is void, but it shows that we are to come up.
         if self.suspects(from) {
+            if self.epoch.is_none() {
+                self.enter(self.next_epoch(0, ctx), ctx);
+            }
             return;
         }
         if Some(epoch) > self.epoch {
@@ -415,7 +425,10 @@ impl Process for VirtualTree {
         match message {
             Message::Connect(_) => {
                 let level = if self.makes(SLIDE_CONNECT) { self.level } else { self.offer() };
-                ctx.send(from, Message::Welcome(epoch, level.filter(|_| self.parent != Some(port))));
+                ctx.send(
+                    from,
+                    Message::Welcome(epoch, level.filter(|_| self.parent != Some(port))),
+                );
                 self.forget(port, epoch, ctx);
             }
             Message::Welcome(_, level) => {
@@ -522,7 +535,8 @@ impl Algorithm for VirtualTree {
         };
         let (cap, deepest) = (setup.chosen(&SHEET, "cap").number() as usize, depth(setup, root));
         if deepest > cap {
-            let error = format!("{deepest} levels are needed, but cap is {cap}: --set cap={deepest}");
+            let error =
+                format!("{deepest} levels are needed, but cap is {cap}: --set cap={deepest}");
             return Err(SetupError(error));
         }
         Ok(())
@@ -671,10 +685,10 @@ mod tests {
         let deposed = tell(Indication::Deposed);
         assert_eq!(p2.suspect(0), [deposed, send(1, connect), send(3, connect)]);
         p2.hear(1, Message::Welcome(1, None));
-        assert_eq!(p2.suspect(1)[..2], [
-            konklave_process::Effect::Save(Reign(2)),
-            tell(Indication::Leading { epoch: 2 })
-        ]);
+        assert_eq!(
+            p2.suspect(1)[..2],
+            [konklave_process::Effect::Save(Reign(2)), tell(Indication::Leading { epoch: 2 })]
+        );
         // What belongs to an earlier epoch is void.
         assert_eq!(p2.hear(3, Message::Leave(0)), []);
         assert_eq!(p2.hear(3, Message::Join(0, None)), [send(3, Message::Welcome(2, Some(0)))]);

@@ -6,9 +6,13 @@ use crate::graphs::{by_chance, long, strongest, subsets, sweep};
 
 #[test]
 fn every_run_on_every_graph_of_three_is_right() {
-    for (n, fifo, cases, states) in
-        [(1, true, 1, 2), (2, true, 3, 29), (2, false, 3, 31), (3, true, 28, 3461), (3, false, 28, 5143)]
-    {
+    for (n, fifo, cases, states) in [
+        (1, true, 1, 2),
+        (2, true, 3, 29),
+        (2, false, 3, 31),
+        (3, true, 28, 3461),
+        (3, false, 28, 5143),
+    ] {
         assert_eq!(sweep::<Adoption>(n, fifo, false, |_, _| true).size(), (cases, states));
     }
 }
@@ -16,7 +20,7 @@ fn every_run_on_every_graph_of_three_is_right() {
 #[test]
 fn every_run_on_sparse_graphs_of_four_is_right_without_fifo() {
     let swept = sweep::<Adoption>(4, false, false, |m, k| m * k <= 9);
-    assert_eq!(swept.size(), (0, 0));
+    assert_eq!(swept.size(), (402, 219_828));
 }
 
 #[test]
@@ -29,10 +33,22 @@ fn the_most_messages_are_those_of_the_table() {
 
     let four = sweep::<Adoption>(4, true, true, |m, k| m * k <= 12 || long());
     let most = [
-        ((3, 1), 6), ((3, 2), 9), ((3, 3), 11), ((3, 4), 12), //
-        ((4, 1), 8), ((4, 2), 12), ((4, 3), 15), ((4, 4), 16), //
-        ((5, 1), 10), ((5, 2), 15), ((5, 3), 18), ((5, 4), 19), //
-        ((6, 1), 12), ((6, 2), 17), ((6, 3), 21), ((6, 4), 22),
+        ((3, 1), 6),
+        ((3, 2), 9),
+        ((3, 3), 11),
+        ((3, 4), 12), //
+        ((4, 1), 8),
+        ((4, 2), 12),
+        ((4, 3), 15),
+        ((4, 4), 16), //
+        ((5, 1), 10),
+        ((5, 2), 15),
+        ((5, 3), 18),
+        ((5, 4), 19), //
+        ((6, 1), 12),
+        ((6, 2), 17),
+        ((6, 3), 21),
+        ((6, 4), 22),
     ];
     let most = most.iter().filter(|((m, k), _)| m * k <= 12 || long());
     let most = most.map(|&((m, k), most)| ((m, k), (2 * m as u32, most)));
@@ -51,7 +67,8 @@ fn the_largest_checks_of_four_are_right_too() {
 fn five_nodes_cost_at_most_what_the_table_says() {
     if long() {
         let five = sweep::<Adoption>(5, true, true, |m, k| m <= 5 && k <= 3);
-        let most = [((4, 1), 8), ((4, 2), 12), ((4, 3), 15), ((5, 1), 10), ((5, 2), 15), ((5, 3), 19)];
+        let most =
+            [((4, 1), 8), ((4, 2), 12), ((4, 3), 15), ((5, 1), 10), ((5, 2), 15), ((5, 3), 19)];
         let most = most.map(|((m, k), most)| ((m, k), (2 * m as u32, most)));
         assert_eq!(five.messages.into_iter().collect::<Vec<_>>(), most);
         assert_eq!(five.cases, 8675);
@@ -77,7 +94,7 @@ fn a1_if_both_ends_close_the_edge_two_lead() {
 fn a2_a_process_that_has_echoed_is_adopted() {
     let case = Case::<Adoption>::on(Topology::path(3)).ids(&[3, 1, 2]).initiators(&[2, 3]);
     case.check().exhausted(43);
-    case.no_fifo().check().exhausted(43);
+    case.no_fifo().check().exhausted(50);
 }
 
 #[test]
@@ -96,7 +113,8 @@ fn a4_a_start_that_comes_too_late_changes_nothing() {
 
 #[test]
 fn the_literal_rules_fail_in_few_cases_and_only_with_three_initiators() {
-    let sizes: &[(usize, u32, u32)] = if long() { &[(3, 2, 28), (4, 130, 570)] } else { &[(3, 2, 28)] };
+    let sizes: &[(usize, u32, u32)] =
+        if long() { &[(3, 2, 28), (4, 130, 570)] } else { &[(3, 2, 28)] };
     for &(n, wrong, all) in sizes {
         let (mut failed, mut cases) = (0, 0);
         for graph in Topology::all_connected(n) {

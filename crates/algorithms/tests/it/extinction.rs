@@ -8,9 +8,13 @@ use crate::graphs::{by_chance, long, strongest, sweep};
 
 #[test]
 fn every_run_on_every_graph_of_three_is_right() {
-    for (n, fifo, cases, states) in
-        [(1, true, 1, 2), (2, true, 3, 29), (2, false, 3, 31), (3, true, 28, 3616), (3, false, 28, 0)]
-    {
+    for (n, fifo, cases, states) in [
+        (1, true, 1, 2),
+        (2, true, 3, 29),
+        (2, false, 3, 31),
+        (3, true, 28, 3616),
+        (3, false, 28, 7045),
+    ] {
         assert_eq!(sweep::<Extinction>(n, fifo, false, |_, _| true).size(), (cases, states));
     }
 }
@@ -31,10 +35,22 @@ fn the_most_messages_are_those_of_the_table() {
 
     let four = sweep::<Extinction>(4, true, true, |m, k| m * k <= 12 || long());
     let most = [
-        ((3, 1), 6), ((3, 2), 11), ((3, 3), 14), ((3, 4), 16), //
-        ((4, 1), 8), ((4, 2), 15), ((4, 3), 18), ((4, 4), 21), //
-        ((5, 1), 10), ((5, 2), 17), ((5, 3), 21), ((5, 4), 24), //
-        ((6, 1), 12), ((6, 2), 19), ((6, 3), 24), ((6, 4), 27),
+        ((3, 1), 6),
+        ((3, 2), 11),
+        ((3, 3), 14),
+        ((3, 4), 16), //
+        ((4, 1), 8),
+        ((4, 2), 15),
+        ((4, 3), 18),
+        ((4, 4), 21), //
+        ((5, 1), 10),
+        ((5, 2), 17),
+        ((5, 3), 21),
+        ((5, 4), 24), //
+        ((6, 1), 12),
+        ((6, 2), 19),
+        ((6, 3), 24),
+        ((6, 4), 27),
     ];
     let most = most.iter().filter(|((m, k), _)| m * k <= 12 || long());
     let most = most.map(|&((m, k), most)| ((m, k), (2 * m as u32, most)));
@@ -53,7 +69,8 @@ fn the_largest_checks_of_four_are_right_too() {
 fn five_nodes_cost_at_most_what_the_table_says() {
     if long() {
         let five = sweep::<Extinction>(5, true, true, |m, k| m <= 5 && k <= 3);
-        let most = [((4, 1), 8), ((4, 2), 15), ((4, 3), 20), ((5, 1), 10), ((5, 2), 19), ((5, 3), 26)];
+        let most =
+            [((4, 1), 8), ((4, 2), 15), ((4, 3), 20), ((5, 1), 10), ((5, 2), 19), ((5, 3), 26)];
         let most = most.map(|((m, k), most)| ((m, k), (2 * m as u32, most)));
         assert_eq!(five.messages.into_iter().collect::<Vec<_>>(), most);
         assert_eq!(five.cases, 8675);
@@ -113,12 +130,16 @@ fn within_bounds(case: &Case<Extinction>, sent: u64, time: Option<f64>) {
 #[test]
 fn a_large_graph_elects_its_maximum() {
     let (n, m) = if long() { (100_000, 1_000_000) } else { (20_000, 200_000) };
-    let graph = Topology::random_graph(n, m, &mut Rng::new(7)).unwrap();
-    let seen = Case::<Extinction>::on(graph).simulate();
+    let mut rng = Rng::new(7);
+    let graph = Topology::random_graph(n, m, &mut rng).unwrap();
+    let mut ids: Vec<u32> = (0..n as u32).collect();
+    rng.shuffle(&mut ids);
+    let seen = Case::<Extinction>::on(graph).ids(&ids).simulate();
     assert_eq!(seen.well().ending, Ending::Quiet);
     assert_eq!(seen.summary.leader, Some(ProcessId(n as u32 - 1)));
     assert_eq!(seen.kind("Info"), 2 * m as u64 - n as u64 + 1);
-    assert!(seen.sent < 20 * m as u64, "{}", seen.sent);
+    // Few waves pass each edge: as many as there are new maxima within reach.
+    assert!(seen.sent < 30 * m as u64, "{}", seen.sent);
 }
 
 #[test]
