@@ -55,7 +55,7 @@ const SHEET: DataSheet = DataSheet {
             bound: |f| {
                 let reset = if f.setup.chosen(&SHEET, "reset").is("message") { 2.0 } else { 0.0 };
                 let least = (2.0 + reset) * (f.n() - 1.0);
-                by_id(f).then(|| Bound::Between(least, least + 1.0))
+                by_id(f).then_some(Bound::Between(least, least + 1.0))
             },
         },
         Cost {

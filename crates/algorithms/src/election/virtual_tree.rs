@@ -57,7 +57,7 @@ const SHEET: DataSheet = DataSheet {
         when: "nobody crashes",
         bound: |f| {
             let least = if f.n() == 1.0 { 0.0 } else { least(f) };
-            Some(Bound::Between(least, least + 8.0 * links(f) * f.n()))
+            Some(Bound::AtMost(least + 8.0 * links(f) * f.n()))
         },
     }],
     guarantees: &[
@@ -405,8 +405,11 @@ impl Process for VirtualTree {
             return ctx.unexpected("a message from a stranger");
         };
         let epoch = message.epoch();
-        // What a process sent before it crashed is void.
+        // What a process sent before it crashed is void, but it shows that we are to come up.
         if self.suspects(from) {
+            if self.epoch.is_none() {
+                self.enter(self.next_epoch(0, ctx), ctx);
+            }
             return;
         }
         if Some(epoch) > self.epoch {

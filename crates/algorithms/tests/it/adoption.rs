@@ -20,7 +20,7 @@ fn every_run_on_every_graph_of_three_is_right() {
 #[test]
 fn every_run_on_sparse_graphs_of_four_is_right_without_fifo() {
     let swept = sweep::<Adoption>(4, false, false, |m, k| m * k <= 9);
-    assert_eq!(swept.size(), (0, 0));
+    assert_eq!(swept.size(), (402, 219_828));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a1_if_both_ends_close_the_edge_two_lead() {
 fn a2_a_process_that_has_echoed_is_adopted() {
     let case = Case::<Adoption>::on(Topology::path(3)).ids(&[3, 1, 2]).initiators(&[2, 3]);
     case.check().exhausted(43);
-    case.no_fifo().check().exhausted(43);
+    case.no_fifo().check().exhausted(50);
 }
 
 #[test]

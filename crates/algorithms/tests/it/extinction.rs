@@ -13,7 +13,7 @@ fn every_run_on_every_graph_of_three_is_right() {
         (2, true, 3, 29),
         (2, false, 3, 31),
         (3, true, 28, 3616),
-        (3, false, 28, 0),
+        (3, false, 28, 7045),
     ] {
         assert_eq!(sweep::<Extinction>(n, fifo, false, |_, _| true).size(), (cases, states));
     }
@@ -130,12 +130,16 @@ fn within_bounds(case: &Case<Extinction>, sent: u64, time: Option<f64>) {
 #[test]
 fn a_large_graph_elects_its_maximum() {
     let (n, m) = if long() { (100_000, 1_000_000) } else { (20_000, 200_000) };
-    let graph = Topology::random_graph(n, m, &mut Rng::new(7)).unwrap();
-    let seen = Case::<Extinction>::on(graph).simulate();
+    let mut rng = Rng::new(7);
+    let graph = Topology::random_graph(n, m, &mut rng).unwrap();
+    let mut ids: Vec<u32> = (0..n as u32).collect();
+    rng.shuffle(&mut ids);
+    let seen = Case::<Extinction>::on(graph).ids(&ids).simulate();
     assert_eq!(seen.well().ending, Ending::Quiet);
     assert_eq!(seen.summary.leader, Some(ProcessId(n as u32 - 1)));
     assert_eq!(seen.kind("Info"), 2 * m as u64 - n as u64 + 1);
-    assert!(seen.sent < 20 * m as u64, "{}", seen.sent);
+    // Few waves pass each edge: as many as there are new maxima within reach.
+    assert!(seen.sent < 30 * m as u64, "{}", seen.sent);
 }
 
 #[test]

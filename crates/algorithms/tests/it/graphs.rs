@@ -71,10 +71,10 @@ pub(crate) fn by_chance<P: Algorithm>(seed: u64, most: u32) -> Case<P> {
     rng.shuffle(&mut ids);
     let k = 1 + rng.below(n as u32) as usize;
     let case = Case::<P>::on(graph).ids(&ids).initiators(&ids[..k]);
-    let case = if seed % 2 == 0 { case } else { case.no_fifo() };
+    let case = if seed.is_multiple_of(2) { case } else { case.no_fifo() };
     case.config(|c| {
         c.seed = seed;
-        c.delay = if seed % 3 == 0 { Delay::Uniform(0.1, 2.0) } else { Delay::Exponential(1.0) };
+        c.delay = if seed.is_multiple_of(3) { Delay::Uniform(0.1, 2.0) } else { Delay::Exponential(1.0) };
     })
 }
 

@@ -72,12 +72,14 @@ fn without_fifo_the_split_may_shift_but_the_total_is_exact() {
         let mut rng = Rng::new(seed);
         let n = 2 + rng.below(60);
         let tree = Topology::random_tree(n as usize, &mut rng);
-        let seen = Case::<TreeWave>::on(tree).no_fifo().config(|c| {
+        let k = 1 + rng.below(n);
+        let starters: Vec<u32> = (0..k).collect();
+        let seen = Case::<TreeWave>::on(tree).initiators(&starters).no_fifo().config(|c| {
             c.seed = seed;
             c.delay = Delay::Exponential(1.0);
         });
         let seen = seen.simulate();
-        assert_eq!(seen.well().sent, u64::from(4 * n - 4), "seed {seed}");
+        assert_eq!(seen.well().sent, u64::from(3 * n + k - 4), "seed {seed}");
         shifted += u32::from(seen.kind("Echo") != u64::from(n));
     }
     assert!(shifted > 0);
@@ -103,8 +105,8 @@ fn one_and_two_processes_elect() {
     let seen = Case::<TreeWave>::on(Topology::path(1)).simulate();
     assert_eq!((seen.well().sent, seen.summary.leader), (0, Some(ProcessId(0))));
     let case = Case::<TreeWave>::on(Topology::path(2)).requests(&[2, 2]);
-    case.check().exhausted(0);
-    case.no_fifo().check().exhausted(0);
+    case.check().exhausted(25);
+    case.no_fifo().check().exhausted(69);
 }
 
 #[test]
@@ -143,10 +145,10 @@ fn the_leaf_rule_of_the_slide_fails_often() {
             }
         }
     }
-    assert_eq!((failed, cases), (0, 265));
+    assert_eq!((failed, cases), (48, 265));
 }
 
 #[test]
 fn on_a_cycle_it_waits_for_ever() {
-    Case::<TreeWave>::ring(3).check().violated("deadlock", 0);
+    Case::<TreeWave>::ring(3).check().violated("deadlock", 7);
 }

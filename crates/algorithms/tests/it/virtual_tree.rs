@@ -1,6 +1,6 @@
 use konklave_algorithms::election::virtual_tree::VirtualTree;
 use konklave_process::{ProcessId, Rng, Topology};
-use konklave_sim::Delay;
+use konklave_sim::{Delay, Ending};
 use konklave_testkit::Case;
 
 use crate::graphs::{long, subsets};
@@ -27,7 +27,7 @@ fn every_start_of_three_builds_a_tree_at_the_same_cost() {
             }
         }
     }
-    assert_eq!(states, 0);
+    assert_eq!(states, 6535);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn every_start_of_four_by_one_builds_a_tree() {
             states += found.states;
         }
     }
-    assert_eq!(states, 0);
+    assert_eq!(states, if long() { 0 } else { 176_816 });
 }
 
 #[test]
@@ -58,14 +58,14 @@ fn v2_v3_on_the_slide_who_is_not_attached_looks_better_than_the_root() {
 fn v5_who_takes_the_nearest_neighbour_left_may_take_its_own_child() {
     let case = Case::<VirtualTree>::on(Topology::path(4)).initiators(&[0]).crashes(1, 0);
     let case = case.judge(&["acyclic parents"]);
-    case.check().exhausted(28_418);
+    case.check().exhausted(28_296);
     case.mistake("naive-reselect").check().violated("acyclic parents", 25);
 }
 
 #[test]
 fn v6_where_a_crash_splits_nothing_everyone_is_attached_again() {
     // Whoever crashes, the root or another: the rest of a triangle agrees on a root.
-    Case::<VirtualTree>::ring(3).initiators(&[0]).crashes(1, 0).check().exhausted(0);
+    Case::<VirtualTree>::ring(3).initiators(&[0]).crashes(1, 0).check().exhausted(11_907);
     if long() {
         Case::<VirtualTree>::ring(4).initiators(&[0]).crashes(1, 0).check().exhausted(0);
     }
@@ -75,27 +75,12 @@ fn v6_where_a_crash_splits_nothing_everyone_is_attached_again() {
 fn a_crash_and_a_return_never_make_a_cycle() {
     let judged = ["acyclic parents", "one leader per epoch", "agreement", "quiescence"];
     let case = |graph| Case::<VirtualTree>::on(graph).initiators(&[0]).judge(&judged);
-    case(Topology::path(2)).crashes(1, 1).check().exhausted(316);
-    case(Topology::path(3)).crashes(1, 1).check().exhausted(21_803);
-    case(Topology::star(4)).crashes(1, 0).check().exhausted(0);
+    case(Topology::path(2)).crashes(1, 1).check().exhausted(320);
+    case(Topology::path(3)).crashes(1, 1).check().exhausted(21_457);
+    case(Topology::star(4)).crashes(1, 0).check().exhausted(13_880);
     if long() {
         case(Topology::ring(3)).crashes(1, 1).check().exhausted(1_276_577);
     }
-}
-
-#[test]
-fn a_small_cap_stops_those_who_chase_each_other() {
-    // A triangle behind a bridge loses the bridge: nobody there can find the root.
-    let edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 2)];
-    let graph = Topology::from_edges("bridge", 5, edges).unwrap();
-    let mut messages = Vec::new();
-    for cap in [8, 64, 512] {
-        let case = Case::<VirtualTree>::on(graph.clone()).initiators(&[0]).set("cap", cap);
-        let seen = case.fault("crash:1@50").config(|c| c.detect_after = Some(1.0)).simulate();
-        assert_eq!(seen.summary.informed, 1);
-        messages.push(seen.sent);
-    }
-    assert_eq!(messages, [0, 0, 0]);
 }
 
 #[test]
@@ -175,4 +160,28 @@ fn a_large_mesh_becomes_a_tree() {
     let low = least(&graph);
     let seen = Case::<VirtualTree>::on(graph).initiators(&[0]).simulate();
     assert_eq!((seen.well().summary.informed, seen.sent), (n, low));
+}
+
+#[test]
+fn parts_cut_off_from_the_root_come_to_rest_whatever_the_cap() {
+    // They do not count to infinity: who has no parent lets all below it go before it takes one.
+    for seed in 0..1000 {
+        let mut rng = Rng::new(seed);
+        let n = 5 + rng.below(6) as usize;
+        let graph = Topology::random_graph(n, n - 1 + rng.below(4) as usize, &mut rng).unwrap();
+        let crashes = [50, 50 + rng.below(8)].map(|at| (1 + rng.below(n as u32 - 1), at));
+        let sent = [20, 1000].map(|cap| {
+            let case = Case::<VirtualTree>::on(graph.clone()).set("cap", cap).initiators(&[0]);
+            let crash = |case: Case<_>, (who, at)| case.fault(&format!("crash:{who}@{at}"));
+            let case = crashes.into_iter().fold(case, crash).config(|c| {
+                c.seed = seed;
+                c.delay = Delay::Exponential(1.0);
+                c.detect_after = Some(1.0);
+            });
+            let seen = case.simulate();
+            assert_eq!(seen.ending, Ending::Quiet);
+            seen.sent
+        });
+        assert_eq!(sent[0], sent[1], "seed {seed}");
+    }
 }
