@@ -9,6 +9,7 @@ mod starters;
 
 pub mod bully;
 pub mod chang_roberts;
+pub mod invitation;
 pub mod quorum;
 pub mod tree_wave;
 

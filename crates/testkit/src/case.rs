@@ -327,9 +327,3 @@ impl<P: Algorithm> Seen<P> {
         self.kinds.iter().find(|(k, _)| k == kind).map_or(0, |(_, count)| *count)
     }
 }
-impl Found {
-    /// TEMP
-    pub fn probe(&self, states: u64) {
-        println!("PROBE {} want {states}", format!("{self:?}").lines().next().unwrap());
-    }
-}

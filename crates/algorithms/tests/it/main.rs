@@ -2,6 +2,7 @@
 
 mod bully;
 mod chang_roberts;
+mod invitation;
 mod quorum;
 mod tree_wave;
 mod central;

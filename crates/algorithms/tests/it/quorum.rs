@@ -33,9 +33,10 @@ fn agreed(seen: &Seen<Quorum>) -> (u32, u32) {
 }
 
 /// What broke, by name, each once.
-fn broken(seen: &Seen<Quorum>) -> Vec<&str> {
-    let mut names: Vec<&str> =
-        seen.violations.iter().map(|v| v.split(" at ").next().unwrap()).collect();
+fn broken(seen: &Seen<Quorum>) -> Vec<&'static str> {
+    let known = ["one leader per epoch", "one leader at a time", "agreement"];
+    let name = |v: &String| known.into_iter().find(|name| v.starts_with(name)).unwrap_or("other");
+    let mut names: Vec<&'static str> = seen.violations.iter().map(name).collect();
     names.dedup();
     names
 }
@@ -57,7 +58,7 @@ fn an_undisputed_election_takes_three_rounds_of_questions_and_answers() {
 #[test]
 fn in_office_two_messages_for_each_other_and_period_are_sent() {
     for n in [2, 3, 10] {
-        let messages = |time| for_time(n, time).simulate().well().sent;
+        let messages = |time| for_time(n, time).simulate().sent;
         // The period is a fifth of E = 10T.
         assert_eq!(messages(1005.5) - messages(5.5), 500 * 2 * (n as u64 - 1));
     }
@@ -65,21 +66,20 @@ fn in_office_two_messages_for_each_other_and_period_are_sent() {
 
 #[test]
 fn every_almost_synchronous_run_of_three_has_one_leader_per_term() {
-    small(3, 1).almost_synchronous(2).check().probe(0);
-    small(3, 2).almost_synchronous(1).check().probe(115_654);
-    small(3, 2).crashes(1, 1).synchronous().check().probe(37_538);
-    small(3, 1).no_fifo().almost_synchronous(1).check().probe(0);
-    small(3, 1).mishaps(1, 1).almost_synchronous(0).check().probe(0);
-    small(3, 3).synchronous().check().probe(0);
-    small(4, 1).synchronous().check().probe(0);
-    small(4, 1).almost_synchronous(1).check().probe(0);
-    small(5, 1).synchronous().check().probe(0);
+    small(3, 1).almost_synchronous(2).check().exhausted(306_626);
+    small(3, 2).almost_synchronous(1).check().exhausted(115_654);
+    small(3, 2).crashes(1, 1).synchronous().check().exhausted(37_538);
+    small(3, 1).no_fifo().almost_synchronous(1).check().exhausted(137_191);
+    small(3, 1).mishaps(1, 1).synchronous().check().exhausted(4774);
+    small(3, 3).synchronous().check().exhausted(17_890);
+    small(4, 1).synchronous().check().exhausted(1633);
+    small(5, 1).synchronous().check().exhausted(22_466);
 }
 
 #[test]
 fn q1_a_vote_that_is_not_saved_is_given_twice() {
     let case = small(3, 1).crashes(1, 1).almost_synchronous(1);
-    case.check().probe(206_334);
+    case.check().exhausted(206_334);
     case.clone().mistake("no-persist").check().violated("one leader per epoch", 16);
     let mut amnesia = case;
     amnesia.options.stable_storage = false;
@@ -105,24 +105,29 @@ fn q3_a_leader_that_sleeps_past_its_lease_wakes_up_in_office() {
 
 #[test]
 fn q4_a_lease_counts_from_the_question() {
-    // All answers of one round are late, then the leader is cut off.
-    let case = for_time(3, 200.0).set("jitter", 1);
-    let case = case.fault("delay:1>0/BeatReply#10+9").fault("delay:2>0/BeatReply#10+9");
-    let case = case.fault("partition:0@22.5-150").fault("rate:1*1.04");
-    let seen = case.simulate();
-    assert_eq!(broken(&seen), Vec::<&str>::new());
-    assert_eq!(broken(&case.mistake("lease-from-ack").simulate()), ["one leader at a time"]);
+    // All answers to the sixth reminder are late, and the leader is cut off after them.
+    let case = |seed| {
+        let case = for_time(3, 100.0).set("election", 20).config(|c| c.seed = seed);
+        let case = case.fault("delay:1>0/BeatReply#6+13.5").fault("delay:2>0/BeatReply#6+13.5");
+        case.fault("partition:0@25.5")
+    };
+    let overlaps = |mistake: Option<&str>| {
+        let cases = (0..100).map(|seed| mistake.map_or(case(seed), |m| case(seed).mistake(m)));
+        cases.filter(|case| broken(&case.simulate()) == ["one leader at a time"]).count()
+    };
+    assert_eq!(overlaps(None), 0);
+    assert!(overlaps(Some("lease-from-ack")) > 10);
 }
 
 #[test]
 fn q5_a_restarted_voter_keeps_the_promise_it_forgot() {
-    // Only 1 answers the leader 0; 2 is cut off from it. 1 restarts, and 2 asks at once.
-    let case = for_time(3, 100.0).fault("cut:0>2@15").fault("cut:2>0@15");
-    let case = case.fault("crash:1@30.2").fault("restart:1@30.3").fault("rate:2*1.0");
-    let seen = case.simulate();
-    println!("{:?} {:?}", seen.violations, followed(&seen));
+    // Only 1 answers the leader 0, for 2 cannot hear it; then 1 restarts, and 2 asks it.
+    let case = for_time(3, 200.0).set("election", 100).set("jitter", 1);
+    let case = case.fault("cut:0>2@50").fault("partition:0@130");
+    let case = case.fault("crash:1@135").fault("restart:1@140");
+    assert_eq!(broken(&case.simulate()), Vec::<&str>::new());
     let seen = case.mistake("vote-at-once-after-restart").simulate();
-    println!("{:?} {:?}", seen.violations, followed(&seen));
+    assert_eq!(broken(&seen), ["one leader at a time"]);
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn leases_do_not_overlap_while_clock_rates_differ_by_less_than_the_drift() {
         let case = drifting(0.6, 1.4).set("jitter", 5).config(|c| c.seed = seed);
         broken(&case.simulate()) == ["one leader at a time"]
     });
-    assert_eq!(overlaps.count(), 20);
+    assert!(overlaps.count() > 10);
 }
 
 #[test]
@@ -238,7 +243,8 @@ fn when_the_faults_are_over_all_follow_one() {
         });
         for _ in 0..5 {
             let (p, at) = (rng.below(n), rng.below(300));
-            case = case.fault(&format!("crash:{p}@{at}")).fault(&format!("restart:{p}@{}", at + 40));
+            case =
+                case.fault(&format!("crash:{p}@{at}")).fault(&format!("restart:{p}@{}", at + 40));
         }
         agreed(case.simulate().well());
     }
