@@ -17,6 +17,7 @@ pub mod extinction;
 pub mod firewire;
 pub mod franklin;
 pub mod hirschberg_sinclair;
+pub mod invitation;
 pub mod itai_rodeh;
 pub mod quorum;
 pub mod ring_list;

@@ -132,6 +132,8 @@ pub enum Guarantee {
     UniqueLeader,
     /// At most one leader in each epoch.
     UniquePerEpoch,
+    /// A process that comes into office again does so in a higher epoch.
+    GrowingEpochs,
     /// In the end all name the same leader.
     Agreement,
     /// In the end nobody takes a dead process for the leader.
@@ -159,6 +161,7 @@ impl fmt::Display for Guarantee {
             Self::HappenedBefore => "happened-before order",
             Self::UniqueLeader => "one leader at a time",
             Self::UniquePerEpoch => "one leader per epoch",
+            Self::GrowingEpochs => "growing epochs",
             Self::Agreement => "agreement",
             Self::LiveLeader => "a live leader",
             Self::Termination => "termination",

@@ -34,7 +34,7 @@ pub struct Checked {
 pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("exclusion", &["mutual exclusion"], "at most one is inside"),
     ("token", &["one token"], "there is at most one token"),
-    ("fence", &["growing fences"], "fence numbers grow from entry to entry"),
+    ("fence", &["growing fences", "growing epochs"], "fence numbers and epochs only grow"),
     ("order", &["happened-before order"], "who asked first, causally, gets first"),
     ("bypass", &["bounded bypass"], "nobody is overtaken more than K times (bypass:K)"),
     ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),

@@ -39,6 +39,7 @@ struct Rules {
     winner: Option<Winner>,
     one_at_a_time: bool,
     one_per_epoch: bool,
+    epochs_grow: bool,
     must_agree: bool,
     must_live: bool,
     must_end: bool,
@@ -65,6 +66,7 @@ impl Properties {
                 winner: sheet.winner,
                 one_at_a_time: claims(Guarantee::UniqueLeader),
                 one_per_epoch: claims(Guarantee::UniquePerEpoch),
+                epochs_grow: claims(Guarantee::GrowingEpochs),
                 must_agree: claims(Guarantee::Agreement),
                 must_live: claims(Guarantee::LiveLeader),
                 must_end: claims(Guarantee::Termination)
@@ -91,12 +93,21 @@ impl Properties {
     }
 
     fn on_leading(&mut self, at: ProcessId, epoch: u32) -> Verdict {
+        self.begun = true;
         self.views[at] = View::Known(at);
+        let in_office = self.leading.contains(at);
         self.leading.insert(at);
         if self.rules.one_at_a_time && self.leading.len() > 1 {
             return Err(Violation::new(
                 "one leader at a time",
                 format!("{:?} lead at the same time", self.leading),
+            ));
+        }
+        let earlier = self.reigns.iter().filter(|(_, p)| *p == at).map(|(e, _)| *e).max();
+        if self.rules.epochs_grow && !in_office && earlier.is_some_and(|e| e >= epoch) {
+            return Err(Violation::new(
+                "growing epochs",
+                format!("{at} leads in epoch {epoch}, and did so before"),
             ));
         }
         let reign = self.reigns.iter().find(|(e, _)| *e == epoch);
@@ -172,7 +183,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
-        if self.leading.contains(at) {
+        if !matches!(indication, Indication::Leading { .. }) {
             self.leading.remove(at);
         }
         match *indication {

@@ -14,6 +14,7 @@ mod franklin;
 mod graphs;
 mod heartbeat;
 mod hirschberg_sinclair;
+mod invitation;
 mod itai_rodeh;
 mod lamport;
 mod maekawa;

@@ -105,13 +105,18 @@ fn q3_a_leader_that_sleeps_past_its_lease_wakes_up_in_office() {
 
 #[test]
 fn q4_a_lease_counts_from_the_question() {
-    // All answers of one round are late, then the leader is cut off.
-    let case = for_time(3, 200.0).set("jitter", 1);
-    let case = case.fault("delay:1>0/BeatReply#10+6.5").fault("delay:2>0/BeatReply#10+6.5");
-    let case = case.fault("partition:0@23.5-150").fault("rate:1*1.04");
-    let seen = case.simulate();
-    assert_eq!(broken(&seen), Vec::<&str>::new());
-    assert_eq!(broken(&case.mistake("lease-from-ack").simulate()), ["one leader at a time"]);
+    // All answers to the sixth reminder are late, and the leader is cut off after them.
+    let case = |seed| {
+        let case = for_time(3, 100.0).set("election", 20).config(|c| c.seed = seed);
+        let case = case.fault("delay:1>0/BeatReply#6+13.5").fault("delay:2>0/BeatReply#6+13.5");
+        case.fault("partition:0@25.5")
+    };
+    let overlaps = |mistake: Option<&str>| {
+        let cases = (0..100).map(|seed| mistake.map_or(case(seed), |m| case(seed).mistake(m)));
+        cases.filter(|case| broken(&case.simulate()) == ["one leader at a time"]).count()
+    };
+    assert_eq!(overlaps(None), 0);
+    assert!(overlaps(Some("lease-from-ack")) > 10);
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn leases_do_not_overlap_while_clock_rates_differ_by_less_than_the_drift() {
         let case = drifting(0.6, 1.4).set("jitter", 5).config(|c| c.seed = seed);
         broken(&case.simulate()) == ["one leader at a time"]
     });
-    assert_eq!(overlaps.count(), 20);
+    assert!(overlaps.count() > 10);
 }
 
 #[test]
