@@ -25,9 +25,21 @@ pub use serve::RealWorld;
 pub use simulate::Outcome;
 
 use konklave_algorithms::detector::heartbeat::Heartbeat;
-use konklave_algorithms::detector::{heartbeat::Heartbeat};
-use konklave_algorithms::election::{adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire, franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation, itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave, virtual_tree::VirtualTree};
-use konklave_algorithms::mutex::{cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central, lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno, raymond::Raymond, ricart_agrawala::RicartAgrawala, ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged, ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal, suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting};
+use konklave_algorithms::election::{
+    adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts,
+    dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
+    franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation,
+    itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
+    virtual_tree::VirtualTree,
+};
+use konklave_algorithms::mutex::{
+    cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
+    lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno,
+    raymond::Raymond, ricart_agrawala::RicartAgrawala,
+    ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged,
+    ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal,
+    suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting,
+};
 use konklave_algorithms::{Algorithm, DataSheet, Problem, Setup};
 use konklave_net::NetProcess;
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};

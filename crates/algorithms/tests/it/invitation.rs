@@ -55,7 +55,11 @@ fn two_groups_merge_with_five_messages_for_each_but_the_coordinator() {
         let united = case.config(|c| c.time_limit = 200.0).simulate();
         agreed(united.well());
         for kind in MERGE {
-            assert_eq!(united.kind(kind) - apart.kind(kind), n as u64 - 1, "{low} + {high}: {kind}");
+            assert_eq!(
+                united.kind(kind) - apart.kind(kind),
+                n as u64 - 1,
+                "{low} + {high}: {kind}"
+            );
         }
     }
 }
@@ -178,7 +182,8 @@ fn when_the_faults_are_over_one_group_is_left() {
         });
         for _ in 0..5 {
             let (p, at) = (rng.below(n), rng.below(300));
-            case = case.fault(&format!("crash:{p}@{at}")).fault(&format!("restart:{p}@{}", at + 40));
+            case =
+                case.fault(&format!("crash:{p}@{at}")).fault(&format!("restart:{p}@{}", at + 40));
             case = case.fault(&format!("partition:{p}@{}-{}", at + 60, at + 99));
         }
         agreed(case.simulate().well());
