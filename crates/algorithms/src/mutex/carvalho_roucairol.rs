@@ -49,9 +49,9 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T",
-            when: "delays have a limit, and the next one's requests have arrived",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
+            formula: "T, or up to 3T while requests are on their way",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(3.0 * t)),
         },
         Cost {
             metric: Metric::EntryDelay,

@@ -136,3 +136,9 @@ pub(crate) fn highest_initiator<P: Algorithm>(
 ) -> Option<konklave_process::ProcessId> {
     case.workload.initiators.iter().copied().max()
 }
+
+/// Compares how many cases were explored, and how many states they have.
+#[track_caller]
+pub(crate) fn same(found: (u32, u64), expected: (u32, u64)) {
+    assert_eq!(found, expected);
+}

@@ -194,7 +194,7 @@ fn who_loses_patience_finds_out_that_the_token_is_lost() {
     let once = |n, place| patient(n).requests(&only(n, place, 1)).judge(&properties);
     once(2, 1).mishaps(2, 0).check().exhausted(39);
     once(3, 1).mishaps(2, 0).check().exhausted(233);
-    once(3, 2).mishaps(2, 0).crashes(1, 0).check().exhausted(4380);
+    once(3, 2).mishaps(2, 0).crashes(1, 0).check().exhausted(2777);
     for seed in 0..200 {
         let case = ring(5).set("patience", 8).requests(&[6; 5]).config(|c| {
             c.seed = seed;

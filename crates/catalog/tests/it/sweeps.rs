@@ -20,14 +20,17 @@ fn world(entry: &Entry, n: usize, seed: u64, rng: &mut Rng) -> Scenario {
     let duplicates = !entry.sheet.assumes.contains(&Assumption::NoDuplicates) && rng.below(4) == 0;
     let any_graph = entry.sheet.topologies.contains(&Shape::Connected) && n > 2;
     let graphs = ["path", "star", "tree:2", "random-tree", "ring", "complete"];
+    // Who trusts in time bounds gets delays that have one.
+    let timely = entry.sheet.assumes.contains(&Assumption::Synchronous);
     let delays = ["constant", "uniform:0.1..2", "exponential", "log-normal:1,1"];
+    let delays = if timely { &delays[..2] } else { &delays[..] };
     let pauses = ["0", "0", "exponential:2", "exponential:20", "exponential:500", "arrivals:10"];
     Scenario {
         nodes: Some(n),
         topology: any_graph.then(|| one_of(&graphs, rng).to_owned()),
         ids: Some(one_of(&["asc", "desc", "random"], rng).to_owned()),
         entries: Some(1 + rng.below(4)),
-        delay: Some(one_of(&delays, rng).to_owned()),
+        delay: Some(one_of(delays, rng).to_owned()),
         think: Some(one_of(&pauses, rng).to_owned()),
         hold: Some(one_of(&["0", "1", "exponential:1", "uniform:0..5"], rng).to_owned()),
         fifo: Some(fifo),
