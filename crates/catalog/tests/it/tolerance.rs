@@ -106,7 +106,11 @@ fn a_crash_or_a_loss_blocks_but_lets_two_in_only_where_silence_counts_as_consent
     }
     assert_eq!(
         unsafe_rows,
-        ["mutex/lamport: loss: Request", "mutex/ricart-agrawala-acknowledged: loss: Ack"]
+        [
+            "mutex/lamport: loss: Request",
+            "mutex/ricart-agrawala-acknowledged: loss: Ack",
+            "mutex/ricart-agrawala-acknowledged: loss: Request",
+        ]
     );
 }
 
