@@ -3,7 +3,7 @@
 //! Proposals go round; each process lets only numbers above its own pass, and a process that did
 //! not take part yet puts its own number in for a lower one. The number that comes home has won,
 //! and its owner tells the ring. In the original form, who did not start only passes numbers on.
-//! The [`hardened`] form numbers its elections and outlives crashes, losses and copies.
+//! The hardened form numbers its elections and outlives crashes, losses and copies.
 
 mod hardened;
 
