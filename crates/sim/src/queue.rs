@@ -41,6 +41,9 @@ struct Slot {
 
 const EMPTY: Slot = Slot { first: NIL, last: NIL };
 
+/// How far ahead [`Wheel::upcoming`] looks: about as long as memory takes.
+const AHEAD: usize = 3;
+
 /// Events in a chunk.
 const CHUNK: u32 = 16;
 
@@ -194,6 +197,14 @@ impl<E> Wheel<E> {
         }
         self.len -= 1;
         Some((self.now, event))
+    }
+
+    /// An event that will be taken soon, if one stands close by.
+    #[inline]
+    pub fn upcoming(&self) -> Option<&E> {
+        let Slot { first, .. } = self.slots[self.now as usize % SLOTS];
+        let chunk = self.pool.get((first / CHUNK) as usize)?;
+        chunk.events.get((first % CHUNK) as usize + AHEAD)?.as_ref()
     }
 
     /// Moves on to the time of the next event, if that comes before `limit`.

@@ -6,6 +6,7 @@ use konklave_process::{
     Application, Context, End, Group, Input, Meter, Monitor, Process, ProcessId, ProcessSet, Rng,
     Violation,
 };
+use prefetch_index::prefetch_index;
 
 use crate::condition::Condition;
 use crate::control::Schedule;
@@ -16,6 +17,9 @@ use crate::pause::Pause;
 use crate::timers::Timers;
 use crate::world::{At, World};
 use crate::{Config, Observer, Time, UNIT, Wheel};
+
+/// Bytes of processes that stay near the processor.
+const CACHE: usize = 1 << 18;
 
 /// What comes from outside: processes, clients, judges, measures, watchers.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub struct Parts<P, A, M, T, O> {
 pub struct Sim<P: Process, A, M: Monitor<P>, T, O: Observer<P> = ()> {
     pub(crate) group: Group,
     pub(crate) processes: Vec<P>,
+    /// Whether the processes outgrow the near caches: then they are called up ahead of their turn.
+    crowded: bool,
     pub(crate) world: World<P, A, M, T, O>,
     /// As newly built, where a restart may need them.
     pub(crate) newborn: Vec<P>,
@@ -92,8 +98,11 @@ where
         let n = parts.processes.len();
         assert_eq!(group.len(), n, "every member has a process");
         let schedule = Schedule::new(&config.faults);
+        let place = |p| group.place(p).expect("a script names members");
+        let script: Vec<(usize, f64)> = config.script.iter().map(|&(p, t)| (place(p), t)).collect();
         let mut sim = Self {
             newborn: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
+            crowded: n * size_of::<P>() > CACHE,
             processes: parts.processes,
             schedule,
             ready: VecDeque::new(),
@@ -114,7 +123,7 @@ where
                 meter: parts.meter,
                 observer: parts.observer,
                 violations: Vec::new(),
-                think: Pause::new(config.think, n),
+                think: Pause::scripted(&script, config.think, n),
                 hold: Pause::new(config.hold, n),
                 is_hold,
                 pending: vec![0; n.div_ceil(64)],
@@ -193,6 +202,11 @@ where
         }
         let (now, event) = self.world.queue.pop_before(limit)?;
         self.world.now = now;
+        if self.crowded
+            && let Some(upcoming) = self.world.queue.upcoming()
+        {
+            prefetch_index(&self.processes, upcoming.place as usize);
+        }
         Some(event)
     }
 
