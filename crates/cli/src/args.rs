@@ -38,8 +38,12 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Measure what algorithms cost over n, against their formulas
     Costs(CostsArgs),
+    /// Run algorithms side by side: same workload, same network, same faults
+    Compare(Box<CompareArgs>),
     /// Run every combination of parameters, with statistics and the law they follow
     Sweep(Box<SweepArgs>),
+    /// Measure every number of the sources again, and say which are right
+    Reproduce(ReproduceArgs),
     /// Run a recorded run again and compare it step by step
     Replay(ReplayArgs),
     /// Draw a recorded run as a space–time diagram
@@ -361,6 +365,87 @@ pub(crate) struct SweepArgs {
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave compare mutex
+  konklave compare mutex raymond naimi-trehel suzuki-kasami -n 15 --loads high --svg tokens.svg
+  konklave compare election chang-roberts franklin hirschberg-sinclair -n 64 --html rings.html
+  konklave compare mutex --format markdown --no-faults")]
+pub(crate) struct CompareArgs {
+    /// The problem: mutex, election, …
+    pub(crate) problem: String,
+    /// Who takes part; default: all that solve the problem
+    pub(crate) algorithms: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+
+    /// With how many seeds each runs
+    #[arg(long, env = "KONKLAVE_SEEDS", value_name = "K", default_value_t = 10)]
+    pub(crate) seeds: u64,
+    /// Under which loads locks are compared
+    #[arg(long, env = "KONKLAVE_LOADS", value_enum, default_value_t)]
+    pub(crate) loads: Loads,
+    /// Do not try which faults they outlive
+    #[arg(long)]
+    pub(crate) no_faults: bool,
+    /// Draw bars, and messages – delay – fault tolerance as triangles
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write picture and table as one page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave reproduce
+  konklave reproduce maekawa
+  konklave reproduce --output figures
+  konklave reproduce --format markdown")]
+pub(crate) struct ReproduceArgs {
+    /// Only claims of this chapter or name
+    pub(crate) what: Option<String>,
+    /// Record and draw every run and every witness into this folder
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) output: Option<PathBuf>,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Loads {
+    /// Requests hardly ever meet
+    Low,
+    /// Everyone asks again at once
+    High,
+    /// One after the other
+    #[default]
+    Both,
+}
+
+/// The form of a table.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum TableFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For documents.
+    Markdown,
+    /// One JSON object, indented.
+    Json,
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values, with a header.
+    Csv,
 }
 
 #[derive(Subcommand, Debug)]

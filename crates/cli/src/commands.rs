@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+mod compare;
 mod costs;
 mod demo;
 mod draw;
@@ -9,6 +10,7 @@ mod list;
 mod meta;
 mod plot;
 mod replay;
+mod reproduce;
 mod ring;
 mod run;
 mod sweep;
@@ -29,7 +31,9 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Run(args) => run::run(*args),
         Command::Check(args) => check::check(*args),
         Command::Costs(args) => costs::costs(&args),
+        Command::Compare(args) => compare::compare(*args),
         Command::Sweep(args) => sweep::sweep(*args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
         Command::Ring(args) => ring::ring(&args),

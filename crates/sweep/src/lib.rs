@@ -3,12 +3,14 @@
 //! A [`Study`] is data; its cases are numbered, and a case's result depends on nothing but the case.
 //! So results are the same on one thread or many, in one piece or in shards, at once or resumed.
 
+mod compare;
 mod fit;
 mod results;
 mod statistics;
 mod study;
 mod work;
 
+pub use compare::{Better, Column, Comparison, Contest, Endurance, Line, compare, html, svg};
 pub use fit::{Fit, Law, fit};
 pub use results::{Heading, Results, Row, merge};
 pub use statistics::{Group, Spread, groups, spread};

@@ -41,11 +41,12 @@ const SHEET: DataSheet = DataSheet {
     costs: &[
         Cost {
             metric: Metric::Messages,
-            formula: "2n·s, s = number of initiators",
+            formula: "2n·s, n of them alive, s = number of initiators",
             when: "all start before they learn of a leader; hardened: one initiator",
             bound: |f| {
                 let counts = !is_hardened(f.setup) || f.k() == 1.0;
-                let all = if f.n() > 1.0 { 2.0 * f.n() * f.k() } else { 0.0 };
+                let alive = f.n() - f.setup.down.len() as f64;
+                let all = if alive > 1.0 { 2.0 * alive * f.k() } else { 0.0 };
                 counts.then_some(Bound::Exactly(all))
             },
         },

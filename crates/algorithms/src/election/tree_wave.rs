@@ -40,7 +40,8 @@ const SHEET: DataSheet = DataSheet {
             formula: "3n + k − 4, k = number of initiators",
             when: "all initiators start before they are woken",
             bound: |f| {
-                Some(Bound::Exactly(if f.n() == 1.0 { 0.0 } else { 3.0 * f.n() + f.k() - 4.0 }))
+                let all = if f.n() == 1.0 { 0.0 } else { 3.0 * f.n() + f.k() - 4.0 };
+                f.setup.down.is_empty().then_some(Bound::Exactly(all))
             },
         },
         Cost {

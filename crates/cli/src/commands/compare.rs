@@ -1,0 +1,224 @@
+//! `compare`: algorithms side by side.
+
+use std::io::{self, IsTerminal, Write};
+
+use indicatif::ProgressBar;
+use konklave_catalog::{CATALOG, Entry, Error, Load, find};
+use konklave_sweep::{Comparison, Contest, Line, compare as run, html, svg};
+
+use super::run::number;
+use crate::Done;
+use crate::args::{CompareArgs, Loads, TableFormat};
+use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+
+pub(crate) fn compare(args: CompareArgs) -> Done {
+    if args.seeds == 0 {
+        return Err(Error::Usage("--seeds 0: at least one run is needed".into()).into());
+    }
+    let entries = chosen(&args)?;
+    let problem = entries[0].problem.to_owned();
+    let svg_target = Target::open_if(args.svg.as_ref())?;
+    let html_target = Target::open_if(args.html.as_ref())?;
+    let contest = Contest {
+        problem,
+        entries,
+        loads: match (args.scenario.load, args.loads) {
+            (Some(load), _) => vec![load],
+            (None, Loads::Both) => vec![Load::Low, Load::High],
+            (None, Loads::Low) => vec![Load::Low],
+            (None, Loads::High) => vec![Load::High],
+        },
+        base: args.scenario,
+        seeds: args.seeds,
+        endurance: !args.no_faults,
+    };
+    let bar = if io::stderr().is_terminal() {
+        ProgressBar::new(contest.entries.len() as u64)
+    } else {
+        ProgressBar::hidden()
+    };
+    let all = run(&contest, |name| {
+        bar.set_message(name.to_owned());
+        bar.inc(1);
+    })?;
+    bar.finish_and_clear();
+    for why in &all.left_out {
+        eprintln!("konklave: left out: {why}");
+    }
+    if all.lines.is_empty() {
+        return Err(Error::Usage("nobody could take part".into()).into());
+    }
+    if let Some(target) = svg_target {
+        target.finish(svg(&all).as_bytes())?;
+    }
+    if let Some(target) = html_target {
+        target.finish(html(&all).as_bytes())?;
+    }
+    match args.format {
+        TableFormat::Text => print(&all)?,
+        TableFormat::Markdown => print_markdown(&all)?,
+        TableFormat::Json => print_json(&all, Format::Json)?,
+        TableFormat::Jsonl => print_json(&all, Format::Jsonl)?,
+        TableFormat::Csv => {
+            print_csv(&all.lines.iter().map(|line| csv(&all, line)).collect::<Vec<_>>())?;
+        }
+    }
+    Ok(if all.lines.iter().all(|line| line.fine == line.runs) { 0 } else { 1 })
+}
+
+/// Those that are named, or all that solve the problem.
+fn chosen(args: &CompareArgs) -> Result<Vec<&'static Entry>, Error> {
+    let of_problem: Vec<&Entry> = CATALOG.iter().filter(|e| e.problem == args.problem).collect();
+    let Some(first) = of_problem.first() else {
+        let mut problems: Vec<&str> = CATALOG.iter().map(|e| e.problem).collect();
+        problems.dedup();
+        let known = problems.join(", ");
+        return Err(Error::Usage(format!("{} is no problem: there are {known}", args.problem)));
+    };
+    if args.algorithms.is_empty() {
+        return Ok(of_problem);
+    }
+    let mut entries = Vec::new();
+    for name in &args.algorithms {
+        let entry = find(name)?;
+        if entry.problem != first.problem {
+            let why = format!("{} solves {}, not {}", name, entry.problem, first.problem);
+            return Err(Error::Usage(why));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// The cells of a line: name, fine runs, a cell for each column, formula, endurance.
+fn cells(line: &Line, mark: &str) -> Vec<String> {
+    let name = line.algorithm.split_once('/').map_or(line.algorithm.as_str(), |(_, name)| name);
+    let mut cells = vec![name.to_owned()];
+    for (i, measured) in line.measured.iter().enumerate() {
+        let star = if line.best[i] { mark } else { "" };
+        cells.push(measured.map_or("–".into(), |s| format!("{}{star}", number(round(s.mean)))));
+    }
+    cells.push(line.formula.as_ref().map_or("–".into(), |(_, x)| number(round(*x))));
+    if let Some(e) = &line.endurance {
+        cells.push(format!("{}/{}", e.crashes, e.crashes_tried));
+        cells.push(format!("{}/{}", e.losses, e.losses_tried));
+    }
+    cells.push(match line.runs - line.fine {
+        0 => String::new(),
+        failed => format!("{failed} of {} not ok", line.runs),
+    });
+    cells
+}
+
+fn heads(all: &Comparison) -> Vec<String> {
+    let mut heads = vec![String::new()];
+    heads.extend(all.columns.iter().map(|c| format!("{} {}", c.name, c.unit).trim().to_owned()));
+    heads.push("formula".into());
+    if all.lines.iter().any(|line| line.endurance.is_some()) {
+        heads.extend(["crashes".into(), "losses".into()]);
+    }
+    heads.push(String::new());
+    heads
+}
+
+fn round(x: f64) -> f64 {
+    (x * 100.0).round() / 100.0
+}
+
+/// The cases, in the order of their first line.
+fn cases(all: &Comparison) -> Vec<&'static str> {
+    let mut cases = Vec::new();
+    for line in &all.lines {
+        if !cases.contains(&line.case) {
+            cases.push(line.case);
+        }
+    }
+    cases
+}
+
+fn print(all: &Comparison) -> io::Result<()> {
+    let mut out = stdout();
+    writeln!(out, "{}: {} nodes, {} seeds each; * is best", all.problem, all.nodes, all.seeds)?;
+    for case in cases(all) {
+        let lines: Vec<&Line> = all.lines.iter().filter(|line| line.case == case).collect();
+        let mut rows = vec![heads(all)];
+        rows[0][0] = case.to_owned();
+        rows.extend(lines.iter().map(|line| cells(line, "*")));
+        let widths: Vec<usize> = (0..rows[0].len())
+            .map(|c| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or(0))
+            .collect();
+        writeln!(out)?;
+        for (r, row) in rows.iter().enumerate() {
+            let mut text = String::new();
+            for (c, cell) in row.iter().enumerate() {
+                let gap = " ".repeat(widths[c] - cell.chars().count());
+                let cell = match (r, cell.ends_with('*'), c + 1 == row.len()) {
+                    (0, ..) => cell.clone(),
+                    (_, true, _) => paint(cell, Colour::Green),
+                    (_, _, true) if !cell.is_empty() => paint(cell, Colour::Red),
+                    _ => cell.clone(),
+                };
+                text += &if c == 0 { format!("{cell}{gap}  ") } else { format!("{gap}{cell}  ") };
+            }
+            writeln!(out, "{}", text.trim_end())?;
+        }
+    }
+    if all.lines.iter().any(|line| line.endurance.is_some()) {
+        writeln!(out, "\nsurvives, wherever it happens")?;
+        let mut told: Vec<&str> = Vec::new();
+        for line in &all.lines {
+            let Some(endurance) = &line.endurance else { continue };
+            if told.contains(&line.algorithm.as_str()) {
+                continue;
+            }
+            told.push(&line.algorithm);
+            let what = match endurance.survives.len() {
+                0 => "nothing of what was tried".to_owned(),
+                _ => endurance.survives.join(", "),
+            };
+            writeln!(out, "  {:<32} {what}", line.algorithm)?;
+        }
+    }
+    out.flush()
+}
+
+fn print_markdown(all: &Comparison) -> io::Result<()> {
+    let mut out = stdout();
+    for case in cases(all) {
+        let mut heads = heads(all);
+        heads[0] = case.to_owned();
+        writeln!(out, "| {} |", heads.join(" | "))?;
+        writeln!(out, "|{}", "---|".repeat(heads.len()))?;
+        for line in all.lines.iter().filter(|line| line.case == case) {
+            writeln!(out, "| {} |", cells(line, " ★").join(" | "))?;
+        }
+        writeln!(out)?;
+    }
+    out.flush()
+}
+
+fn csv(all: &Comparison, line: &Line) -> Vec<(String, String)> {
+    let mut row = vec![
+        ("algorithm".to_owned(), line.algorithm.clone()),
+        ("case".to_owned(), line.case.to_owned()),
+        ("runs".to_owned(), line.runs.to_string()),
+        ("fine".to_owned(), line.fine.to_string()),
+    ];
+    for (column, measured) in all.columns.iter().zip(&line.measured) {
+        let name = column.name.replace(' ', "_");
+        let value = |f: fn(&konklave_sweep::Spread) -> f64| {
+            measured.as_ref().map_or(String::new(), |s| f(s).to_string())
+        };
+        row.push((name.clone(), value(|s| s.mean)));
+        row.push((format!("{name}_confidence"), value(|s| s.confidence)));
+    }
+    let formula = line.formula.as_ref();
+    row.push(("formula".to_owned(), formula.map_or(String::new(), |(text, _)| text.clone())));
+    row.push(("limit".to_owned(), formula.map_or(String::new(), |(_, x)| x.to_string())));
+    let endurance = line.endurance.clone().unwrap_or_default();
+    row.push(("crashes_survived".to_owned(), endurance.crashes.to_string()));
+    row.push(("crashes_tried".to_owned(), endurance.crashes_tried.to_string()));
+    row.push(("losses_survived".to_owned(), endurance.losses.to_string()));
+    row.push(("losses_tried".to_owned(), endurance.losses_tried.to_string()));
+    row
+}

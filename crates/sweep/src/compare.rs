@@ -1,0 +1,301 @@
+//! Algorithms side by side: the same workload, the same network, the same faults.
+
+mod endurance;
+mod picture;
+
+pub use endurance::Endurance;
+pub use picture::{html, svg};
+
+use std::collections::BTreeMap;
+
+use konklave_catalog::{Entry, Error, Load, Scenario};
+use serde::Serialize;
+
+use crate::statistics::{Spread, spread};
+use crate::{Case, Row};
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Contest {
+    /// The problem, by name.
+    pub problem: String,
+    /// Who takes part.
+    pub entries: Vec<&'static Entry>,
+    /// What all have in common.
+    pub base: Scenario,
+    /// Under which loads; locks only.
+    pub loads: Vec<Load>,
+    /// With how many seeds each.
+    pub seeds: u64,
+    /// Whether faults are tried, one at a time, to see who outlives them.
+    pub endurance: bool,
+}
+
+/// Algorithms side by side.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// `konklave.compare/1`.
+    pub schema: &'static str,
+    /// The problem.
+    pub problem: String,
+    /// How many nodes.
+    pub nodes: usize,
+    /// How many seeds each.
+    pub seeds: u64,
+    /// What is compared, and which way is better.
+    pub columns: Vec<Column>,
+    /// A line for each algorithm and case.
+    pub lines: Vec<Line>,
+    /// Who could not take part, and why.
+    pub left_out: Vec<String>,
+}
+
+/// Something that is compared.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// In which unit.
+    pub unit: &'static str,
+    /// Which way is better.
+    pub better: Better,
+    /// The measure of the report it comes from.
+    #[serde(skip)]
+    measure: &'static str,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Less is better.
+    Less,
+    /// More is better.
+    More,
+}
+
+const fn column(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    measure: &'static str,
+) -> Column {
+    Column { name, unit, better, measure }
+}
+
+const LOCK: &[Column] = &[
+    column("messages", "per entry", Better::Less, "messages_per_entry"),
+    column("sync delay", "T", Better::Less, "sync_delay.mean"),
+    column("response", "T", Better::Less, "response.mean"),
+    column("throughput", "entries/T", Better::More, "throughput"),
+    column("bypass", "entries", Better::Less, "max_bypass"),
+    column("inversions", "entries", Better::Less, "order_inversions"),
+];
+const ELECTION: &[Column] = &[
+    column("messages", "", Better::Less, "messages"),
+    column("leader after", "T", Better::Less, "time_to_leader"),
+    column("all know after", "T", Better::Less, "time_to_all"),
+];
+const OTHER: &[Column] = &[
+    column("messages", "", Better::Less, "messages"),
+    column("time", "T", Better::Less, "time"),
+];
+
+/// One algorithm in one case.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// The algorithm.
+    pub algorithm: String,
+    /// The case: low load, high load, one starts, all start.
+    pub case: &'static str,
+    /// How many runs ended well.
+    pub fine: usize,
+    /// Of how many.
+    pub runs: usize,
+    /// What was measured, by column; none where the problem does not have it.
+    pub measured: Vec<Option<Spread>>,
+    /// Whether nobody in the same case is better, by column.
+    pub best: Vec<bool>,
+    /// What the tightest formula for messages says: as the book writes it, and its value, in the
+    /// unit of the first column.
+    pub formula: Option<(String, f64)>,
+    /// Which faults it outlives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endurance: Option<Endurance>,
+    /// What repeats the first of the runs.
+    pub command: String,
+}
+
+/// Runs the contest; `watch` hears of every algorithm before its turn.
+pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Comparison, Error> {
+    let columns = match contest.problem.as_str() {
+        "mutex" => LOCK,
+        "election" => ELECTION,
+        _ => OTHER,
+    };
+    let (mut lines, mut left_out) = (Vec::new(), Vec::new());
+    let nodes = contest.base.nodes.unwrap_or(5);
+    for &entry in &contest.entries {
+        watch(entry.sheet.name);
+        let mut endurance = None;
+        for (case, scenario) in cases(contest, nodes) {
+            match line(entry, case, &scenario, contest.seeds, columns) {
+                Ok(line) => lines.push(line),
+                Err(Error::Usage(why)) => {
+                    left_out.push(format!("{}, {case}: {why}", entry.name()));
+                    continue;
+                }
+                Err(other) => return Err(other),
+            }
+            if contest.endurance && endurance.is_none() {
+                endurance = Some(Endurance::of(entry, nodes)?);
+            }
+            if let Some(line) = lines.last_mut() {
+                line.endurance.clone_from(&endurance);
+            }
+        }
+    }
+    mark_best(&mut lines, columns);
+    let schema = "konklave.compare/1";
+    let (problem, seeds, columns) = (contest.problem.clone(), contest.seeds, columns.to_vec());
+    Ok(Comparison { schema, problem, nodes, seeds, columns, lines, left_out })
+}
+
+/// The cases of the problem, on top of what all have in common.
+fn cases(contest: &Contest, nodes: usize) -> Vec<(&'static str, Scenario)> {
+    let base = Scenario { nodes: Some(nodes), ..contest.base.clone() };
+    match contest.problem.as_str() {
+        "mutex" => {
+            // Messages past the algorithm are what makes order visible.
+            let base = Scenario { app_messages: base.app_messages.or(Some(1)), ..base };
+            let case = |load: &Load| {
+                let name = match load {
+                    Load::Low => "low load",
+                    Load::High => "high load",
+                };
+                (name, Scenario { load: Some(*load), ..base.clone() })
+            };
+            contest.loads.iter().map(case).collect()
+        }
+        "election" if base.initiators.is_none() => {
+            let ids = base.ids.clone().or(Some("random".into()));
+            let start = |who: &str| Scenario {
+                initiators: Some(who.into()),
+                ids: ids.clone(),
+                ..base.clone()
+            };
+            vec![("one starts", start("1x")), ("all start", start("all"))]
+        }
+        _ => vec![("as given", base)],
+    }
+}
+
+fn line(
+    entry: &'static Entry,
+    case: &'static str,
+    scenario: &Scenario,
+    seeds: u64,
+    columns: &[Column],
+) -> Result<Line, Error> {
+    let first = scenario.seed.unwrap_or(1);
+    let (mut samples, mut limits) = (BTreeMap::<String, Vec<f64>>::new(), Vec::new());
+    let (mut fine, mut formula, mut command) = (0, None, None);
+    for seed in first..first + seeds {
+        let scenario = Scenario { seed: Some(seed), ..scenario.clone() };
+        let report = entry.simulate(&entry.plan(scenario.clone())?, false)?.report;
+        fine += usize::from(report.verdict == konklave_catalog::Verdict::Ok);
+        let made = Case { number: seed, entry, parameters: BTreeMap::new(), scenario };
+        let row = Row::new(&made, &report);
+        let entries = row.measures.get("entries").copied().filter(|e| *e > 0.0);
+        if let Some((text, limit)) = row.formulas.get("messages") {
+            formula.get_or_insert_with(|| text.clone());
+            limits.push(limit / entries.unwrap_or(1.0));
+        }
+        let per_entry = entries.map(|e| ("messages_per_entry".into(), report.messages.sent as f64 / e));
+        for (name, value) in row.measures.into_iter().chain(per_entry) {
+            samples.entry(name).or_default().push(value);
+        }
+        command.get_or_insert(report.command);
+    }
+    let measured = |column: &Column| samples.get(column.measure).map(|sample| spread(sample));
+    let mean = limits.iter().sum::<f64>() / limits.len().max(1) as f64;
+    Ok(Line {
+        algorithm: entry.name(),
+        case,
+        fine,
+        runs: seeds as usize,
+        measured: columns.iter().map(measured).collect(),
+        best: vec![false; columns.len()],
+        formula: formula.map(|text| (text, mean)),
+        endurance: None,
+        command: command.unwrap_or_default(),
+    })
+}
+
+/// In every case, the best of every column; ties all win, and a column without losers has no winner.
+fn mark_best(lines: &mut [Line], columns: &[Column]) {
+    let cases: Vec<&'static str> = lines.iter().map(|line| line.case).collect();
+    for (i, column) in columns.iter().enumerate() {
+        let value = |line: &Line| {
+            let mean = line.measured[i].as_ref()?.mean;
+            (line.fine == line.runs).then_some(match column.better {
+                Better::Less => mean,
+                Better::More => -mean,
+            })
+        };
+        for case in &cases {
+            let values = lines.iter().filter(|l| l.case == *case).filter_map(value);
+            let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
+                (low.min(x), high.max(x))
+            });
+            let near = |x: f64| (x - low).abs() <= 1e-9 * low.abs().max(1.0);
+            if low < high && !near(high) {
+                for line in lines.iter_mut().filter(|l| l.case == *case) {
+                    line.best[i] = value(line).is_some_and(near);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use konklave_catalog::find;
+
+    fn contest(problem: &str, names: &[&str]) -> Contest {
+        Contest {
+            problem: problem.into(),
+            entries: names.iter().map(|name| find(name).unwrap()).collect(),
+            base: Scenario { nodes: Some(4), entries: Some(3), ..Scenario::default() },
+            loads: vec![Load::Low, Load::High],
+            seeds: 3,
+            endurance: false,
+        }
+    }
+
+    #[test]
+    fn the_cheapest_lock_wins_the_column_of_messages() {
+        let all = compare(&contest("mutex", &["central", "lamport", "ricart-agrawala"]), |_| {});
+        let all = all.unwrap();
+        assert_eq!(all.lines.len(), 6);
+        let winners = |case| {
+            let best = all.lines.iter().filter(|l| l.case == case && l.best[0]);
+            best.map(|l| l.algorithm.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(winners("low load"), ["mutex/central"]);
+        assert_eq!(winners("high load"), ["mutex/central"]);
+        let lamport = all.lines.iter().find(|l| l.algorithm == "mutex/lamport").unwrap();
+        assert_eq!(lamport.measured[0].unwrap().mean, 9.0);
+        assert_eq!(lamport.formula.as_ref().unwrap().1, 9.0);
+    }
+
+    #[test]
+    fn who_cannot_take_part_is_named_with_the_reason() {
+        let mut contest = contest("election", &["bully", "chang-roberts"]);
+        contest.base = Scenario { topology: Some("ring".into()), ..contest.base };
+        let all = compare(&contest, |_| {}).unwrap();
+        assert!(all.left_out.iter().any(|why| why.starts_with("election/bully")), "{all:?}");
+        assert!(all.lines.iter().all(|l| l.algorithm == "election/chang-roberts"));
+    }
+}

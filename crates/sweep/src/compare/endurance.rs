@@ -1,0 +1,102 @@
+//! Which faults an algorithm outlives: the third corner of the triangle, measured.
+
+use konklave_catalog::tolerance::{Fault, tolerance};
+use konklave_catalog::{Entry, Error, Scenario, Verdict};
+use serde::Serialize;
+
+/// How many of the faults that were tried, one at a time, did no harm.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Endurance {
+    /// Crashes outlived.
+    pub crashes: usize,
+    /// Crashes tried.
+    pub crashes_tried: usize,
+    /// Lost messages outlived.
+    pub losses: usize,
+    /// Lost messages tried.
+    pub losses_tried: usize,
+    /// What it outlives wherever it happens, in words.
+    pub survives: Vec<String>,
+}
+
+/// So many moments of each of these runs are tried.
+const TRIES: u64 = 12;
+const SEEDS: u64 = 3;
+
+impl Endurance {
+    /// Tries faults on `entry` in a group of `n`.
+    pub fn of(entry: &'static Entry, n: usize) -> Result<Self, Error> {
+        if entry.problem == "mutex" { Self::of_lock(entry, n) } else { Self::of_run(entry, n) }
+    }
+
+    /// Harmless is a fault after which everyone else is served, and safely.
+    fn of_lock(entry: &'static Entry, n: usize) -> Result<Self, Error> {
+        let mut all = Self::default();
+        for row in tolerance(entry, n)? {
+            let harmless = if row.safe { row.harmless } else { 0 };
+            match &row.fault {
+                Fault::Crash(_) => {
+                    all.crashes += harmless;
+                    all.crashes_tried += row.tried;
+                }
+                Fault::Loss(_) => {
+                    all.losses += harmless;
+                    all.losses_tried += row.tried;
+                }
+            }
+            if harmless == row.tried && row.tried > 0 {
+                all.survives.push(row.fault.to_string());
+            }
+        }
+        Ok(all)
+    }
+
+    /// Harmless is a fault after which the run ends well.
+    fn of_run(entry: &'static Entry, n: usize) -> Result<Self, Error> {
+        let mut all = Self::default();
+        for seed in 1..=SEEDS {
+            let base = Scenario {
+                nodes: Some(n),
+                seed: Some(seed),
+                delay: Some("uniform:0.5..1.5".into()),
+                ids: Some("random".into()),
+                time_limit: Some(1000.0),
+                ..Scenario::default()
+            };
+            let fine = |fault: String| -> Result<bool, Error> {
+                let scenario = Scenario { faults: vec![fault], ..base.clone() };
+                let report = entry.simulate(&entry.plan(scenario)?, false)?.report;
+                Ok(report.verdict == Verdict::Ok)
+            };
+            let report = entry.simulate(&entry.plan(base.clone())?, false)?.report;
+            for i in 0..TRIES.min(report.steps) {
+                let step = 1 + i * report.steps / TRIES.min(report.steps);
+                let node = (i + seed) % n as u64;
+                all.crashes += usize::from(fine(format!("crash:{node}@#{step}"))?);
+                all.crashes_tried += 1;
+            }
+            for (kind, &count) in &report.messages.by_kind {
+                for i in 0..(TRIES / 2).min(count) {
+                    let nth = 1 + i * count / (TRIES / 2).min(count);
+                    all.losses += usize::from(fine(format!("lose:/{kind}#{nth}"))?);
+                    all.losses_tried += 1;
+                }
+            }
+        }
+        for (what, fine, tried) in [
+            ("a crash", all.crashes, all.crashes_tried),
+            ("a lost message", all.losses, all.losses_tried),
+        ] {
+            if fine == tried && tried > 0 {
+                all.survives.push(what.to_owned());
+            }
+        }
+        Ok(all)
+    }
+
+    /// The part of all faults that did no harm, from 0 to 1; crashes and losses count the same.
+    pub fn score(&self) -> f64 {
+        let part = |fine: usize, tried: usize| if tried == 0 { 1.0 } else { fine as f64 / tried as f64 };
+        (part(self.crashes, self.crashes_tried) + part(self.losses, self.losses_tried)) / 2.0
+    }
+}
