@@ -313,14 +313,17 @@ pub(crate) struct CostsArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   konklave sweep --algorithms ricart-agrawala,suzuki-kasami --nodes 3,5,10,20 --seeds 30
   konklave sweep study.toml -o results.jsonl --plot messages.svg
   konklave sweep study.toml -o results.jsonl --resume
   konklave sweep study.toml -o part-1.jsonl --shard 1/4
   konklave sweep merge part-*.jsonl -o results.jsonl
-Exit codes: 0 every run was ok · 1 one was not · 130 interrupted; what is done is kept")]
+Exit codes: 0 every run was ok · 1 one was not · 130 interrupted; what is done is kept"
+)]
 pub(crate) struct SweepArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SweepCommand>,
@@ -341,6 +344,9 @@ pub(crate) struct SweepArgs {
     /// A key of a scenario that all runs share: entries=5; may be given several times
     #[arg(long = "with", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Leave out combinations that cannot be run
+    #[arg(long)]
+    pub(crate) skip_impossible: bool,
     /// Where the results go, a line for each run
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -455,7 +461,9 @@ pub(crate) enum SweepCommand {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  konklave sweep merge part-1.jsonl part-2.jsonl -o results.jsonl")]
+#[command(
+    after_help = "Examples:\n  konklave sweep merge part-1.jsonl part-2.jsonl -o results.jsonl"
+)]
 pub(crate) struct MergeArgs {
     /// The results of all shards
     #[arg(required = true)]

@@ -96,10 +96,8 @@ const ELECTION: &[Column] = &[
     column("leader after", "T", Better::Less, "time_to_leader"),
     column("all know after", "T", Better::Less, "time_to_all"),
 ];
-const OTHER: &[Column] = &[
-    column("messages", "", Better::Less, "messages"),
-    column("time", "T", Better::Less, "time"),
-];
+const OTHER: &[Column] =
+    &[column("messages", "", Better::Less, "messages"), column("time", "T", Better::Less, "time")];
 
 /// One algorithm in one case.
 #[derive(Clone, Debug, Serialize)]
@@ -207,11 +205,15 @@ fn line(
         let made = Case { number: seed, entry, parameters: BTreeMap::new(), scenario };
         let row = Row::new(&made, &report);
         let entries = row.measures.get("entries").copied().filter(|e| *e > 0.0);
-        if let Some((text, limit)) = row.formulas.get("messages") {
+        let of_all =
+            row.formulas.get("messages").map(|(text, x)| (text, x / entries.unwrap_or(1.0)));
+        let of_each = row.formulas.get("messages_per_entry").map(|(text, x)| (text, *x));
+        if let Some((text, limit)) = of_each.or(of_all) {
             formula.get_or_insert_with(|| text.clone());
-            limits.push(limit / entries.unwrap_or(1.0));
+            limits.push(limit);
         }
-        let per_entry = entries.map(|e| ("messages_per_entry".into(), report.messages.sent as f64 / e));
+        let per_entry =
+            entries.map(|e| ("messages_per_entry".into(), report.messages.sent as f64 / e));
         for (name, value) in row.measures.into_iter().chain(per_entry) {
             samples.entry(name).or_default().push(value);
         }

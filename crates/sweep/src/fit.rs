@@ -126,8 +126,10 @@ mod tests {
     #[test]
     fn every_law_is_known_again() {
         for law in Law::ALL {
-            let points: Vec<(f64, f64)> =
-                [2.0, 4.0, 8.0, 16.0, 50.0, 100.0].iter().map(|&n| (n, 3.0 * law.at(n) + 5.0)).collect();
+            let points: Vec<(f64, f64)> = [2.0, 4.0, 8.0, 16.0, 50.0, 100.0]
+                .iter()
+                .map(|&n| (n, 3.0 * law.at(n) + 5.0))
+                .collect();
             let found = fit(&points).unwrap();
             assert_eq!(found.law, law);
             assert!(found.r2 > 0.999, "{found:?}");

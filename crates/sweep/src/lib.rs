@@ -14,5 +14,5 @@ pub use compare::{Better, Column, Comparison, Contest, Endurance, Line, compare,
 pub use fit::{Fit, Law, fit};
 pub use results::{Heading, Results, Row, merge};
 pub use statistics::{Group, Spread, groups, spread};
-pub use study::{Case, Shard, Study, StudyError};
+pub use study::{Case, Impossible, Shard, Study, StudyError};
 pub use work::{Progress, work};

@@ -119,8 +119,9 @@ fn student(freedom: usize) -> f64 {
         1..=30 => FIRST[freedom - 1],
         // The expansion of Cornish and Fisher: right to three digits from here on.
         _ => {
-            let (z, v) = (1.959_964, freedom as f64);
-            z + (z.powi(3) + z) / (4.0 * v) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * v * v)
+            let (z, v) = (1.959_964_f64, freedom as f64);
+            z + (z.powi(3) + z) / (4.0 * v)
+                + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * v * v)
         }
     }
 }

@@ -110,7 +110,9 @@ impl Shard {
     /// indices of a Kubernetes job (whose number of completions comes as `KONKLAVE_SHARDS`).
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u64>().ok();
-        if let (Some(id), Some(of)) = (number("SLURM_ARRAY_TASK_ID"), number("SLURM_ARRAY_TASK_COUNT")) {
+        if let (Some(id), Some(of)) =
+            (number("SLURM_ARRAY_TASK_ID"), number("SLURM_ARRAY_TASK_COUNT"))
+        {
             let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
             let step = number("SLURM_ARRAY_TASK_STEP").unwrap_or(1).max(1);
             let index = id.checked_sub(first)? / step;
@@ -179,7 +181,7 @@ impl Study {
         }
         if let (Impossible::Stop, Some(first)) = (self.impossible, impossible.first()) {
             return Err(StudyError::Usage(format!(
-                "{first}; `impossible = \"skip\"` leaves such combinations out"
+                "{first}; `impossible = \"skip\"`, or --skip-impossible, leaves such combinations out"
             )));
         }
         Ok((cases, impossible))
@@ -187,8 +189,7 @@ impl Study {
 
     /// Every combination of `vary`, for each of `only`.
     fn combinations(&self) -> Vec<BTreeMap<String, Value>> {
-        let mut all =
-            if self.only.is_empty() { vec![BTreeMap::new()] } else { self.only.clone() };
+        let mut all = if self.only.is_empty() { vec![BTreeMap::new()] } else { self.only.clone() };
         for (key, values) in &self.vary {
             all = all
                 .into_iter()
@@ -272,7 +273,8 @@ mod tests {
 
     #[test]
     fn shards_share_the_cases_without_overlap() {
-        let shards: Vec<Shard> = (1..=3).map(|i| Shard::parse(&format!("{i}/3")).unwrap()).collect();
+        let shards: Vec<Shard> =
+            (1..=3).map(|i| Shard::parse(&format!("{i}/3")).unwrap()).collect();
         for number in 0..20 {
             assert_eq!(shards.iter().filter(|s| s.has(number)).count(), 1);
         }

@@ -90,10 +90,13 @@ fn chosen(args: &CompareArgs) -> Result<Vec<&'static Entry>, Error> {
     Ok(entries)
 }
 
+fn short(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(_, name)| name)
+}
+
 /// The cells of a line: name, fine runs, a cell for each column, formula, endurance.
 fn cells(line: &Line, mark: &str) -> Vec<String> {
-    let name = line.algorithm.split_once('/').map_or(line.algorithm.as_str(), |(_, name)| name);
-    let mut cells = vec![name.to_owned()];
+    let mut cells = vec![short(&line.algorithm).to_owned()];
     for (i, measured) in line.measured.iter().enumerate() {
         let star = if line.best[i] { mark } else { "" };
         cells.push(measured.map_or("–".into(), |s| format!("{}{star}", number(round(s.mean)))));
@@ -110,19 +113,31 @@ fn cells(line: &Line, mark: &str) -> Vec<String> {
     cells
 }
 
-fn heads(all: &Comparison) -> Vec<String> {
-    let mut heads = vec![String::new()];
-    heads.extend(all.columns.iter().map(|c| format!("{} {}", c.name, c.unit).trim().to_owned()));
-    heads.push("formula".into());
-    if all.lines.iter().any(|line| line.endurance.is_some()) {
-        heads.extend(["crashes".into(), "losses".into()]);
+/// The names of the columns, and their units.
+fn heads(all: &Comparison) -> [Vec<String>; 2] {
+    let (mut names, mut units) = (vec![String::new()], vec![String::new()]);
+    for column in &all.columns {
+        names.push(column.name.to_owned());
+        units.push(column.unit.to_owned());
     }
-    heads.push(String::new());
-    heads
+    names.push("formula".into());
+    units.push(all.columns[0].unit.to_owned());
+    if all.lines.iter().any(|line| line.endurance.is_some()) {
+        names.extend(["crashes".into(), "losses".into()]);
+        units.extend(["survived".into(), "survived".into()]);
+    }
+    names.push(String::new());
+    units.push(String::new());
+    [names, units]
 }
 
+/// Three digits that count.
 fn round(x: f64) -> f64 {
-    (x * 100.0).round() / 100.0
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let scale = 10_f64.powf(2.0 - x.abs().log10().floor()).max(1.0);
+    (x * scale).round() / scale
 }
 
 /// The cases, in the order of their first line.
@@ -141,7 +156,7 @@ fn print(all: &Comparison) -> io::Result<()> {
     writeln!(out, "{}: {} nodes, {} seeds each; * is best", all.problem, all.nodes, all.seeds)?;
     for case in cases(all) {
         let lines: Vec<&Line> = all.lines.iter().filter(|line| line.case == case).collect();
-        let mut rows = vec![heads(all)];
+        let mut rows = heads(all).to_vec();
         rows[0][0] = case.to_owned();
         rows.extend(lines.iter().map(|line| cells(line, "*")));
         let widths: Vec<usize> = (0..rows[0].len())
@@ -153,7 +168,7 @@ fn print(all: &Comparison) -> io::Result<()> {
             for (c, cell) in row.iter().enumerate() {
                 let gap = " ".repeat(widths[c] - cell.chars().count());
                 let cell = match (r, cell.ends_with('*'), c + 1 == row.len()) {
-                    (0, ..) => cell.clone(),
+                    (0 | 1, ..) => cell.clone(),
                     (_, true, _) => paint(cell, Colour::Green),
                     (_, _, true) if !cell.is_empty() => paint(cell, Colour::Red),
                     _ => cell.clone(),
@@ -176,7 +191,8 @@ fn print(all: &Comparison) -> io::Result<()> {
                 0 => "nothing of what was tried".to_owned(),
                 _ => endurance.survives.join(", "),
             };
-            writeln!(out, "  {:<32} {what}", line.algorithm)?;
+            let name = short(&line.algorithm);
+            writeln!(out, "  {name:<28} {what}")?;
         }
     }
     out.flush()
@@ -185,7 +201,9 @@ fn print(all: &Comparison) -> io::Result<()> {
 fn print_markdown(all: &Comparison) -> io::Result<()> {
     let mut out = stdout();
     for case in cases(all) {
-        let mut heads = heads(all);
+        let [names, units] = heads(all);
+        let head = |(name, unit): (&String, &String)| format!("{name} {unit}").trim().to_owned();
+        let mut heads: Vec<String> = names.iter().zip(&units).map(head).collect();
         heads[0] = case.to_owned();
         writeln!(out, "| {} |", heads.join(" | "))?;
         writeln!(out, "|{}", "---|".repeat(heads.len()))?;

@@ -78,7 +78,7 @@ struct Row {
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
-    let chosen: Vec<&Claim> = CLAIMS
+    let chosen: Vec<&'static Claim> = CLAIMS
         .iter()
         .filter(|claim| {
             let word = args.what.as_deref().unwrap_or("").to_lowercase();
@@ -113,7 +113,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
 }
 
 /// Runs all commands, on all cores, in order.
-fn measure(claims: &[&Claim], folder: Option<&Path>) -> Result<Vec<Row>, Error> {
+fn measure(claims: &[&'static Claim], folder: Option<&Path>) -> Result<Vec<Row>, Error> {
     let bar = if io::stderr().is_terminal() {
         ProgressBar::new(claims.len() as u64)
     } else {
@@ -219,7 +219,8 @@ fn print_markdown(rows: &[Row]) -> io::Result<()> {
     let mut out = stdout();
     writeln!(out, "| of | the sources say | measured | verdict | by |\n|---|---|---|---|---|")?;
     for row in rows {
-        let remark = if row.remark.is_empty() { String::new() } else { format!(": {}", row.remark) };
+        let remark =
+            if row.remark.is_empty() { String::new() } else { format!(": {}", row.remark) };
         writeln!(
             out,
             "| {} | {} | {} | {}{remark} | `{}` |",

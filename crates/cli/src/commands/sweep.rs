@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::Error;
 use konklave_sweep::{
-    Case, Fit, Group, Heading, Results, Row, Shard, Study, StudyError, fit, groups, merge, work,
+    Case, Fit, Group, Heading, Impossible, Results, Row, Shard, Study, StudyError, fit, groups,
+    merge, work,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -68,6 +69,9 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
     if !args.nodes.is_empty() {
         study.nodes.clone_from(&args.nodes);
     }
+    if args.skip_impossible {
+        study.impossible = Impossible::Skip;
+    }
     if let Some(seeds) = args.seeds {
         study.seeds = seeds;
     }
@@ -90,8 +94,7 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
             fields.insert(key.to_owned(), value);
         }
     }
-    study.base = serde_json::from_value(base)
-        .map_err(|e| Error::Usage(format!("--with: {e}")))?;
+    study.base = serde_json::from_value(base).map_err(|e| Error::Usage(format!("--with: {e}")))?;
     Ok(study)
 }
 
@@ -116,7 +119,8 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
     let file = path.display().to_string();
     let unwritable = |why| Error::Unwritable { file: file.clone(), why };
     if args.resume && path.exists() {
-        let source = File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+        let source =
+            File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
         let there = Results::read(BufReader::new(source), &file)?;
         if there.heading != *heading {
             return Err(Error::Data(format!(
@@ -155,9 +159,9 @@ fn run(
     stop: &Arc<AtomicBool>,
     out: &mut Box<dyn Write>,
 ) -> Result<Vec<Row>, Failure> {
-    let threads = args.jobs.unwrap_or_else(|| {
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-    });
+    let threads = args
+        .jobs
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
     let bar = if io::stderr().is_terminal() && args.format == Format::Text {
         ProgressBar::new(cases.len() as u64)
     } else {
@@ -241,9 +245,10 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
             writeln!(out, "no measure is called {}: there are {}", args.measure, known.join(", "))?;
             break;
         };
-        let formula = group.formulas.get(&args.measure).map_or(String::new(), |(_, limit)| {
-            format!("  formula {}", number(*limit))
-        });
+        let formula = group
+            .formulas
+            .get(&args.measure)
+            .map_or(String::new(), |(_, limit)| format!("  formula {}", number(*limit)));
         let failed = match group.failed {
             0 => String::new(),
             k => paint(&format!("  {k} of {} not ok", group.runs), Colour::Red),
@@ -266,7 +271,13 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
         writeln!(
             out,
             "{:width$}  {} grows like {} ({} · {} + {}, R² = {:.4}){formula}",
-            g.algorithm, g.measure, g.fit.law, number(g.fit.a), g.fit.law, number(g.fit.b), g.fit.r2
+            g.algorithm,
+            g.measure,
+            g.fit.law,
+            number(g.fit.a),
+            g.fit.law,
+            number(g.fit.b),
+            g.fit.r2
         )?;
     }
     out.flush()
@@ -304,7 +315,8 @@ fn put_together(args: &MergeArgs) -> Done {
     let mut parts = Vec::new();
     for path in &args.files {
         let file = path.display().to_string();
-        let source = File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+        let source =
+            File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
         let results = Results::read(BufReader::new(source), &file)?;
         if results.cut {
             let why = "the last line is cut off: resume that shard first";

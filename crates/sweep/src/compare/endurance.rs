@@ -96,7 +96,8 @@ impl Endurance {
 
     /// The part of all faults that did no harm, from 0 to 1; crashes and losses count the same.
     pub fn score(&self) -> f64 {
-        let part = |fine: usize, tried: usize| if tried == 0 { 1.0 } else { fine as f64 / tried as f64 };
+        let part =
+            |fine: usize, tried: usize| if tried == 0 { 1.0 } else { fine as f64 / tried as f64 };
         (part(self.crashes, self.crashes_tried) + part(self.losses, self.losses_tried)) / 2.0
     }
 }

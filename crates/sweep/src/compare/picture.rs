@@ -45,7 +45,12 @@ pub fn svg(all: &Comparison) -> String {
     for (c, column) in all.columns.iter().enumerate() {
         let x = NAME + c as f64 * (BAR + GAP);
         let arrow = if column.better == Better::Less { "less is better" } else { "more is better" };
-        text(&mut out, (x, 68.0), &format!("{} {}", column.name, column.unit), "font-weight=\"bold\"");
+        text(
+            &mut out,
+            (x, 68.0),
+            &format!("{} {}", column.name, column.unit),
+            "font-weight=\"bold\"",
+        );
         text(&mut out, (x, 82.0), arrow, "fill=\"#555\" font-size=\"10\"");
         let most = highest(&all.lines, c);
         for (a, name) in names.iter().enumerate() {
@@ -166,7 +171,8 @@ pub fn html(all: &Comparison) -> String {
         let _ = write!(rows, "<tr><td>{}</td><td>{}</td>", escape(&line.algorithm), line.case);
         for (i, measured) in line.measured.iter().enumerate() {
             let class = if line.best[i] { " class=\"best\"" } else { "" };
-            let value = measured.map_or("–".into(), |s| format!("{:.2} ± {:.2}", s.mean, s.confidence));
+            let value =
+                measured.map_or("–".into(), |s| format!("{:.2} ± {:.2}", s.mean, s.confidence));
             let _ = write!(rows, "<td{class}>{value}</td>");
         }
         let formula = line.formula.as_ref();

@@ -1,0 +1,131 @@
+//! Comparing, sweeping, reproducing.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{Folder, command, konklave, konklave_line};
+
+const STUDY: &str = "\
+algorithms = ['central', 'suzuki-kasami']
+nodes = [3, 5]
+seeds = 6
+
+[base]
+entries = 3
+
+[vary]
+delay = ['constant', 'exponential']
+";
+
+#[test]
+fn shards_put_together_are_the_same_bytes_as_one_piece() {
+    let folder = Folder::new("shards");
+    let study = folder.write("study.toml", STUDY);
+    let (whole, one, two, merged) =
+        (folder.file("whole"), folder.file("one"), folder.file("two"), folder.file("merged"));
+    assert_eq!(konklave(&["sweep", &study, "-o", &whole]).code, 0);
+    assert_eq!(konklave(&["sweep", &study, "-o", &one, "--shard", "1/2"]).code, 0);
+    // The second as a task of a Slurm array would be.
+    let task = command(&["sweep", &study, "-o", &two])
+        .env("SLURM_ARRAY_TASK_ID", "8")
+        .env("SLURM_ARRAY_TASK_MIN", "7")
+        .env("SLURM_ARRAY_TASK_COUNT", "2")
+        .output()
+        .expect("konklave starts");
+    assert!(task.status.success());
+    let said = konklave(&["sweep", "merge", &one, &merged, "-o", &folder.file("no")]);
+    assert_eq!(said.code, 66, "{}", said.err);
+    let said = konklave(&["sweep", "merge", &one, "-o", &folder.file("no")]);
+    assert_eq!(said.code, 65, "{}", said.err);
+    assert!(said.err.contains("24 of 48 cases"), "{}", said.err);
+    assert_eq!(konklave(&["sweep", "merge", &two, &one, "-o", &merged]).code, 0);
+    assert!(fs::read(&merged).expect("merged") == fs::read(&whole).expect("whole"));
+}
+
+#[test]
+fn a_results_file_that_was_cut_off_is_gone_on_with() {
+    let folder = Folder::new("resume");
+    let study = folder.write("study.toml", STUDY);
+    let results = folder.file("results");
+    assert_eq!(konklave(&["sweep", &study, "-o", &results]).code, 0);
+    let whole = fs::read(&results).expect("results");
+    fs::write(&results, &whole[..whole.len() / 2]).expect("results can be cut");
+    assert_eq!(konklave(&["sweep", &study, "-o", &results]).code, 64, "it would be overwritten");
+    let said = konklave(&["sweep", &study, "-o", &results, "--resume"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("cut off"), "{}", said.err);
+    assert!(fs::read(&results).expect("results") == whole);
+    let other = folder.write("other.toml", &STUDY.replace("seeds = 6", "seeds = 7"));
+    let said = konklave(&["sweep", &other, "-o", &results, "--resume"]);
+    assert_eq!(said.code, 65, "{}", said.err);
+    fs::write(&results, "not results\n").expect("results can be spoilt");
+    let said = konklave(&["sweep", &study, "-o", &results, "--resume"]);
+    assert_eq!(said.code, 65, "{}", said.err);
+    assert!(said.err.contains("results:1:"), "{}", said.err);
+}
+
+#[test]
+fn a_wrong_study_is_named_with_its_line() {
+    let folder = Folder::new("study");
+    let study = folder.write("study.toml", "algorithms = ['central']\nsedes = 3\n");
+    let said = konklave(&["sweep", &study]);
+    assert_eq!(said.code, 65);
+    assert!(said.err.contains("study.toml:2:") && said.err.contains("sedes"), "{}", said.err);
+    let said = konklave_line("sweep --algorithms centrl");
+    assert_eq!(said.code, 64);
+    assert!(said.err.contains("central"), "{}", said.err);
+    assert_eq!(konklave_line("sweep").code, 64);
+    assert_eq!(konklave_line("sweep --algorithms central --shard 3/2").code, 64);
+    assert_eq!(konklave_line("sweep --algorithms central -o /nowhere/results").code, 73);
+    assert_eq!(konklave_line("sweep --algorithms central --plot /nowhere/p.svg").code, 73);
+}
+
+#[test]
+fn a_plot_has_a_line_for_every_algorithm() {
+    let folder = Folder::new("plot");
+    let plot = folder.file("plot.svg");
+    let line = format!("sweep --algorithms central,lamport --nodes 2,4,8 --seeds 3 --plot {plot}");
+    assert_eq!(konklave_line(&line).code, 0);
+    let picture = fs::read_to_string(&plot).expect("a plot");
+    assert!(picture.starts_with("<svg") && picture.contains("mutex/lamport"));
+}
+
+#[test]
+fn a_comparison_is_drawn_and_told_to_machines() {
+    let folder = Folder::new("compare");
+    let (svg, html) = (folder.file("c.svg"), folder.file("c.html"));
+    let said = konklave(&[
+        "compare", "mutex", "central", "raymond", "-n", "4", "--seeds", "2", "--svg", &svg,
+        "--html", &html, "--format", "json",
+    ]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let all: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!((&all["schema"], &all["nodes"]), (&"konklave.compare/1".into(), &4.into()));
+    assert_eq!(all["lines"].as_array().map(Vec::len), Some(4));
+    assert!(all["lines"][0]["endurance"]["crashes_tried"].as_u64() > Some(0));
+    let picture = fs::read_to_string(&svg).expect("a picture");
+    assert!(picture.contains("raymond") && picture.matches("<polygon").count() == 4);
+    assert!(fs::read_to_string(&html).expect("a page").contains("<table>"));
+    let said = konklave_line("compare mutex central bully");
+    assert_eq!(said.code, 64);
+    assert!(said.err.contains("bully solves election"), "{}", said.err);
+    let csv = konklave_line("compare mutex central -n 3 --seeds 2 --no-faults --format csv");
+    assert_eq!(csv.out.lines().count(), 3);
+}
+
+#[test]
+fn every_claim_of_the_sources_is_measured_and_its_verdict_stands() {
+    let folder = Folder::new("reproduce");
+    let figures = folder.file("figures");
+    let said = konklave(&["reproduce", "--format", "json", "--output", &figures]);
+    let rows: Vec<Value> = serde_json::from_str(&said.out).expect("JSON");
+    for row in &rows {
+        assert_eq!(row["confirmed"], true, "{row:#}");
+    }
+    assert_eq!(said.code, 0);
+    let pictures = fs::read_dir(&figures).expect("figures").flatten();
+    let pictures = pictures.filter(|f| f.path().extension().is_some_and(|e| e == "svg")).count();
+    assert!(pictures > rows.len() / 2, "{pictures} pictures of {} claims", rows.len());
+    assert_eq!(konklave_line("reproduce nothing-like-that").code, 64);
+}
