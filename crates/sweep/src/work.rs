@@ -28,7 +28,8 @@ pub fn work(
 ) -> io::Result<Vec<Row>> {
     let next = AtomicUsize::new(0);
     let mut rows = Vec::with_capacity(cases.len());
-    let (sender, receiver) = mpsc::channel();
+    // Short, so that a stop is heard soon and results do not pile up.
+    let (sender, receiver) = mpsc::sync_channel(2 * threads.max(1));
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, cases.len().max(1)) {
             let (sender, next) = (sender.clone(), &next);
