@@ -8,6 +8,7 @@ mod properties;
 mod starters;
 
 pub mod bully;
+pub mod bully_1982;
 pub mod chang_roberts;
 pub mod invitation;
 pub mod quorum;

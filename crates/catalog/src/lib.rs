@@ -18,21 +18,29 @@ pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, Violati
 pub use scenario::{Load, Scenario};
 pub use simulate::Outcome;
 
-use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
+use konklave_algorithms::detector::{heartbeat::Heartbeat, phi_accrual::PhiAccrual};
+use konklave_algorithms::election::{
+    bully::Bully, chang_roberts::ChangRoberts, invitation::Invitation, quorum::Quorum,
+    tree_wave::TreeWave,
+};
 use konklave_algorithms::mutex::{
     central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
 };
-use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
+use konklave_algorithms::{Algorithm, DataSheet, Problem};
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
 /// Every algorithm, by problem.
 pub static CATALOG: &[Entry] = &[
+    entry::<Bully>(),
     entry::<ChangRoberts>(),
+    entry::<Invitation>(),
+    entry::<Quorum>(),
     entry::<TreeWave>(),
     entry::<Central>(),
     entry::<RicartAgrawala>(),
     entry::<SuzukiKasami>(),
     entry::<Heartbeat>(),
+    entry::<PhiAccrual>(),
 ];
 
 /// An algorithm without its type.

@@ -292,7 +292,9 @@ impl Invitation {
                 ctx.set_timer(Timer::Ask, 2 * self.settings.timeout);
             }
             Status::Member => {}
-            Status::Coordinator { .. } | Status::Inviting { .. } | Status::Readying { .. } => return,
+            Status::Coordinator { .. } | Status::Inviting { .. } | Status::Readying { .. } => {
+                return;
+            }
         }
         ctx.send(group.coordinator, Message::Confirm(group));
     }

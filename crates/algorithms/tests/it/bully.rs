@@ -135,8 +135,8 @@ fn every_synchronous_run_of_four_with_a_crash_is_right() {
 #[test]
 fn hardened_it_survives_restarts_wrong_timers_and_duplicates() {
     let three = hardened(&Case::complete(3));
-    three.clone().crashes(1, 1).synchronous().check().exhausted(47_809);
-    three.clone().crashes(1, 1).initiators(&[1]).almost_synchronous(1).check().exhausted(106_025);
+    three.clone().crashes(1, 1).synchronous().check().exhausted(47_510);
+    three.clone().crashes(1, 1).initiators(&[1]).almost_synchronous(1).check().exhausted(96_357);
     three.clone().almost_synchronous(2).check().exhausted(138_027);
     three.clone().crashes(1, 0).almost_synchronous(1).check().exhausted(52_867);
     three.clone().mishaps(0, 2).synchronous().check().exhausted(9765);
@@ -169,7 +169,7 @@ fn b2_a_restart_during_an_election() {
     let case = Case::<Bully>::complete(3).initiators(&[1]).crashes(1, 1).synchronous();
     case.clone().judge(&["agreement"]).check().violated("agreement", 13);
     case.clone().check().violated("one leader at a time", 8);
-    hardened(&case).check().exhausted(3174);
+    hardened(&case).check().exhausted(2957);
     // The story: 0 takes 2's word, then 1's; 1 takes 2's.
     let story = headless(3, &[0]).fault("restart:2@6.5").fault("delay:2>1/Coordinator+2");
     let story = story.fault("delay:1>0/Coordinator+1").config(|c| c.detect_after = None);

@@ -55,7 +55,11 @@ fn two_groups_merge_with_five_messages_for_each_but_the_coordinator() {
         let united = case.config(|c| c.time_limit = 200.0).simulate();
         agreed(united.well());
         for kind in MERGE {
-            assert_eq!(united.kind(kind) - apart.kind(kind), n as u64 - 1, "{low} + {high}: {kind}");
+            assert_eq!(
+                united.kind(kind) - apart.kind(kind),
+                n as u64 - 1,
+                "{low} + {high}: {kind}"
+            );
         }
     }
 }
@@ -78,7 +82,7 @@ fn every_almost_synchronous_run_has_one_leader_per_group_number() {
     small(3, 2).crashes(1, 1).synchronous().check().exhausted(58_896);
     small(3, 3).synchronous().check().exhausted(65_937);
     small(3, 2).mishaps(1, 1).synchronous().check().exhausted(259_024);
-    small(3, 2).no_fifo().almost_synchronous(1).check().exhausted(0);
+    small(3, 2).no_fifo().almost_synchronous(1).check().exhausted(30_905);
 }
 
 #[test]
@@ -178,7 +182,8 @@ fn when_the_faults_are_over_one_group_is_left() {
         });
         for _ in 0..5 {
             let (p, at) = (rng.below(n), rng.below(300));
-            case = case.fault(&format!("crash:{p}@{at}")).fault(&format!("restart:{p}@{}", at + 40));
+            case =
+                case.fault(&format!("crash:{p}@{at}")).fault(&format!("restart:{p}@{}", at + 40));
             case = case.fault(&format!("partition:{p}@{}-{}", at + 60, at + 99));
         }
         agreed(case.simulate().well());
