@@ -136,12 +136,16 @@ pub enum Guarantee {
     GrowingEpochs,
     /// In the end all name the same leader.
     Agreement,
-    /// In the end nobody takes a crashed process for the leader.
+    /// In the end nobody takes a dead process for the leader.
     LiveLeader,
     /// It ends.
     Termination,
     /// It ends with probability one.
     TerminationWithProbabilityOne,
+    /// Parents never form a cycle.
+    AcyclicParents,
+    /// In the end the parents form a tree, and the leader is its root.
+    SpanningTree,
     /// Every crashed process is suspected in the end.
     Completeness,
     /// In the end no live process is suspected.
@@ -162,6 +166,8 @@ impl fmt::Display for Guarantee {
             Self::LiveLeader => "a live leader",
             Self::Termination => "termination",
             Self::TerminationWithProbabilityOne => "termination with probability 1",
+            Self::AcyclicParents => "acyclic parents",
+            Self::SpanningTree => "spanning tree",
             Self::Completeness => "completeness",
             Self::EventualAccuracy => "eventual accuracy",
         })
@@ -293,6 +299,7 @@ impl Facts<'_> {
 
     /// The number of entries by others than `p`.
     pub fn entries_but(&self, p: ProcessId) -> f64 {
-        self.served.iter().filter(|(q, _)| *q != p).map(|(_, times)| *times as f64).sum()
+        // Not a sum of floats: that of none is -0.
+        self.served.iter().filter(|(q, _)| *q != p).map(|(_, times)| *times).sum::<u64>() as f64
     }
 }

@@ -1,44 +1,194 @@
-//! Quick look.
-use konklave_algorithms::{Algorithm, Problem, Setup, Watch, Workload, election::chang_roberts::ChangRoberts, mutex::ricart_agrawala::RicartAgrawala};
-use konklave_process::{Group, ProcessId, Rng, Topology};
-use konklave_sim::{Config, Delay, Parts, Sim, Pace};
-use std::time::Instant;
+//! Measures the simulator against hand-written floors, in the same binary and the same run.
 
-fn run<P: Algorithm>(setup: &Setup, workload: &Workload, config: &Config, hold: fn(&P::Request)->bool) {
-    let watch = Watch { order: Default::default(), ..Watch::all(&P::SHEET) };
-    let t = Instant::now();
-    let parts = Parts {
-        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect(),
-        application: <P::Problem as Problem<P>>::application(workload, setup),
-        monitor: <P::Problem as Problem<P>>::monitor(&watch, setup),
-        meter: <P::Problem as Problem<P>>::meter(setup),
-        observer: (),
-    };
-    let build = t.elapsed();
-    let t = Instant::now();
-    let mut sim = Sim::new(setup.group.clone(), parts, config, hold);
-    let e = sim.run();
-    let d = t.elapsed();
-    sim.judge(e);
-    let sent = sim.counts().sent;
-    let rss = std::fs::read_to_string("/proc/self/status").unwrap().lines().find(|l| l.starts_with("VmHWM")).unwrap().to_owned();
-    println!("{} n={} sent={} {:?} {:.1} ns/msg build {:?} state {} B {rss} {:?} violations {:?}", P::SHEET.name, setup.group.len(), sent, d, d.as_nanos() as f64 / sent as f64, build, size_of::<P>(), e, sim.violations().first());
+mod echo;
+mod floors;
+mod measure;
+mod sweep;
+mod workloads;
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use measure::{apart, child};
+use workloads::What;
+
+const HELP: &str = "\
+Measures the simulator against hand-written floors.
+
+Usage: konklave-bench sim [OPTIONS]
+       konklave-bench run WORKLOAD sim|floor [RUNS]
+
+Commands:
+  sim   all workloads, each in a process of its own, and the sweep on two threads
+  run   one side of one workload, in this process: w1:N, w2 or w3
+
+Options of `sim`:
+  --json    one JSON object per row instead of a table
+  --quick   fewer runs, rings up to 10^5
+  --huge    the ring of 10^7, too
+  --help    this text
+
+Times are per message: by the clock in the quickest of several runs, and on a processor in the mean
+of them. Memory is the most that the process had in its first run.
+";
+
+struct Options {
+    json: bool,
+    quick: bool,
+    huge: bool,
 }
 
-fn main() {
-    let arg = std::env::args().nth(1).unwrap_or_default();
-    if arg == "w1" {
-    for n in [std::env::args().nth(2).map_or(1_000_000usize, |a| a.parse().unwrap())] {
-        let mut ids: Vec<ProcessId> = (0..n as u32).map(ProcessId).collect();
-        Rng::new(42).shuffle(&mut ids);
-        let setup = Setup::new(Group::new(ids.clone()).unwrap(), Topology::directed_ring(n));
-        let workload = Workload { initiators: ids, requests: vec![] };
-        run::<ChangRoberts>(&setup, &workload, &Config::default(), |_| false);
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    if args.is_empty() || args.iter().any(|arg| ["--help", "-h", "help"].contains(arg)) {
+        return exit(say(HELP.trim_end()));
     }
+    let done = match args[..] {
+        ["sim", ref options @ ..] => options_of(options).and_then(|options| sim(&options)),
+        ["run", name, side] => run(name, side, "3"),
+        ["run", name, side, runs] => run(name, side, runs),
+        _ => Err(format!("`{}` is no command; try --help", args.join(" "))),
+    };
+    exit(done)
+}
+
+fn exit(done: Result<(), String>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("konklave-bench: {why}");
+            ExitCode::from(2)
+        }
     }
-    if arg != "w2" { return }
-    let setup = Setup::new(Group::of(100), Topology::complete(100));
-    let workload = Workload { initiators: vec![], requests: vec![100; 100] };
-    let config = Config { fifo: false, delay: Delay::Uniform(0.001, 1.0), hold: Pace::Constant(0.01), ..Config::default() };
-    run::<RicartAgrawala>(&setup, &workload, &config, |r| matches!(r, konklave_algorithms::mutex::Request::Release));
+}
+
+/// Prints a line. Who closes the pipe has read enough: that is no error.
+fn say(line: &str) -> Result<(), String> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        written => written.map_err(|e| format!("cannot write: {e}")),
+    }
+}
+
+fn options_of(args: &[&str]) -> Result<Options, String> {
+    let mut options = Options { json: false, quick: false, huge: false };
+    for arg in args {
+        match *arg {
+            "--json" => options.json = true,
+            "--quick" => options.quick = true,
+            "--huge" => options.huge = true,
+            other => return Err(format!("`{other}` is no option of `sim`; try --help")),
+        }
+    }
+    Ok(options)
+}
+
+fn run(name: &str, side: &str, runs: &str) -> Result<(), String> {
+    let what = What::named(name).ok_or(format!("`{name}` is no workload: w1:N, w2 or w3"))?;
+    let floor = match side {
+        "sim" => false,
+        "floor" => true,
+        other => return Err(format!("`{other}` is neither sim nor floor")),
+    };
+    let runs = runs.parse().map_err(|_| format!("`{runs}` is no number of runs"))?;
+    child(what, floor, runs)
+}
+
+fn sim(options: &Options) -> Result<(), String> {
+    let largest: u32 = if options.quick { 5 } else { 6 };
+    let mut all: Vec<What> = (1..=largest).map(|power| What::Ring(10usize.pow(power))).collect();
+    if options.huge {
+        all.push(What::Ring(10_000_000));
+    }
+    all.extend([What::Mutex, What::Wave]);
+    if !options.json {
+        say(&format!(
+            "{:<26} {:>10} {:>9} {:>9} {:>9} {:>6} {:>9} {:>9}",
+            "workload", "messages", "ns wall", "ns cpu", "floor ns", "ratio", "peak MB", "floor MB"
+        ))?;
+    }
+    for what in all {
+        row(what, options)?;
+    }
+    sweep_row(options)
+}
+
+fn row(what: What, options: &Options) -> Result<(), String> {
+    let runs = match what {
+        What::Ring(n) if n > 1_000_000 => 1,
+        _ if options.quick => 3,
+        _ => 9,
+    };
+    let (ours, floor) = (apart(what, false, runs)?, apart(what, true, runs)?);
+    if ours.messages != floor.messages {
+        return Err(format!(
+            "{}: the simulator sent {} messages, the floor {}",
+            what.title(),
+            ours.messages,
+            floor.messages
+        ));
+    }
+    let ratio = ours.wall_nanos / floor.wall_nanos;
+    let megabytes = |kilobytes: u64| kilobytes as f64 / 1024.0;
+    if options.json {
+        say(&format!(
+            "{}",
+            json!({
+                "workload": what.name(),
+                "messages": ours.messages,
+                "ns_per_message": ours.wall_nanos,
+                "cpu_ns_per_message": ours.cpu_nanos,
+                "floor_ns_per_message": floor.wall_nanos,
+                "floor_cpu_ns_per_message": floor.cpu_nanos,
+                "ratio": ratio,
+                "peak_mb": megabytes(ours.peak_kilobytes),
+                "floor_peak_mb": megabytes(floor.peak_kilobytes),
+                "runs": runs,
+            })
+        ))?;
+    } else {
+        say(&format!(
+            "{:<26} {:>10} {:>9.1} {:>9} {:>9.1} {:>6.1} {:>9.1} {:>9.1}",
+            what.title(),
+            ours.messages,
+            ours.wall_nanos,
+            ours.cpu_nanos.map_or("-".into(), |nanos| format!("{nanos:.1}")),
+            floor.wall_nanos,
+            ratio,
+            megabytes(ours.peak_kilobytes),
+            megabytes(floor.peak_kilobytes),
+        ))?;
+    }
+    Ok(())
+}
+
+fn sweep_row(options: &Options) -> Result<(), String> {
+    let (seeds, runs) = if options.quick { (32, 3) } else { (128, 5) };
+    let sweep = sweep::sweep(seeds, runs)?;
+    let speedup = sweep.one_millis / sweep.two_millis;
+    let cpu_speedup = sweep.one_cpu_millis / sweep.two_cpu_millis;
+    if options.json {
+        say(&format!(
+            "{}",
+            json!({
+                "workload": "sweep",
+                "seeds": sweep.seeds,
+                "one_thread_ms": sweep.one_millis,
+                "two_threads_ms": sweep.two_millis,
+                "speedup": speedup,
+                "cpu_speedup": cpu_speedup,
+                "runs": runs,
+            })
+        ))?;
+    } else {
+        say(&format!(
+            "sweep of {} seeds, results identical: one thread {:.0} ms, two {:.0} ms: {speedup:.2} times \
+             as fast by the clock, {cpu_speedup:.2} times by the busier thread's processor time",
+            sweep.seeds, sweep.one_millis, sweep.two_millis
+        ))?;
+    }
+    Ok(())
 }

@@ -39,9 +39,10 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("bypass", &["bounded bypass"], "nobody is overtaken more than K times (bypass:K)"),
     ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
     ("agreement", &["agreement"], "in the end all name the same leader"),
-    ("live", &["live leader"], "in the end nobody follows a crashed process"),
+    ("alive", &["live leader"], "in the end nobody follows a dead process"),
     ("winner", &["right winner"], "the right one wins"),
     ("termination", &["termination"], "in the end all know who leads"),
+    ("tree", &["acyclic parents", "spanning tree"], "parents form no cycle, in the end a tree"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
     ("deadlock", &["deadlock"], "nobody waits for ever"),
     ("quiescence", &["quiescence"], "in the end everything is at rest"),
@@ -219,10 +220,13 @@ fn record<P: Algorithm + Recordable>(plan: &Plan, witness: &Witness<P>, command:
     header.unit = 1.0;
     header.time = "steps".into();
     header.command = command.to_owned();
-    let footer = Footer { verdict: "violated".into(), summary: json!({
-        "property": violation.property,
-        "detail": violation.detail,
-    }) };
+    let footer = Footer {
+        verdict: "violated".into(),
+        summary: json!({
+            "property": violation.property,
+            "detail": violation.detail,
+        }),
+    };
     Run { header, entries, footer: Some(footer) }
 }
 

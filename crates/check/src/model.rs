@@ -237,7 +237,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 let id = log.as_mut().map_or(0, |log| {
                     log.happened(Happened::Tell(sender, self.group.id(to as usize)))
                 });
-                insert(state, Flight { channel: (from, to), content: Content::Stamp(stamp), tag, id });
+                insert(
+                    state,
+                    Flight { channel: (from, to), content: Content::Stamp(stamp), tag, id },
+                );
                 Ok(())
             }
             Action::Crash(place) => {

@@ -264,7 +264,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         for step in round {
             self.repeat(&mut state, step, &mut Some(&mut log));
         }
-        let violation = Violation::new("livelock", "messages go round for ever, and nothing ends it");
+        let violation =
+            Violation::new("livelock", "messages go round for ever, and nothing ends it");
         Some(Witness { violation, moments: log.moments, starts, loops_from: Some(begins) })
     }
 
@@ -326,8 +327,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<P, A, M> {
         goes_on: bool,
     ) {
         let new = self.seen.ways.len() as u32;
-        let number =
-            *self.seen.numbers.entry(state.fingerprint(model.options.fifo)).or_insert(new);
+        let number = *self.seen.numbers.entry(state.fingerprint(model.options.fifo)).or_insert(new);
         if let Some(edges) = &mut self.seen.edges
             && goes_on
         {

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::group::Places;
 use crate::{Fixed, Group, ProcessId};
@@ -132,17 +134,35 @@ impl<T: fmt::Debug> fmt::Debug for ProcessMap<T> {
 
 impl<T: Serialize> Serialize for ProcessMap<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
+        serializer.collect_map(self.iter())
     }
 }
 
-impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for ProcessMap<T> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let entries: Vec<(ProcessId, T)> = Vec::deserialize(deserializer)?;
-        let (members, values): (Vec<_>, Vec<T>) = entries.into_iter().unzip();
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ProcessMap<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries(PhantomData))
+    }
+}
+
+/// Reads a map entry by entry, in the order in which it was written.
+struct Entries<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+    type Value = ProcessMap<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value for each process")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ProcessMap<T>, A::Error> {
+        let (mut members, mut values) = (Vec::new(), Vec::new());
+        while let Some((p, value)) = map.next_entry::<ProcessId, T>()? {
+            members.push(p);
+            values.push(value);
+        }
         let places = Places::new(&members).map_err(serde::de::Error::custom)?;
         let keys = Keys { members: members.into(), places, last: 0 };
-        Ok(Self { values: values.into(), keys: Fixed(keys) })
+        Ok(ProcessMap { values: values.into(), keys: Fixed(keys) })
     }
 }
 

@@ -58,7 +58,7 @@ impl<T: Numbered> Set<T> {
     /// The things numbered 0 to n − 1.
     pub fn first(n: usize) -> Self {
         let mut words: SmallVec<[u64; 2]> = SmallVec::from_elem(!0, n / 64);
-        if n % 64 != 0 {
+        if !n.is_multiple_of(64) {
             words.push((1 << (n % 64)) - 1);
         }
         Self { words, of: PhantomData }

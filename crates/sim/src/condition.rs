@@ -2,7 +2,7 @@
 
 use konklave_process::{Group, Process, ProcessId, ProcessSet};
 
-use crate::event::Happening;
+use crate::event::Backlog;
 use crate::{Fault, What};
 
 /// How the processes are; nothing is kept while all are well.
@@ -11,7 +11,7 @@ pub(crate) struct Condition<P: Process, MT, OT> {
     pub(crate) all_well: bool,
     down: ProcessSet,
     /// Who sleeps, and what waits for it. Whom two pauses hold is here twice.
-    asleep: Vec<(usize, Vec<Happening<P, MT, OT>>)>,
+    asleep: Vec<(usize, Backlog<P, MT, OT>)>,
     incarnations: Vec<u32>,
     saved: Vec<Option<P::Record>>,
     /// How fast timers run; empty while all run at the same rate.
@@ -53,7 +53,7 @@ impl<P: Process, MT, OT> Condition<P, MT, OT> {
         id: ProcessId,
         place: usize,
         n: usize,
-    ) -> Option<Vec<Happening<P, MT, OT>>> {
+    ) -> Option<Backlog<P, MT, OT>> {
         if !self.down.insert(id) {
             return None;
         }
@@ -83,7 +83,7 @@ impl<P: Process, MT, OT> Condition<P, MT, OT> {
     }
 
     /// Ends a pause, if there is one. What waited is returned.
-    pub(crate) fn wake(&mut self, place: usize) -> Option<Vec<Happening<P, MT, OT>>> {
+    pub(crate) fn wake(&mut self, place: usize) -> Option<Backlog<P, MT, OT>> {
         let i = self.asleep.iter().position(|(p, _)| *p == place)?;
         let (_, backlog) = self.asleep.remove(i);
         self.look();
@@ -91,7 +91,7 @@ impl<P: Process, MT, OT> Condition<P, MT, OT> {
     }
 
     /// What waits for the process at `place`, if it sleeps.
-    pub(crate) fn backlog(&mut self, place: usize) -> Option<&mut Vec<Happening<P, MT, OT>>> {
+    pub(crate) fn backlog(&mut self, place: usize) -> Option<&mut Backlog<P, MT, OT>> {
         self.asleep.iter_mut().find(|(p, _)| *p == place).map(|(_, backlog)| backlog)
     }
 

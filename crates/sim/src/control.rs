@@ -2,7 +2,7 @@
 
 use konklave_process::{Application, Input, Meter, Monitor, Process, ProcessId};
 
-use crate::event::{Event, Happening};
+use crate::event::{Event, Happening, HappeningOf};
 use crate::sim::Sim;
 use crate::{Fault, Incident, Memory, Observer, Time, UNIT, What, When};
 
@@ -99,7 +99,8 @@ where
                 let place = place(p);
                 let Some(backlog) = world.condition.wake(place) else { return };
                 world.observer.on_incident(world.now, &Incident::Resume(p));
-                self.ready.extend(backlog.into_iter().map(|what| Event { place: place as u32, what }));
+                self.ready
+                    .extend(backlog.into_iter().map(|what| Event { place: place as u32, what }));
             }
             Control::Strike(What::Cut(from, to)) => {
                 world.faulty = true;
@@ -172,7 +173,7 @@ where
         }
         world.application.on_restart(p);
         world.monitor.on_restart(p);
-        world.observer.on_incident(world.now, &Incident::Restart(p));
+        world.observer.on_incident(world.now, &Incident::Restart(p, memory));
         let saved = world.condition.saved(place);
         self.step(place, p, Input::Recover(saved), &O::Tag::default());
         self.world.consult(place, p);
@@ -187,7 +188,7 @@ where
     }
 
     /// Tells every other process, after the time that detection takes, if there is a detector.
-    fn tell_others(&mut self, p: ProcessId, what: fn(ProcessId) -> Happening<P, M::Tag, O::Tag>) {
+    fn tell_others(&mut self, p: ProcessId, what: impl Fn(ProcessId) -> HappeningOf<P, M, O>) {
         let Some(after) = self.detect_after else { return };
         let at = self.world.now + after;
         for place in 0..self.group.len() {

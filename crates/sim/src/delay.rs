@@ -38,9 +38,7 @@ impl Delay {
             Self::Constant(t) => *t,
             Self::Uniform(low, high) => low + (high - low) * rng.unit(),
             Self::Exponential(mean) => mean * rng.exponential(),
-            Self::LogNormal(median, sigma) => {
-                (median * (sigma * rng.normal()).exp()).min(LONGEST)
-            }
+            Self::LogNormal(median, sigma) => (median * (sigma * rng.normal()).exp()).min(LONGEST),
             Self::PerLink(links, default) => *links.get(&(from, to)).unwrap_or(default),
         }
     }
@@ -51,9 +49,7 @@ impl Delay {
             Self::Constant(t) => Some(*t),
             Self::Uniform(_, high) => Some(*high),
             Self::Exponential(_) | Self::LogNormal(..) => None,
-            Self::PerLink(links, default) => {
-                Some(links.values().copied().fold(*default, f64::max))
-            }
+            Self::PerLink(links, default) => Some(links.values().copied().fold(*default, f64::max)),
         }
     }
 
@@ -129,7 +125,8 @@ impl FromStr for Delay {
             "constant" | "fixed" => Ok(Self::Constant(number(args.unwrap_or("1"))?)),
             "uniform" => {
                 let args = args.unwrap_or("0.001..2");
-                let Some((low, high)) = args.split_once("..").or_else(|| args.split_once(',')) else {
+                let Some((low, high)) = args.split_once("..").or_else(|| args.split_once(','))
+                else {
                     return Err(wrong("it needs LOW..HIGH"));
                 };
                 let (low, high) = (number(low)?, number(high)?);

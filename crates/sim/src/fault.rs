@@ -203,7 +203,10 @@ fn selector(text: &str) -> Result<Selector, String> {
     let (rest, nth) = match text.rsplit_once('#') {
         Some((rest, n)) => (
             rest,
-            n.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("`#{n}` is no count from 1"))?,
+            n.parse()
+                .ok()
+                .filter(|n| *n > 0)
+                .ok_or_else(|| format!("`#{n}` is no count from 1"))?,
         ),
         None => (text, 1),
     };
@@ -303,8 +306,19 @@ mod tests {
     #[test]
     fn bad_faults_say_what_would_be_right() {
         for text in [
-            "crash", "crash:2", "crash:x@1", "crash:1@soon", "pause:1@3", "pause:1@3-2", "boil:1@2",
-            "lose:0-1", "lose:#0", "delay:#1", "rate:1*0", "restart:1@2:dreams", "cut:1@2",
+            "crash",
+            "crash:2",
+            "crash:x@1",
+            "crash:1@soon",
+            "pause:1@3",
+            "pause:1@3-2",
+            "boil:1@2",
+            "lose:0-1",
+            "lose:#0",
+            "delay:#1",
+            "rate:1*0",
+            "restart:1@2:dreams",
+            "cut:1@2",
         ] {
             let error = text.parse::<Fault>().unwrap_err();
             assert!(error.contains(text) && error.contains("crash:NODE@TIME"), "{error}");

@@ -2,7 +2,7 @@
 
 use konklave_process::{Effect, Input, Process, ProcessId};
 
-use crate::Time;
+use crate::{Memory, Time};
 
 /// Watches a run. `()` watches nothing and costs nothing.
 pub trait Observer<P: Process> {
@@ -16,7 +16,13 @@ pub trait Observer<P: Process> {
         Self::Tag::default()
     }
     /// The process sends: one of the effects, and in most runs most of them.
-    fn on_send(&mut self, now: Time, at: ProcessId, to: ProcessId, message: &P::Message) -> Self::Tag {
+    fn on_send(
+        &mut self,
+        now: Time,
+        at: ProcessId,
+        to: ProcessId,
+        message: &P::Message,
+    ) -> Self::Tag {
         self.on_effect(now, at, &Effect::Send { to, message: message.clone() })
     }
     /// The process drew a number.
@@ -48,7 +54,7 @@ pub enum Incident {
     /// A process stops.
     Crash(ProcessId),
     /// A process comes up again, or wakes.
-    Restart(ProcessId),
+    Restart(ProcessId, Memory),
     /// A process sleeps.
     Pause(ProcessId),
     /// A process wakes.

@@ -9,7 +9,7 @@ use konklave_process::{
 
 use crate::condition::Condition;
 use crate::control::Schedule;
-use crate::event::{Event, Happening, Stamp};
+use crate::event::{Event, EventOf, Happening, HappeningOf, Stamp};
 use crate::kinds::Kinds;
 use crate::network::Network;
 use crate::pause::Pause;
@@ -41,7 +41,7 @@ pub struct Sim<P: Process, A, M: Monitor<P>, T, O: Observer<P> = ()> {
     pub(crate) newborn: Vec<P>,
     pub(crate) schedule: Schedule,
     /// What waited for a sleeper and comes now, before anything of the queue.
-    pub(crate) ready: VecDeque<Event<P, M::Tag, O::Tag>>,
+    pub(crate) ready: VecDeque<EventOf<P, M, O>>,
     /// From this place on, clients have not been asked yet what they want first.
     unasked: usize,
     time_limit: Time,
@@ -92,6 +92,8 @@ where
         let n = parts.processes.len();
         assert_eq!(group.len(), n, "every member has a process");
         let schedule = Schedule::new(&config.faults);
+        let place = |p| group.place(p).expect("a script names members");
+        let script: Vec<(usize, f64)> = config.script.iter().map(|&(p, t)| (place(p), t)).collect();
         let mut sim = Self {
             newborn: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
             processes: parts.processes,
@@ -100,9 +102,7 @@ where
             unasked: 0,
             time_limit: (config.time_limit * UNIT as f64).round() as Time,
             step_limit: config.step_limit,
-            detect_after: config
-                .detect_after
-                .map(|t| ((t * UNIT as f64).round() as Time).max(1)),
+            detect_after: config.detect_after.map(|t| ((t * UNIT as f64).round() as Time).max(1)),
             world: World {
                 now: 0,
                 counts: Counts::default(),
@@ -116,7 +116,7 @@ where
                 meter: parts.meter,
                 observer: parts.observer,
                 violations: Vec::new(),
-                think: Pause::new(config.think, n),
+                think: Pause::scripted(&script, config.think, n),
                 hold: Pause::new(config.hold, n),
                 is_hold,
                 pending: vec![0; n.div_ceil(64)],
@@ -189,7 +189,7 @@ where
     }
 
     #[inline]
-    fn next_event(&mut self, limit: Time) -> Option<Event<P, M::Tag, O::Tag>> {
+    fn next_event(&mut self, limit: Time) -> Option<EventOf<P, M, O>> {
         if !self.ready.is_empty() {
             return self.ready.pop_front();
         }
@@ -225,7 +225,7 @@ where
 
     /// Something other than a message happens to a process that is up and awake.
     #[inline(never)]
-    fn happen(&mut self, place: usize, id: ProcessId, what: Happening<P, M::Tag, O::Tag>) {
+    fn happen(&mut self, place: usize, id: ProcessId, what: HappeningOf<P, M, O>) {
         let world = &mut self.world;
         let nothing = O::Tag::default();
         match what {
@@ -247,7 +247,9 @@ where
             Happening::Suspect(peer) => self.step(place, id, Input::Suspect(peer), &nothing),
             Happening::Trust(peer) => self.step(place, id, Input::Trust(peer), &nothing),
             Happening::Stamp(number) => {
-                let Some(Stamp { from, stamp, tags }) = world.stamps.0.remove(&number) else { return };
+                let Some(Stamp { from, stamp, tags }) = world.stamps.0.remove(&number) else {
+                    return;
+                };
                 let verdict = world.monitor.on_receive(id, None, &tags.0);
                 world.note(verdict);
                 self.step(place, id, Input::Stamp { from, stamp }, &tags.1);

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use konklave_process::{
-    Application, Effect, Group, Host, Meter, Monitor, Process, ProcessId, Rng, Verdict,
-    Violation,
+    Application, Effect, Group, Host, Meter, Monitor, Process, ProcessId, Rng, Verdict, Violation,
 };
 
 use crate::condition::Condition;
-use crate::event::{Event, Happening, Stamp};
+use crate::event::{Event, EventOf, Happening, HappeningOf, Stamp, StampOf};
 use crate::kinds::Kinds;
 use crate::network::{Fate, Network};
 use crate::observer::Incident;
@@ -19,7 +18,7 @@ use crate::{Counts, Observer, Time, Wheel};
 pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) now: Time,
     pub(crate) counts: Counts,
-    pub(crate) queue: Wheel<Event<P, M::Tag, O::Tag>>,
+    pub(crate) queue: Wheel<EventOf<P, M, O>>,
     pub(crate) network: Network,
     pub(crate) rng: Rng,
     pub(crate) kinds: Kinds,
@@ -36,7 +35,7 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) pending: Vec<u64>,
     pub(crate) condition: Condition<P, M::Tag, O::Tag>,
     /// Messages of the application on their way, and how many there ever were.
-    pub(crate) stamps: (BTreeMap<u32, Stamp<M::Tag, O::Tag>>, u32),
+    pub(crate) stamps: (BTreeMap<u32, StampOf<P, M, O>>, u32),
     pub(crate) faulty: bool,
     pub(crate) app_messages: u32,
     pub(crate) nanos_per_tick: f64,
@@ -69,9 +68,12 @@ where
         }
     }
 
-    /// What the client at `place` wants next, and when; none if that is scheduled already.
+    /// What the client at `place` wants next, and when; none if that is scheduled already, or its
+    /// process is down.
     pub(crate) fn wish(&mut self, place: usize, id: ProcessId) -> Option<(Time, P::Request)> {
-        if self.pending[place / 64] >> (place % 64) & 1 == 1 {
+        if self.pending[place / 64] >> (place % 64) & 1 == 1
+            || !self.condition.all_well && self.condition.down().contains(id)
+        {
             return None;
         }
         let request = self.application.next(id)?;
@@ -125,8 +127,9 @@ where
         let (place, tags) = (place as u32, (tag, seen));
         if self.network.calm {
             let at = self.now + self.network.delay(from, to, &mut self.rng);
-            self.queue.push_with(at, || {
-                Event { place, what: Happening::Message { from, message, tags } }
+            self.queue.push_with(at, || Event {
+                place,
+                what: Happening::Message { from, message, tags },
             });
         } else {
             self.brave((from, to), place, message, tags, group);
@@ -161,7 +164,13 @@ where
         }
     }
 
-    pub(crate) fn lose(&mut self, from: ProcessId, to: ProcessId, message: &P::Message, seen: &O::Tag) {
+    pub(crate) fn lose(
+        &mut self,
+        from: ProcessId,
+        to: ProcessId,
+        message: &P::Message,
+        seen: &O::Tag,
+    ) {
         self.faulty = true;
         self.counts.lost += 1;
         self.monitor.on_lost(message);
@@ -174,8 +183,8 @@ where
         &mut self,
         place: usize,
         id: ProcessId,
-        what: Happening<P, M::Tag, O::Tag>,
-    ) -> Option<Happening<P, M::Tag, O::Tag>> {
+        what: HappeningOf<P, M, O>,
+    ) -> Option<HappeningOf<P, M, O>> {
         if self.condition.all_well {
             return Some(what);
         }
@@ -193,7 +202,7 @@ where
     }
 
     /// What was on its way to a process that is down is gone.
-    pub(crate) fn waste(&mut self, to: ProcessId, what: Happening<P, M::Tag, O::Tag>) {
+    pub(crate) fn waste(&mut self, to: ProcessId, what: HappeningOf<P, M, O>) {
         match what {
             Happening::Message { from, message, tags } => self.lose(from, to, &message, &tags.1),
             Happening::Stamp(number) => {

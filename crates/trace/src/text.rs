@@ -158,7 +158,7 @@ pub fn incident_line(incident: &Incident, messages: &BTreeMap<u64, Message<'_>>)
             format!("!! {property} violated")
         }
         IncidentKind::Violation { property, detail } => {
-            format!("!! {property} violated: {detail}")
+            format!("!! {property}: {detail}")
         }
     }
 }

@@ -36,7 +36,11 @@ const SHEET: DataSheet = DataSheet {
     mistakes: &[IMPATIENT],
     switches: &[
         Switch { name: "period", values: &["2", "<number>"], what: "the period, in T" },
-        Switch { name: "misses", values: &["3", "<number>"], what: "silent periods until suspicion" },
+        Switch {
+            name: "misses",
+            values: &["3", "<number>"],
+            what: "silent periods until suspicion",
+        },
     ],
 };
 
@@ -122,5 +126,39 @@ impl Algorithm for Heartbeat {
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         let zero = ["period", "misses"].iter().find(|s| setup.chosen(&SHEET, s).number() == 0);
         zero.map_or(Ok(()), |s| Err(SetupError(format!("{s} must be at least 1"))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use konklave_process::{Group, Topology};
+    use konklave_testkit::{Bench, send, set, tell};
+
+    use super::*;
+
+    fn bench() -> Bench<Heartbeat> {
+        let setup = Setup::new(Group::of(2), Topology::complete(2));
+        Bench::new(Heartbeat::new(ProcessId(0), &setup), ProcessId(0), &setup.group)
+    }
+
+    #[test]
+    fn it_says_that_it_is_alive_and_sets_the_period() {
+        let period = Duration::from_millis(2);
+        assert_eq!(bench().start(), [send(1, Alive), set(Timer::Period, period)]);
+    }
+
+    #[test]
+    fn three_silent_periods_are_suspicious_and_a_word_clears_it() {
+        let mut p0 = bench();
+        let suspects = |p0: &mut Bench<Heartbeat>| {
+            p0.fire(Timer::Period).contains(&tell(Indication::Suspect(ProcessId(1))))
+        };
+        assert!(!suspects(&mut p0) && !suspects(&mut p0));
+        assert!(suspects(&mut p0));
+        assert!(!suspects(&mut p0), "told once");
+        assert_eq!(p0.hear(1, Alive), [tell(Indication::Restore(ProcessId(1)))]);
+        // Having been wrong once, it waits one period more.
+        assert!(!suspects(&mut p0) && !suspects(&mut p0) && !suspects(&mut p0));
+        assert!(suspects(&mut p0));
     }
 }

@@ -395,16 +395,17 @@ impl Algorithm for Bully {
     type Problem = Election;
     const SHEET: DataSheet = SHEET;
 
-    fn promises(setup: &Setup) -> &'static [Guarantee] {
+    fn sheet(setup: &Setup) -> DataSheet {
         if setup.chosen(&SHEET, "mode").is("textbook") {
-            return SHEET.guarantees;
+            return SHEET;
         }
-        &[
+        let guarantees = &[
             Guarantee::UniquePerEpoch,
             Guarantee::Agreement,
             Guarantee::LiveLeader,
             Guarantee::Termination,
-        ]
+        ];
+        DataSheet { guarantees, ..SHEET }
     }
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {

@@ -1,4 +1,6 @@
-//! The properties: one leader at a time, one per epoch, agreement, termination, the right winner.
+//! The properties: one leader at a time, one per epoch, agreement, termination, a live leader, the
+//! right winner;
+//! and the shape of the tree, where an algorithm builds one.
 
 use konklave_process::{
     End, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
@@ -6,7 +8,7 @@ use konklave_process::{
 use smallvec::SmallVec;
 
 use super::{Indication, Request};
-use crate::{Guarantee, Setup, Winner};
+use crate::{DataSheet, Guarantee, Setup, Winner};
 
 /// The judges of elections.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -17,6 +19,8 @@ pub struct Properties {
     /// Who led in each epoch.
     reigns: SmallVec<[(u32, ProcessId); 1]>,
     candidates: ProcessSet,
+    /// Whom each takes for its parent, where a tree is promised.
+    parents: Option<ProcessMap<Option<ProcessId>>>,
     /// Whether anyone was told to start.
     begun: bool,
     rules: konklave_process::Fixed<Rules>,
@@ -39,20 +43,27 @@ struct Rules {
     must_agree: bool,
     must_live: bool,
     must_end: bool,
+    no_parent_cycle: bool,
+    spanning_tree: bool,
 }
 
 impl Properties {
-    /// The judges of what an algorithm promises.
-    pub fn new(winner: Option<Winner>, promises: &[Guarantee], setup: &Setup) -> Self {
-        let claims = |guarantee| promises.contains(&guarantee);
+    /// The judges of what `sheet` claims.
+    pub fn new(sheet: &DataSheet, setup: &Setup) -> Self {
+        let claims = |guarantee| sheet.guarantees.contains(&guarantee);
+        // To follow the parents at every step would be too dear in large groups.
+        let no_parent_cycle = claims(Guarantee::AcyclicParents) && setup.group.len() <= 1000;
+        let spanning_tree = claims(Guarantee::SpanningTree);
+        let builds_tree = no_parent_cycle || spanning_tree;
         Self {
             views: ProcessMap::new(&setup.group, View::Unknown),
             leading: ProcessSet::new(),
             reigns: SmallVec::new(),
             candidates: ProcessSet::new(),
+            parents: builds_tree.then(|| ProcessMap::new(&setup.group, None)),
             begun: false,
             rules: konklave_process::Fixed(Rules {
-                winner,
+                winner: sheet.winner,
                 one_at_a_time: claims(Guarantee::UniqueLeader),
                 one_per_epoch: claims(Guarantee::UniquePerEpoch),
                 epochs_grow: claims(Guarantee::GrowingEpochs),
@@ -60,6 +71,8 @@ impl Properties {
                 must_live: claims(Guarantee::LiveLeader),
                 must_end: claims(Guarantee::Termination)
                     || claims(Guarantee::TerminationWithProbabilityOne),
+                no_parent_cycle,
+                spanning_tree,
             }),
         }
     }
@@ -129,6 +142,36 @@ impl Properties {
             Winner::Any => None,
         }
     }
+
+    /// A loop means that there is no leader: nobody may have found one and someone the other.
+    fn loop_or_leader(&self, end: &End) -> Verdict {
+        match self.leading.lowest() {
+            Some(leader) if !end.faulty => Err(Violation::new(
+                "agreement",
+                format!("{leader} leads, but someone found that the topology has a loop"),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether all parents lead to `leader`; if not, who goes astray.
+    fn astray(&self, leader: ProcessId, end: &End) -> Option<ProcessId> {
+        let parents = self.parents.as_ref()?;
+        let mut rooted: ProcessSet = [leader].into_iter().collect();
+        for p in end.alive.iter() {
+            let mut way: SmallVec<[ProcessId; 16]> = SmallVec::new();
+            let mut at = p;
+            while !rooted.contains(at) {
+                way.push(at);
+                match parents[at] {
+                    Some(parent) if way.len() < end.alive.len() => at = parent,
+                    Some(_) | None => return Some(p),
+                }
+            }
+            rooted.extend(way);
+        }
+        parents[leader].is_some().then_some(leader)
+    }
 }
 
 impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
@@ -170,13 +213,36 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     fn on_crash(&mut self, at: ProcessId) {
         self.leading.remove(at);
         self.views[at] = View::Unknown;
+        if let Some(parents) = &mut self.parents {
+            parents[at] = None;
+        }
+    }
+
+    fn after_step(&mut self, at: ProcessId, process: &P) -> Verdict {
+        let Some(parents) = &mut self.parents else { return Ok(()) };
+        let parent = process.parent();
+        let before = std::mem::replace(&mut parents[at], parent);
+        if before == parent || !self.rules.no_parent_cycle {
+            return Ok(());
+        }
+        // Only the new parent can have closed a cycle, and then it leads back to us.
+        let n = parents.values().count();
+        let mut ancestors = std::iter::successors(parent, |p| parents[*p]).take(n);
+        if !ancestors.any(|p| p == at) {
+            return Ok(());
+        }
+        let detail = format!("{at} took its own descendant for its parent: {parents:?}");
+        Err(Violation::new("acyclic parents", detail))
     }
 
     fn at_end(&self, end: &End) -> Verdict {
         // A run that was cut off after a fault may be in the middle of getting over it.
         let unsettled = !end.quiet && end.faulty;
-        if !self.begun || self.found_loop() || unsettled {
+        if !self.begun || unsettled {
             return Ok(());
+        }
+        if self.found_loop() {
+            return self.loop_or_leader(end);
         }
         let views = || self.views.iter().filter(|(p, _)| end.alive.contains(*p));
         if self.rules.must_end
@@ -198,14 +264,12 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
                 ));
             }
         }
-        if self.rules.must_live
-            && let Some((p, View::Known(leader))) =
-                views().find(|(_, v)| matches!(v, View::Known(p) if !end.alive.contains(*p)))
-        {
-            return Err(Violation::new(
-                "live leader",
-                format!("{p} follows {leader}, who is down"),
-            ));
+        if self.rules.must_live {
+            let dead = |v: &View| matches!(v, View::Known(leader) if !end.alive.contains(*leader));
+            if let Some((p, _)) = views().find(|(_, v)| dead(v)) {
+                let detail = format!("{p} follows a leader who is down");
+                return Err(Violation::new("live leader", detail));
+            }
         }
         if !end.faulty
             && let Some((leader, _)) = self.leader()
@@ -220,6 +284,93 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         if self.rules.must_end && self.leading.is_empty() && !end.faulty {
             return Err(Violation::new("termination", "in the end nobody leads"));
         }
+        if self.rules.spanning_tree
+            && !end.faulty
+            && let Some(leader) = self.leading.lowest()
+            && let Some(p) = self.astray(leader, end)
+        {
+            let detail = format!("the parents of {p} do not lead to {leader}");
+            return Err(Violation::new("spanning tree", detail));
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Algorithm;
+    use crate::election::chang_roberts::ChangRoberts;
+    use konklave_process::{Group, Topology};
+
+    const P0: ProcessId = ProcessId(0);
+    const P1: ProcessId = ProcessId(1);
+
+    fn judges() -> Properties {
+        let setup = Setup::new(Group::of(2), Topology::directed_ring(2));
+        let mut judges = Properties::new(&ChangRoberts::SHEET, &setup);
+        Monitor::<ChangRoberts>::on_request(&mut judges, P0, &Request::Elect).unwrap();
+        judges
+    }
+
+    fn tell(judges: &mut Properties, at: ProcessId, indication: Indication) -> Verdict {
+        Monitor::<ChangRoberts>::on_indication(judges, at, &indication)
+    }
+
+    fn end(judges: &Properties) -> Verdict {
+        let end = End { alive: [P0, P1].into_iter().collect(), faulty: false, quiet: true };
+        Monitor::<ChangRoberts>::at_end(judges, &end)
+    }
+
+    fn broken(verdict: Verdict) -> &'static str {
+        verdict.expect_err("a violation").property
+    }
+
+    #[test]
+    fn two_leaders_at_a_time_are_one_too_many() {
+        let mut judges = judges();
+        tell(&mut judges, P0, Indication::Leading { epoch: 0 }).unwrap();
+        let second = tell(&mut judges, P1, Indication::Leading { epoch: 0 });
+        assert_eq!(broken(second), "one leader at a time");
+    }
+
+    #[test]
+    fn a_leader_who_stepped_down_makes_room() {
+        let mut judges = judges();
+        tell(&mut judges, P0, Indication::Leading { epoch: 0 }).unwrap();
+        tell(&mut judges, P0, Indication::Deposed).unwrap();
+        assert_eq!(tell(&mut judges, P1, Indication::Leading { epoch: 0 }), Ok(()));
+    }
+
+    #[test]
+    fn everyone_must_learn_who_leads() {
+        let mut judges = judges();
+        tell(&mut judges, P1, Indication::Leading { epoch: 0 }).unwrap();
+        assert_eq!(broken(end(&judges)), "termination");
+    }
+
+    #[test]
+    fn all_must_name_the_same() {
+        let mut judges = judges();
+        tell(&mut judges, P1, Indication::Leading { epoch: 0 }).unwrap();
+        tell(&mut judges, P0, Indication::Following { leader: Some(P0), epoch: 0 }).unwrap();
+        assert_eq!(broken(end(&judges)), "agreement");
+    }
+
+    #[test]
+    fn the_highest_must_win() {
+        let mut judges = judges();
+        tell(&mut judges, P0, Indication::Leading { epoch: 0 }).unwrap();
+        tell(&mut judges, P1, Indication::Following { leader: Some(P0), epoch: 0 }).unwrap();
+        assert_eq!(broken(end(&judges)), "right winner");
+    }
+
+    #[test]
+    fn a_leader_who_is_gone_leads_nobody() {
+        let mut judges = judges();
+        for p in [P0, P1] {
+            tell(&mut judges, p, Indication::Following { leader: Some(P1), epoch: 0 }).unwrap();
+        }
+        assert_eq!(broken(end(&judges)), "termination");
     }
 }

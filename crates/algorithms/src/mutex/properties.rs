@@ -6,6 +6,7 @@ use std::sync::Arc;
 use konklave_process::{
     Group, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
 };
+use smallvec::SmallVec;
 
 use super::{Fence, Indication, Request};
 use crate::{Order, Watch};
@@ -13,7 +14,7 @@ use crate::{Order, Watch};
 /// The judges of mutual exclusion.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Properties {
-    inside: ProcessSet,
+    inside: Few,
     tokens: Tokens,
     fences: Option<Fences>,
     order: Option<HappenedBefore>,
@@ -24,7 +25,7 @@ impl Properties {
     /// The judges that `watch` names.
     pub fn new(watch: &Watch, group: &Group) -> Self {
         Self {
-            inside: ProcessSet::new(),
+            inside: Few::default(),
             tokens: Tokens::default(),
             fences: watch.fence.then(Fences::default),
             order: (watch.order != Order::Ignore)
@@ -73,7 +74,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         if self.inside.len() > 1 {
             return Err(Violation::new(
                 "mutual exclusion",
-                format!("{:?} are in the critical section together", self.inside),
+                format!("{:?} are in the critical section together", self.inside.all()),
             ));
         }
         if let Some(fences) = &mut self.fences {
@@ -109,10 +110,6 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         self.tokens.in_flight = self.tokens.in_flight.saturating_sub(tokens);
     }
 
-    fn on_duplicated(&mut self, message: &P::Message) {
-        self.tokens.in_flight += P::tokens_in(message);
-    }
-
     fn on_crash(&mut self, at: ProcessId) {
         self.inside.remove(at);
         self.tokens.held.remove(at);
@@ -129,10 +126,11 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 }
 
-/// At most one token exists, at a process or on its way.
+/// At most one token exists, at a process or on its way. A copy that the network made is a token
+/// only once a process takes it for one.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 struct Tokens {
-    held: ProcessSet,
+    held: Few,
     in_flight: usize,
 }
 
@@ -140,16 +138,43 @@ impl Tokens {
     fn after_step(&mut self, at: ProcessId, tokens: usize) -> Verdict {
         if tokens > 0 {
             self.held.insert(at);
-        } else if !self.held.is_empty() {
+        } else {
             self.held.remove(at);
         }
-        if self.held.len() + self.in_flight <= 1 {
+        let (held, in_flight) = (self.held.len(), self.in_flight);
+        if held + in_flight <= 1 {
             return Ok(());
         }
+        let holders = self.held.all();
         Err(Violation::new(
             "one token",
-            format!("{} tokens: {:?} hold one, {} on the way", self.held.len() + self.in_flight, self.held, self.in_flight),
+            format!("{} tokens: {holders:?} hold one, {in_flight} on the way", held + in_flight),
         ))
+    }
+}
+
+/// A set that has one member, unless something is wrong: quick in groups of any size.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+struct Few(SmallVec<[ProcessId; 2]>);
+
+impl Few {
+    fn insert(&mut self, p: ProcessId) {
+        if let Err(i) = self.0.binary_search(&p) {
+            self.0.insert(i, p);
+        }
+    }
+
+    fn remove(&mut self, p: ProcessId) -> bool {
+        let found = self.0.binary_search(&p);
+        found.map(|i| self.0.remove(i)).is_ok()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn all(&self) -> ProcessSet {
+        self.0.iter().copied().collect()
     }
 }
 
@@ -234,8 +259,14 @@ impl HappenedBefore {
         ))
     }
 
+    /// What it wanted is void, and what it knew is lost with its memory; only its requests go on
+    /// being counted.
     fn forget(&mut self, at: ProcessId) {
-        self.granted[at] = self.known[at][at];
+        let asked = self.known[at][at];
+        let known = Arc::make_mut(&mut self.known[at]);
+        known.values_mut().for_each(|times| *times = 0);
+        known[at] = asked;
+        self.granted[at] = asked;
         self.past[at] = None;
     }
 }
@@ -260,5 +291,106 @@ impl Bypass {
                 format!("{p} waits and was overtaken more than {most} times"),
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutex::central::{Central, Message};
+    use crate::mutex::suzuki_kasami::SuzukiKasami;
+    use crate::{Algorithm, Setup};
+    use konklave_process::Topology;
+
+    const P0: ProcessId = ProcessId(0);
+    const P1: ProcessId = ProcessId(1);
+
+    fn judges(watch: &Watch) -> Properties {
+        Properties::new(watch, &Group::of(2))
+    }
+
+    fn ask(judges: &mut Properties, at: ProcessId, request: Request) -> Verdict {
+        Monitor::<Central>::on_request(judges, at, &request)
+    }
+
+    fn grant(judges: &mut Properties, at: ProcessId, fence: u64) -> Verdict {
+        let granted = Indication::Granted { fence: Some(Fence(0, fence)) };
+        Monitor::<Central>::on_indication(judges, at, &granted)
+    }
+
+    fn broken(verdict: Verdict) -> &'static str {
+        verdict.expect_err("a violation").property
+    }
+
+    #[test]
+    fn two_inside_are_one_too_many() {
+        let mut judges = judges(&Watch::default());
+        assert_eq!(grant(&mut judges, P0, 1), Ok(()));
+        assert_eq!(broken(grant(&mut judges, P1, 2)), "mutual exclusion");
+    }
+
+    #[test]
+    fn who_is_outside_cannot_leave() {
+        assert_eq!(broken(ask(&mut judges(&Watch::default()), P0, Request::Release)), "usage");
+    }
+
+    #[test]
+    fn a_fence_that_does_not_grow_is_none() {
+        let mut judges = judges(&Watch { fence: true, ..Watch::default() });
+        assert_eq!(grant(&mut judges, P0, 5), Ok(()));
+        assert_eq!(ask(&mut judges, P0, Request::Release), Ok(()));
+        assert_eq!(broken(grant(&mut judges, P1, 5)), "growing fences");
+        assert_eq!(judges.fences_monotone(), Some(false));
+    }
+
+    #[test]
+    fn who_knew_of_an_earlier_request_must_not_enter_before_it() {
+        let mut judges = judges(&Watch { order: Order::Judge, ..Watch::default() });
+        ask(&mut judges, P0, Request::Acquire).unwrap();
+        let message = Message::Request(1);
+        let tag = Monitor::<Central>::on_send(&mut judges, P0, Some(&message));
+        Monitor::<Central>::on_receive(&mut judges, P1, Some(&message), &tag).unwrap();
+        ask(&mut judges, P1, Request::Acquire).unwrap();
+        assert_eq!(broken(grant(&mut judges, P1, 1)), "happened-before order");
+    }
+
+    #[test]
+    fn of_two_who_know_nothing_of_each_other_either_may_be_first() {
+        let mut judges = judges(&Watch { order: Order::Judge, ..Watch::default() });
+        ask(&mut judges, P0, Request::Acquire).unwrap();
+        ask(&mut judges, P1, Request::Acquire).unwrap();
+        assert_eq!(grant(&mut judges, P1, 1), Ok(()));
+    }
+
+    #[test]
+    fn an_inversion_that_is_only_counted_is_counted() {
+        let mut judges = judges(&Watch { order: Order::Count, ..Watch::default() });
+        ask(&mut judges, P0, Request::Acquire).unwrap();
+        let tag = Monitor::<Central>::on_send(&mut judges, P0, None);
+        Monitor::<Central>::on_receive(&mut judges, P1, None, &tag).unwrap();
+        ask(&mut judges, P1, Request::Acquire).unwrap();
+        assert_eq!(grant(&mut judges, P1, 1), Ok(()));
+        assert_eq!(judges.inversions(), Some(1));
+    }
+
+    #[test]
+    fn who_is_overtaken_too_often_starves() {
+        let mut judges = judges(&Watch { bypass: Some(1), ..Watch::default() });
+        ask(&mut judges, P1, Request::Acquire).unwrap();
+        for _ in 0..1 {
+            assert_eq!(grant(&mut judges, P0, 1), Ok(()));
+            ask(&mut judges, P0, Request::Release).unwrap();
+        }
+        assert_eq!(broken(grant(&mut judges, P0, 2)), "bounded bypass");
+    }
+
+    #[test]
+    fn two_tokens_are_one_too_many() {
+        let setup = Setup::new(Group::of(2), Topology::complete(2));
+        let owner = SuzukiKasami::new(P0, &setup);
+        let mut judges = judges(&Watch::default());
+        assert_eq!(Monitor::<SuzukiKasami>::after_step(&mut judges, P0, &owner), Ok(()));
+        let second = Monitor::<SuzukiKasami>::after_step(&mut judges, P1, &owner);
+        assert_eq!(broken(second), "one token");
     }
 }

@@ -39,7 +39,7 @@ impl<P: Recordable, S: Sink> Observer<P> for Watcher<P, S> {
         let kind = match incident {
             Incident::Crash(p) => IncidentKind::Crash(p.0),
             // The tests restart with what was saved only.
-            Incident::Restart(p) => IncidentKind::Restart { node: p.0, memory: Memory::Saved },
+            Incident::Restart(p, _) => IncidentKind::Restart { node: p.0, memory: Memory::Saved },
             Incident::Pause(p) => IncidentKind::Pause(p.0),
             Incident::Resume(p) => IncidentKind::Resume(p.0),
             Incident::Cut(what) => IncidentKind::Cut(what.clone()),

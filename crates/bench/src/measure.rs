@@ -1,0 +1,88 @@
+//! What the system tells about us, and runs in processes of their own.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::say;
+use crate::workloads::What;
+
+/// The time this thread has spent on a processor; 0 where the system does not tell.
+pub(crate) fn cpu_nanos() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// The most memory this process ever had, in kilobytes; 0 where the system does not tell.
+fn peak_kilobytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// What several runs of one side of a workload took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Best {
+    pub(crate) messages: u64,
+    /// Per message, in the quickest run.
+    pub(crate) wall_nanos: f64,
+    /// Per message, in the mean: the system counts too coarsely for one run. None for short runs.
+    pub(crate) cpu_nanos: Option<f64>,
+    pub(crate) peak_kilobytes: u64,
+}
+
+/// Runs one side of `what` until it has taken long enough to be measured, at least `runs` times,
+/// and prints what that took.
+pub(crate) fn child(what: What, floor: bool, runs: u32) -> Result<(), String> {
+    const ENOUGH: u64 = 50_000_000;
+    // Below this, reading the clock of the processor takes longer than what it measures.
+    const SHORT: u64 = 1_000_000;
+    let (mut messages, mut quickest, mut peak) = (0, u64::MAX, 0);
+    let (mut spent, mut spent_cpu, mut done) = (0, 0, 0);
+    while done < runs || spent < ENOUGH && done < 10_000 {
+        let taken = if floor { what.floor()? } else { what.simulate()? };
+        if done == 0 {
+            // Later runs find the heap as the ones before left it.
+            peak = peak_kilobytes();
+            messages = taken.messages;
+        } else if messages != taken.messages {
+            return Err("two runs of one seed sent different numbers of messages".into());
+        }
+        quickest = quickest.min(taken.wall_nanos);
+        spent += taken.wall_nanos;
+        spent_cpu += taken.cpu_nanos;
+        done += 1;
+    }
+    let messages_each = messages.max(1) as f64;
+    let cpu = (quickest > SHORT).then(|| spent_cpu as f64 / f64::from(done) / messages_each);
+    say(&json!({
+        "messages": messages,
+        "wall": quickest as f64 / messages_each,
+        "cpu": cpu,
+        "peak_kb": peak,
+    })
+    .to_string())
+}
+
+/// Lets a process of its own run one side of `what`: its peak of memory is that of this alone.
+pub(crate) fn apart(what: What, floor: bool, runs: u32) -> Result<Best, String> {
+    let program = std::env::current_exe().map_err(|e| format!("cannot find ourselves: {e}"))?;
+    let side = if floor { "floor" } else { "sim" };
+    let output = Command::new(program)
+        .args(["run", &what.name(), side, &runs.to_string()])
+        .output()
+        .map_err(|e| format!("cannot run ourselves: {e}"))?;
+    let failed =
+        || format!("{} ({side}): {}", what.name(), String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        return Err(failed());
+    }
+    let row: Value = serde_json::from_slice(&output.stdout).map_err(|_| failed())?;
+    let number = |key: &str| row[key].as_f64().ok_or_else(failed);
+    Ok(Best {
+        messages: number("messages")? as u64,
+        wall_nanos: number("wall")?,
+        cpu_nanos: row["cpu"].as_f64(),
+        peak_kilobytes: number("peak_kb")? as u64,
+    })
+}

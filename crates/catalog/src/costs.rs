@@ -1,0 +1,101 @@
+//! What an algorithm costs over n, measured against its formulas.
+
+use serde::Serialize;
+
+use crate::report::{BoundReport, Verdict};
+use crate::{Entry, Error, Scenario};
+
+/// One standard case of one algorithm.
+#[derive(Clone, Debug, Serialize)]
+pub struct CostRow {
+    /// Full name of the algorithm.
+    pub algorithm: String,
+    /// How many nodes.
+    pub nodes: usize,
+    /// Which case, in words.
+    pub case: &'static str,
+    /// How the run went.
+    pub verdict: Verdict,
+    /// All messages sent.
+    pub messages: u64,
+    /// Entries into the critical section, for locks.
+    pub entries: Option<u64>,
+    /// The longest time from an exit to the next entry, in T, for locks.
+    pub sync_delay: Option<f64>,
+    /// How long the run took, in T.
+    pub time: f64,
+    /// Measured against formula.
+    pub bounds: Vec<BoundReport>,
+    /// What repeats the run.
+    pub command: String,
+}
+
+impl Entry {
+    /// Runs the standard cases of its problem with constant delays, for each n.
+    pub fn costs(&self, nodes: &[usize], seed: u64) -> Result<Vec<CostRow>, Error> {
+        let mut rows = Vec::new();
+        for &n in nodes {
+            for (case, scenario) in self.cases(n, seed) {
+                let plan = match self.plan(scenario) {
+                    Ok(plan) => plan,
+                    // Not every n has every structure: a plane needs a prime power.
+                    Err(Error::Usage(_)) if n > 2 => continue,
+                    Err(error) => return Err(error),
+                };
+                let report = match self.simulate(&plan, false) {
+                    Ok(outcome) => outcome.report,
+                    Err(Error::Usage(_)) => continue,
+                    Err(error) => return Err(error),
+                };
+                let measures = report.problem.get(self.problem);
+                let measure = |name: &str| measures.and_then(|m| m.get(name));
+                rows.push(CostRow {
+                    algorithm: self.name(),
+                    nodes: n,
+                    case,
+                    verdict: report.verdict,
+                    messages: report.messages.sent,
+                    entries: measure("entries").and_then(serde_json::Value::as_u64),
+                    sync_delay: measure("sync_delay")
+                        .and_then(|s| s.get("max"))
+                        .and_then(serde_json::Value::as_f64),
+                    time: report.time,
+                    bounds: report.bounds,
+                    command: report.command,
+                });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The standard cases of the problem.
+    fn cases(&self, n: usize, seed: u64) -> Vec<(&'static str, Scenario)> {
+        let base = Scenario { nodes: Some(n), seed: Some(seed), ..Scenario::default() };
+        let ids = |ids: &str| Some(ids.to_owned());
+        let requests = |f: &dyn Fn(usize) -> u32| {
+            let all: Vec<String> = (0..n).map(|i| f(i).to_string()).collect();
+            Some(all.join(","))
+        };
+        match self.problem {
+            "election" => vec![
+                ("one starts", Scenario { initiators: ids("0"), ..base.clone() }),
+                ("all start, ids ascending", Scenario { ids: ids("asc"), ..base.clone() }),
+                ("all start, ids descending", Scenario { ids: ids("desc"), ..base.clone() }),
+                ("all start, ids random", Scenario { ids: ids("random"), ..base }),
+            ],
+            "mutex" => vec![
+                (
+                    "one enters, once",
+                    Scenario { requests: requests(&|i| u32::from(i + 1 == n)), ..base.clone() },
+                ),
+                (
+                    "one enters, three times",
+                    Scenario { requests: requests(&|i| 3 * u32::from(i + 1 == n)), ..base.clone() },
+                ),
+                ("all enter, once", Scenario { entries: Some(1), ..base.clone() }),
+                ("all enter, ten times", Scenario { entries: Some(10), ..base }),
+            ],
+            _ => Vec::new(),
+        }
+    }
+}

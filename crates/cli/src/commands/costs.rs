@@ -1,0 +1,103 @@
+//! `costs`: measured against formula, over n.
+
+use std::io::{self, Write};
+
+use konklave_catalog::{CATALOG, CostRow, Entry, Error, Verdict, find};
+
+use super::run::number;
+use crate::Done;
+use crate::args::CostsArgs;
+use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
+
+pub(crate) fn costs(args: &CostsArgs) -> Done {
+    if let Some(n) = args.nodes.iter().find(|&&n| n == 0 || n > 1_000_000) {
+        let message = format!("--nodes {n}: costs are measured for 1 to 1000000 nodes");
+        return Err(Error::Usage(message).into());
+    }
+    let mut rows = Vec::new();
+    for entry in chosen(args.what.as_deref())? {
+        rows.extend(entry.costs(&args.nodes, args.seed)?);
+    }
+    let holds = rows.iter().all(row_holds);
+    match args.format {
+        Format::Text => print(&rows)?,
+        Format::Json => print_json(&rows, args.format)?,
+        Format::Jsonl => rows.iter().try_for_each(|row| print_json(row, args.format))?,
+        Format::Csv => print_csv(&rows.iter().map(csv).collect::<Vec<_>>())?,
+    }
+    Ok(if holds { 0 } else { 1 })
+}
+
+fn chosen(what: Option<&str>) -> Result<Vec<&'static Entry>, Error> {
+    let Some(what) = what else { return Ok(CATALOG.iter().collect()) };
+    let problem: Vec<&Entry> = CATALOG.iter().filter(|e| e.problem == what).collect();
+    if problem.is_empty() { Ok(vec![find(what)?]) } else { Ok(problem) }
+}
+
+fn row_holds(row: &CostRow) -> bool {
+    row.verdict == Verdict::Ok && row.bounds.iter().all(|b| b.holds != Some(false))
+}
+
+fn print(rows: &[CostRow]) -> io::Result<()> {
+    let mut out = stdout();
+    let mut algorithm = "";
+    for row in rows {
+        if row.algorithm != algorithm {
+            if !algorithm.is_empty() {
+                writeln!(out)?;
+            }
+            algorithm = &row.algorithm;
+            writeln!(out, "{algorithm}")?;
+        }
+        let mut facts = Vec::new();
+        for bound in &row.bounds {
+            let (Some(limit), Some(measured)) = (bound.limit, bound.measured) else { continue };
+            let relation = if bound.exact { "=" } else { "≤" };
+            let wrong = if bound.holds == Some(false) {
+                paint(" EXCEEDED", Colour::Red)
+            } else {
+                String::new()
+            };
+            let metric = serde_json::to_value(bound.metric)?;
+            let metric = metric.as_str().unwrap_or_default().replace('_', " ");
+            facts.push(format!(
+                "{metric} {} {relation} {}{wrong}",
+                number(measured),
+                number(limit)
+            ));
+        }
+        if row.verdict != Verdict::Ok {
+            facts.push(paint(row.verdict.name(), Colour::Red));
+        }
+        writeln!(
+            out,
+            "  n = {:<7} {:<26} {:>9} messages   {}",
+            row.nodes,
+            row.case,
+            row.messages,
+            facts.join(" · ")
+        )?;
+    }
+    out.flush()
+}
+
+fn csv(row: &CostRow) -> Vec<(String, String)> {
+    let optional = |x: Option<f64>| x.map_or(String::new(), number);
+    let exceeded = row.bounds.iter().any(|b| b.holds == Some(false));
+    let tightest = row.bounds.iter().find(|b| b.limit.is_some());
+    [
+        ("algorithm", row.algorithm.clone()),
+        ("nodes", row.nodes.to_string()),
+        ("case", row.case.to_owned()),
+        ("verdict", row.verdict.name().to_owned()),
+        ("messages", row.messages.to_string()),
+        ("entries", row.entries.map_or(String::new(), |e| e.to_string())),
+        ("sync_delay", optional(row.sync_delay)),
+        ("time", number(row.time)),
+        ("formula", tightest.map_or(String::new(), |b| b.formula.clone())),
+        ("limit", optional(tightest.and_then(|b| b.limit))),
+        ("holds", (!exceeded).to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}

@@ -1,0 +1,138 @@
+//! Bad input gets a clear message, the documented exit code, and leaves nothing behind.
+
+use super::{Folder, konklave, konklave_line};
+
+/// The command fails with this code and says these words, without a panic.
+#[track_caller]
+fn refused(line: &str, code: i32, words: &[&str]) {
+    let said = konklave_line(line);
+    assert_eq!(said.code, code, "{line}\n{}{}", said.out, said.err);
+    for word in words {
+        assert!(said.err.contains(word), "{line}: no `{word}` in\n{}", said.err);
+    }
+    assert!(!said.err.contains("panicked"), "{line}\n{}", said.err);
+    assert!(said.out.is_empty(), "{line}: stdout is not empty\n{}", said.out);
+}
+
+#[test]
+fn groups_that_are_none() {
+    refused("run central -n 0", 64, &["at least one node"]);
+    refused("run chang-roberts --ids 3,1,3", 64, &["unique", "3 is given twice"]);
+    refused("run chang-roberts --ids 3,x", 64, &["`x` is no id"]);
+    refused("run chang-roberts -n 4 --ids 3,1", 64, &["names 2 nodes", "--nodes is 4"]);
+    refused("run chang-roberts --ids 3,99999999", 64, &["too large"]);
+    refused("run central -n -3", 64, &["-3"]);
+    refused("run central -n many", 64, &["many"]);
+    refused("run central -n 99999999999", 64, &["2^24"]);
+}
+
+#[test]
+fn topologies_that_do_not_fit() {
+    refused(
+        "run tree-wave -n 5 --topology ring",
+        64,
+        &["tree-wave cannot run on ring", "it needs a tree"],
+    );
+    refused("run central -n 5 --topology path", 64, &["complete graph"]);
+    refused("run tree-wave --topology moebius", 64, &["moebius"]);
+    refused("run tree-wave -n 6 --topology hypercube", 64, &["power of two"]);
+    refused("run tree-wave --topology /nowhere/net.txt", 66, &["/nowhere/net.txt"]);
+}
+
+#[test]
+fn names_that_nobody_has_are_answered_with_the_nearest() {
+    refused(
+        "run ricard-agrawala",
+        64,
+        &["no algorithm is called `ricard-agrawala`", "did you mean `ricart-agrawala`"],
+    );
+    refused("check tree_waves", 64, &["did you mean `tree-wave`"]);
+    refused("list mutexes", 64, &["did you mean `mutex`"]);
+    refused("run tree-wave --mistake leafrule", 64, &["leaf-rule"]);
+    refused("run heartbeat --set perod=3", 64, &["period"]);
+    refused("run heartbeat --set period=often", 64, &["<number>"]);
+    refused("check central --property exclusoin", 64, &["did you mean `exclusion`"]);
+    refused("dance", 64, &["dance"]);
+    refused("run", 64, &["which algorithm"]);
+}
+
+#[test]
+fn worlds_that_cannot_be() {
+    refused("run central --loss 1.5", 64, &["between 0 and 1"]);
+    refused("run central --delay warp", 64, &["`warp` is no delay", "uniform"]);
+    refused("run central --fault melt:1@2", 64, &["melt", "crash:NODE@TIME"]);
+    refused("run central -n 3 --fault crash:7@2", 64, &["p7 is no member", "0, 1, 2"]);
+    refused("run central --hold forever", 64, &["--hold"]);
+    refused("run central -n 3 --requests 1,2", 64, &["2 numbers for 3 nodes"]);
+    refused("run chang-roberts -n 3 --initiators 5", 64, &["p5 is no member"]);
+    refused("run central --entries 2 --requests 1,1,1,1,1", 64, &["exclude each other"]);
+    refused("check central -n 65", 64, &["up to 64"]);
+}
+
+#[test]
+fn files_that_say_nothing_sensible() {
+    let folder = Folder::new("files");
+    let scenario = folder.write("s.toml", "algorithm = \"central\"\nnoodles = 4\n");
+    refused(&format!("run --scenario {scenario}"), 65, &["s.toml:2:", "noodles", "nodes"]);
+    let scenario = folder.write("t.toml", "algorithm = \"central\"\nnodes = \n");
+    refused(&format!("run --scenario {scenario}"), 65, &["t.toml:2:"]);
+    let net = folder.write("net.txt", "0 1\n1 x\n");
+    refused(&format!("run tree-wave --topology {net}"), 65, &["net.txt:2:"]);
+    let links = folder.write("delays.txt", "0 1 fast\n");
+    refused(&format!("run central --delay {links}"), 65, &["delays.txt:1:"]);
+    let run = folder.write("not.run", "hello\n");
+    refused(&format!("replay {run}"), 65, &["not.run:1:"]);
+    refused(&format!("draw {run}"), 65, &["not.run:1:"]);
+    refused("replay /nowhere.run", 66, &["/nowhere.run"]);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_known_before_the_work_starts() {
+    let folder = Folder::new("unwritable");
+    // A run that would take for ever: it must not even begin.
+    refused(
+        "run heartbeat -n 50 --time-limit 1e12 --record /nowhere/x.run",
+        73,
+        &["/nowhere/x.run"],
+    );
+    refused("run central --svg /nowhere/x.svg", 73, &["/nowhere/x.svg"]);
+    refused("check central --record /nowhere/x.run", 73, &["/nowhere/x.run"]);
+    let directory = folder.file("");
+    refused(&format!("run central --svg {directory}"), 73, &["directory"]);
+}
+
+#[test]
+fn nothing_half_written_is_left_behind() {
+    let folder = Folder::new("half");
+    let record = folder.file("run.run");
+    assert_eq!(konklave(&["check", "central", "--record", &record]).code, 0);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "no witness, no file");
+    assert_eq!(konklave(&["run", "central", "--record", &record]).code, 0);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+}
+
+#[test]
+fn a_recording_that_was_cut_off_is_used_as_far_as_it_goes() {
+    let folder = Folder::new("cut");
+    let record = folder.file("run.run");
+    assert_eq!(konklave(&["run", "central", "--record", &record]).code, 0);
+    let text = std::fs::read_to_string(&record).unwrap();
+    let half = folder.write("half.run", &text[..text.len() / 2]);
+    let said = konklave(&["replay", &half]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(said.err.contains("cut off"), "{}", said.err);
+}
+
+#[test]
+fn loss_on_an_algorithm_that_assumes_none_runs_and_says_so() {
+    let said = konklave_line("run suzuki-kasami -n 3 --fault lose:/Token --format json");
+    assert_eq!(said.code, 1);
+    assert!(
+        said.err.contains("assumes reliable channels") && said.err.contains("block"),
+        "{}",
+        said.err
+    );
+    let run: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(run["verdict"], "stuck");
+    assert_eq!(run["messages"]["lost"], 1);
+}

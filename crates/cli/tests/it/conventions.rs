@@ -1,0 +1,164 @@
+//! Formats, help, completions, environment, closed pipes.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::{Folder, command, konklave, konklave_line};
+
+fn json(line: &str) -> Value {
+    let said = konklave_line(line);
+    serde_json::from_str(&said.out)
+        .unwrap_or_else(|e| panic!("{line}: {e}: {}{}", said.out, said.err))
+}
+
+#[test]
+fn a_run_as_json_has_what_the_schema_says() {
+    let run = json("run ricart-agrawala -n 4 --entries 3 --format json");
+    assert_eq!(run["schema"], "konklave.run/1");
+    assert_eq!(run["algorithm"], "mutex/ricart-agrawala");
+    assert_eq!(
+        (&run["nodes"], &run["seed"], &run["verdict"]),
+        (&4.into(), &1.into(), &"ok".into())
+    );
+    assert_eq!(run["violations"], Value::Array(vec![]));
+    let messages = &run["messages"];
+    assert_eq!((&messages["sent"], &messages["delivered"]), (&72.into(), &72.into()));
+    assert_eq!((&messages["lost"], &messages["duplicated"]), (&0.into(), &0.into()));
+    assert_eq!(messages["by_kind"]["Request"], 36);
+    let mutex = &run["mutex"];
+    assert_eq!((&mutex["entries"], &mutex["messages_per_entry"]), (&12.into(), &6.0.into()));
+    for spread in ["sync_delay", "response", "wait"] {
+        for part in ["mean", "min", "max", "p99"] {
+            assert!(mutex[spread][part].is_number(), "{spread}.{part}");
+        }
+    }
+    assert_eq!((&mutex["order_inversions"], &mutex["fences_monotone"]), (&0.into(), &true.into()));
+    let bound = &run["bounds"][0];
+    assert_eq!((&bound["metric"], &bound["limit"]), (&"messages_per_entry".into(), &6.0.into()));
+    assert_eq!((&bound["measured"], &bound["holds"]), (&6.0.into(), &true.into()));
+    let run = json("run chang-roberts --ids 3,9,1,7 --initiators 1 --format json");
+    let election = &run["election"];
+    assert_eq!((&election["leader"], &election["informed"]), (&9.into(), &4.into()));
+    assert_eq!(election["winner_rule"], "max-all");
+}
+
+#[test]
+fn a_check_as_json_has_what_the_schema_says() {
+    let check = json("check ricart-agrawala -n 2 --mistake no-tie-break --format json");
+    assert_eq!(check["schema"], "konklave.check/1");
+    assert_eq!(
+        (&check["verdict"], &check["property"]),
+        (&"violated".into(), &"mutual exclusion".into())
+    );
+    assert_eq!(check["witness"].as_array().map(Vec::len), Some(7));
+    for key in ["states", "transitions", "depth", "seconds", "states_per_second", "peak_bytes"] {
+        assert!(check[key].is_number(), "{key}");
+    }
+    assert!(check["reduction"].is_string() && check["budgets"]["crash"].is_number());
+}
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let commands = konklave(&["--help"]).out;
+    for name in ["list", "run", "check", "replay", "draw", "ring", "demo", "completions", "man"] {
+        assert!(commands.contains(name), "{name} is not in the help");
+        let said = konklave(&[name, "--help"]);
+        assert_eq!(said.code, 0, "{name}");
+        assert!(said.out.contains("Examples:"), "{name} shows no example");
+    }
+    for topic in ["faults", "topologies", "delays", "properties", "scenarios", "exit-codes"] {
+        let said = konklave(&["help", topic]);
+        assert!(said.code == 0 && said.out.lines().count() > 3, "{topic}");
+    }
+}
+
+#[test]
+fn completions_and_the_manual_come_from_the_same_source() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        assert!(konklave(&["completions", shell]).out.contains("konklave"), "{shell}");
+    }
+    assert!(konklave(&["man"]).out.contains(".TH konklave"));
+    assert!(konklave(&["man", "run"]).out.contains("scenario"));
+    assert_eq!(konklave(&["man", "dance"]).code, 64);
+}
+
+#[test]
+fn flags_go_before_the_environment_and_that_before_the_file() {
+    let folder = Folder::new("precedence");
+    let file =
+        folder.write("s.toml", "algorithm = \"central\"\nnodes = 3\nseed = 3\nentries = 2\n");
+    let run = |args: &[&str], seed: Option<&str>| -> Value {
+        let mut command = command(args);
+        if let Some(seed) = seed {
+            command.env("KONKLAVE_SEED", seed);
+        }
+        serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+    };
+    let args = ["run", "--scenario", &file, "--format", "json"];
+    let from_file = run(&args, None);
+    assert_eq!((&from_file["seed"], &from_file["mutex"]["entries"]), (&3.into(), &6.into()));
+    assert_eq!(run(&args, Some("4"))["seed"], 4);
+    assert_eq!(run(&[&args[..], &["--seed", "5"]].concat(), Some("4"))["seed"], 5);
+}
+
+#[test]
+fn data_goes_to_stdout_and_talk_to_stderr() {
+    let said = konklave_line("run central -n 3 --loss 0.5 --seed 3 --format json");
+    assert!(said.err.contains("it assumes reliable channels"), "{}", said.err);
+    serde_json::from_str::<Value>(&said.out).expect("stdout is JSON alone");
+}
+
+#[test]
+fn csv_has_a_header_and_one_row() {
+    let said = konklave_line("run central -n 3 --format csv");
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0].split(',').count(), lines[1].split(',').count());
+    assert!(lines[0].starts_with("algorithm,nodes,"));
+}
+
+#[test]
+fn a_reader_who_goes_away_is_no_error() {
+    let mut child = command(&["run", "ricart-agrawala", "-n", "20", "--entries", "20", "--story"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_demo_shows_all_four_acts() {
+    let folder = Folder::new("demo");
+    let picture = folder.file("demo.svg");
+    let said = konklave(&["demo", "--svg", &picture]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for act in ["Elect a leader", "Take a lock", "Do not believe the slide", "Crash the holder"] {
+        assert!(said.out.contains(act), "{act}");
+    }
+    assert!(
+        said.out.contains("p99 leads") && said.out.contains("6 steps to a deadlock"),
+        "{}",
+        said.out
+    );
+    assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
+}
+
+#[test]
+fn a_script_says_who_asks_when() {
+    let run = json("run central -n 3 --script 2@1,1@4,2@9 --hold 1 --format json");
+    assert_eq!((&run["verdict"], &run["mutex"]["entries"]), (&"ok".into(), &3.into()));
+    assert_eq!(run["mutex"]["entries_per_node"], serde_json::json!([[0, 0], [1, 1], [2, 2]]));
+    // The last one asks at 9, enters at 11, leaves at 12, and is heard to have left at 13.
+    assert_eq!(run["time"], 13.0);
+    let election = json("run chang-roberts -n 4 --script 1@2 --format json");
+    assert_eq!(election["messages"]["sent"], 2 + 8);
+    for (bad, word) in [("1", "NODE@TIME"), ("9@1", "p9 is no member"), ("1@x", "1@x")] {
+        let said = konklave_line(&format!("run central -n 3 --script {bad}"));
+        assert!(said.code == 64 && said.err.contains(word), "{bad}: {}", said.err);
+    }
+}

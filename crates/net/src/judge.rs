@@ -1,0 +1,424 @@
+//! All that is kept of a run while it happens: who asks, judges, measures and records, what is on
+//! its way, and who is up.
+
+mod flights;
+mod host;
+
+use std::mem::{Discriminant, discriminant};
+use std::time::Duration;
+
+use konklave_process::{
+    Application, Context, End, Group, Input, Meter, Monitor, Process, ProcessId, ProcessSet,
+    Verdict, Violation,
+};
+use konklave_trace::{IncidentKind, Memory, Recorder, Sink};
+use tokio::time::Instant;
+
+use crate::node::{Event, Node};
+use crate::transport::Link;
+use crate::{Counts, Ending, NetProcess, Pauses, Trouble, Warning, Wish};
+use flights::{Flight, Flights};
+use host::At;
+
+/// As many violations and warnings are kept; a broken run may have millions.
+const MOST_KEPT: usize = 100;
+
+/// Whatever takes longer than this takes this long: clocks have an end.
+pub(crate) const LONGEST: Duration = Duration::from_secs(1 << 30);
+
+/// The state of a run, apart from the processes.
+pub(crate) struct Judge<P: Process, A, M: Monitor<P>, T, S> {
+    pub(crate) group: Group,
+    pub(crate) application: A,
+    pub(crate) monitor: M,
+    pub(crate) meter: T,
+    pub(crate) recorder: Option<Recorder<P, S>>,
+    pub(crate) counts: Counts,
+    pub(crate) violations: Vec<(u64, Violation)>,
+    pub(crate) warnings: Vec<(u64, Warning)>,
+    pub(crate) faulty: bool,
+    pause: Pauses,
+    is_hold: fn(&P::Request) -> bool,
+    tell_warning: fn(&Warning),
+    kinds: Vec<(Discriminant<P::Message>, u64, String)>,
+    start: Instant,
+    clock: Instant,
+    flights: Flights<P::Message, M::Tag>,
+    last_id: u64,
+    places: Vec<Place<P::Record>>,
+    /// How much will happen by itself at all places together.
+    active: usize,
+    /// How much is planned from outside.
+    planned: usize,
+}
+
+/// What is known of the process at a place.
+struct Place<R> {
+    up: bool,
+    incarnation: u32,
+    /// Timers and wishes.
+    own: usize,
+    /// News of the failure detector.
+    news: usize,
+    /// Its stable storage.
+    saved: Option<R>,
+}
+
+/// What makes a judge, all from outside.
+pub(crate) struct Bench<P: Process, A, M, T, S> {
+    pub(crate) group: Group,
+    pub(crate) application: A,
+    pub(crate) monitor: M,
+    pub(crate) meter: T,
+    pub(crate) recorder: Option<Recorder<P, S>>,
+    pub(crate) pause: Pauses,
+    pub(crate) is_hold: fn(&P::Request) -> bool,
+    pub(crate) warn: fn(&Warning),
+}
+
+impl<P, A, M, T, S> Judge<P, A, M, T, S>
+where
+    P: NetProcess,
+    A: Application<P>,
+    M: Monitor<P>,
+    T: Meter<P>,
+    S: Sink,
+{
+    pub(crate) fn new(bench: Bench<P, A, M, T, S>, start: Instant) -> Self {
+        let place = || Place { up: true, incarnation: 0, own: 0, news: 0, saved: None };
+        Self {
+            places: (0..bench.group.len()).map(|_| place()).collect(),
+            group: bench.group,
+            application: bench.application,
+            monitor: bench.monitor,
+            meter: bench.meter,
+            recorder: bench.recorder,
+            pause: bench.pause,
+            is_hold: bench.is_hold,
+            tell_warning: bench.warn,
+            counts: Counts::default(),
+            kinds: Vec::new(),
+            violations: Vec::new(),
+            warnings: Vec::new(),
+            faulty: false,
+            start,
+            clock: start,
+            flights: Flights::default(),
+            last_id: 0,
+            active: 0,
+            planned: 0,
+        }
+    }
+
+    /// All until the next look happens at this time.
+    pub(crate) fn look_at_the_clock(&mut self) {
+        self.clock = Instant::now();
+    }
+
+    /// The time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.clock - self.start
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether nothing more can happen.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.flights.is_empty() && self.active == 0 && self.planned == 0
+    }
+
+    /// So much is planned from outside.
+    pub(crate) fn plan(&mut self, planned: usize) {
+        self.planned = planned;
+    }
+
+    /// News for the process at `place` is handed over; false if nobody is there to take it.
+    pub(crate) fn expect_news(&mut self, place: usize) -> bool {
+        let Place { up, news, .. } = &mut self.places[place];
+        if *up {
+            *news += 1;
+            self.active += 1;
+        }
+        *up
+    }
+
+    /// Makes a step; false when the process makes no more.
+    pub(crate) fn step(&mut self, node: &mut Node<P>, event: Event<P>) -> bool {
+        let place = &mut self.places[node.place];
+        if !place.up || place.incarnation != node.me.incarnation {
+            return false;
+        }
+        let me = node.me.process;
+        let mut message_id = 0;
+        let input = match event {
+            Event::Message { from, id, message } => {
+                if !self.receive(from, me, id, &message) {
+                    return true;
+                }
+                message_id = id;
+                Input::Message { from, message }
+            }
+            Event::Wish(request) => {
+                if self.application.next(me).as_ref() != Some(&request) {
+                    self.consult(node);
+                    return true;
+                }
+                self.meter.on_request(self.now(), me, &request);
+                self.application.on_request(me, &request);
+                let verdict = self.monitor.on_request(me, &request);
+                self.note(verdict);
+                Input::Request(request)
+            }
+            Event::Timer(timer) => Input::Timer(timer),
+            Event::Start => Input::Start,
+            Event::Recover => Input::Recover(place.saved.clone()),
+            Event::Suspect(peer) => {
+                self.take_news(node.place);
+                Input::Suspect(peer)
+            }
+            Event::Trust(peer) => {
+                self.take_news(node.place);
+                Input::Trust(peer)
+            }
+        };
+        self.counts.steps += 1;
+        let now = self.now();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begin(now, me, &input, message_id);
+        }
+        let asked = matches!(input, Input::Request(_));
+        let Node { group, place, process, rng, timers, outbox, .. } = node;
+        let mut host = At { judge: self, me, place: *place, rng, timers, outbox, consult: asked };
+        process.handle(input, &mut Context::new(me, group, &mut host));
+        let consult = host.consult;
+        let verdict = self.monitor.after_step(me, process);
+        self.note(verdict);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.end(process);
+        }
+        if consult {
+            self.consult(node);
+        } else {
+            self.account(node);
+        }
+        true
+    }
+
+    /// Asks the client whether it wants something, and when.
+    pub(crate) fn consult(&mut self, node: &mut Node<P>) {
+        let at = node.me.process;
+        if node.wish.is_none()
+            && let Some(request) = self.application.next(at)
+        {
+            let hold = (self.is_hold)(&request);
+            let wish = Wish { at, hold, now: self.elapsed() };
+            let pause = (self.pause)(wish);
+            node.wish = Some((request, self.clock + pause.min(LONGEST)));
+        }
+        self.account(node);
+    }
+
+    /// Counts what will happen by itself at a place.
+    fn account(&mut self, node: &Node<P>) {
+        let own = node.timers.len() + usize::from(node.wish.is_some());
+        let place = &mut self.places[node.place];
+        self.active = self.active - place.own + own;
+        place.own = own;
+    }
+
+    fn take_news(&mut self, place: usize) {
+        let news = &mut self.places[place].news;
+        *news = news.saturating_sub(1);
+        self.active = self.active.saturating_sub(1);
+    }
+
+    /// A frame arrives; false if it belongs to no message on its way.
+    fn receive(&mut self, from: ProcessId, at: ProcessId, id: u64, message: &P::Message) -> bool {
+        let Some(flight) = self.flights.arrive(from, at, id) else {
+            self.counts.refused += 1;
+            self.warn(Warning { at, trouble: Trouble::Refused { from, id } });
+            return false;
+        };
+        let overtaken = self.flights.overtaken(from, at, id);
+        self.lose_all(overtaken);
+        self.counts.delivered += 1;
+        let verdict = self.monitor.on_receive(at, Some(message), &flight.tag);
+        self.note(verdict);
+        if flight.message != *message {
+            let detail = format!("{from} sent {:?}, {at} received {message:?}", flight.message);
+            self.violate(Violation::new("faithful channels", detail));
+        }
+        true
+    }
+
+    /// A message leaves: the place it travels to, if there is one and someone is there.
+    fn send(
+        &mut self,
+        from: ProcessId,
+        to: ProcessId,
+        message: &P::Message,
+        id: u64,
+    ) -> Option<usize> {
+        self.counts.sent += 1;
+        self.count_kind(message);
+        let tag = self.monitor.on_send(from, Some(message));
+        let Some(place) = self.group.place(to) else {
+            let detail = format!("{from} sent to {to}, who is no member");
+            self.violate(Violation::new("usage", detail));
+            return None;
+        };
+        self.flights.depart(id, Flight { from, to, message: message.clone(), tag });
+        if self.places[place].up {
+            return Some(place);
+        }
+        self.lose(id);
+        None
+    }
+
+    fn count_kind(&mut self, message: &P::Message) {
+        let kind = discriminant(message);
+        match self.kinds.iter_mut().find(|(k, ..)| *k == kind) {
+            Some((_, count, _)) => *count += 1,
+            None => self.kinds.push((kind, 1, name_of(message))),
+        }
+    }
+
+    /// How many messages of each kind were sent.
+    pub(crate) fn kinds(&self) -> Vec<(String, u64)> {
+        self.kinds.iter().map(|(_, count, name)| (name.clone(), *count)).collect()
+    }
+
+    /// Message `id` will not arrive.
+    pub(crate) fn lose(&mut self, id: u64) {
+        let Some(flight) = self.flights.remove(id) else { return };
+        self.faulty = true;
+        self.counts.lost += 1;
+        self.monitor.on_lost(&flight.message);
+        let now = self.now();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.lost(now, id);
+        }
+    }
+
+    fn lose_all(&mut self, lost: Vec<u64>) {
+        lost.into_iter().for_each(|id| self.lose(id));
+    }
+
+    /// The sender closed `link` after it had given message `last` to it.
+    pub(crate) fn closed(&mut self, link: Link, last: u64) {
+        if self.is_current(link) {
+            let lost = self.flights.closed(link, last);
+            self.lose_all(lost);
+        }
+    }
+
+    /// The receiver handled all that came through `link`.
+    pub(crate) fn drained(&mut self, link: Link) {
+        if self.is_current(link) {
+            let lost = self.flights.drained(link);
+            self.lose_all(lost);
+        }
+    }
+
+    /// Whether the receiver of `link` is still the one it was made to.
+    fn is_current(&self, link: Link) -> bool {
+        let place = self.group.place(link.receiver.process).map(|place| &self.places[place]);
+        place.is_some_and(|place| place.up && place.incarnation == link.receiver.incarnation)
+    }
+
+    /// The process at `place` stops; false if it is down already.
+    pub(crate) fn crash(&mut self, place: usize) -> bool {
+        let Place { up, own, news, .. } = &mut self.places[place];
+        if !std::mem::replace(up, false) {
+            return false;
+        }
+        self.active -= std::mem::take(own) + std::mem::take(news);
+        self.faulty = true;
+        let (p, now) = (self.group.id(place), self.now());
+        self.application.on_crash(p);
+        self.monitor.on_crash(p);
+        self.meter.on_crash(now, p);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.incident(now, IncidentKind::Crash(p.0));
+        }
+        // What is in its sockets, or on the way to them, goes with it.
+        let lost = self.flights.cut_off(p);
+        self.lose_all(lost);
+        true
+    }
+
+    /// Which incarnation would be the next at `place`; none if the process is up.
+    pub(crate) fn next_incarnation(&self, place: usize) -> Option<u32> {
+        let place = &self.places[place];
+        (!place.up).then_some(place.incarnation + 1)
+    }
+
+    /// The process of `node` comes up again, in its next incarnation.
+    pub(crate) fn restart(&mut self, node: &mut Node<P>) {
+        let place = &mut self.places[node.place];
+        place.up = true;
+        place.incarnation = node.me.incarnation;
+        let (p, now) = (node.me.process, self.now());
+        self.application.on_restart(p);
+        self.monitor.on_restart(p);
+        if let Some(recorder) = &mut self.recorder {
+            let memory = Memory::Saved;
+            recorder.incident(now, IncidentKind::Restart { node: p.0, memory });
+        }
+        self.step(node, Event::Recover);
+        self.consult(node);
+    }
+
+    /// Who is down.
+    pub(crate) fn down(&self) -> ProcessSet {
+        let places = self.places.iter().enumerate().filter(|(_, place)| !place.up);
+        places.map(|(place, _)| self.group.id(place)).collect()
+    }
+
+    /// Judges the end of the run.
+    pub(crate) fn judge(&mut self, ending: Ending) {
+        let down = self.down();
+        let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
+        let quiet = ending == Ending::Quiet;
+        let end = End { quiet, alive, faulty: self.faulty };
+        let verdict = self.monitor.at_end(&end);
+        self.note(verdict);
+    }
+
+    fn note(&mut self, verdict: Verdict) {
+        if let Err(violation) = verdict {
+            self.violate(violation);
+        }
+    }
+
+    #[cold]
+    fn violate(&mut self, violation: Violation) {
+        let now = self.now();
+        if let Some(recorder) = &mut self.recorder {
+            let Violation { property, detail } = violation.clone();
+            recorder.incident(now, IncidentKind::Violation { property: property.into(), detail });
+        }
+        if self.violations.len() < MOST_KEPT {
+            self.violations.push((now, violation));
+        }
+    }
+
+    /// Something went wrong below the processes.
+    #[cold]
+    pub(crate) fn warn(&mut self, warning: Warning) {
+        self.counts.warnings += 1;
+        (self.tell_warning)(&warning);
+        if self.warnings.len() < MOST_KEPT {
+            self.warnings.push((self.now(), warning));
+        }
+    }
+}
+
+/// The first word of a message: the name of its kind.
+fn name_of(message: &impl std::fmt::Debug) -> String {
+    let text = format!("{message:?}");
+    let word = text.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+    word.filter(|w| !w.is_empty()).unwrap_or("message").to_owned()
+}

@@ -1,0 +1,71 @@
+//! What a process sees of the run during one step.
+
+use konklave_process::{
+    Application, Effect, Host, Meter, Monitor, Process, ProcessId, Rng, Violation,
+};
+use konklave_trace::Sink;
+
+use super::{Judge, LONGEST};
+use crate::NetProcess;
+use crate::node::Parcel;
+use crate::timers::Timers;
+
+/// The run as seen from one process during one step.
+pub(super) struct At<'a, P: Process, A, M: Monitor<P>, T, S> {
+    pub(super) judge: &'a mut Judge<P, A, M, T, S>,
+    pub(super) me: ProcessId,
+    pub(super) place: usize,
+    pub(super) rng: &'a mut Rng,
+    pub(super) timers: &'a mut Timers<P::Timer>,
+    pub(super) outbox: &'a mut Vec<Parcel<P::Message>>,
+    /// Whether the client has to be asked for its next wish after the step.
+    pub(super) consult: bool,
+}
+
+impl<P, A, M, T, S> Host<P> for At<'_, P, A, M, T, S>
+where
+    P: NetProcess,
+    A: Application<P>,
+    M: Monitor<P>,
+    T: Meter<P>,
+    S: Sink,
+{
+    fn perform(&mut self, effect: Effect<P>) {
+        let judge = &mut *self.judge;
+        // The recording numbers messages, if there is one; nobody else then.
+        let recorded = judge.recorder.as_mut().map(|recorder| recorder.effect(&effect));
+        match effect {
+            Effect::Send { to, message } => {
+                judge.last_id = recorded.unwrap_or(judge.last_id + 1);
+                let id = judge.last_id;
+                if let Some(to) = judge.send(self.me, to, &message, id) {
+                    self.outbox.push(Parcel { to, id, message });
+                }
+            }
+            Effect::Indicate(indication) => {
+                judge.meter.on_indication(judge.now(), self.me, &indication);
+                judge.application.on_indication(self.me, &indication);
+                let verdict = judge.monitor.on_indication(self.me, &indication);
+                judge.note(verdict);
+                self.consult = true;
+            }
+            Effect::SetTimer { timer, after } => {
+                self.timers.set(timer, judge.clock + after.min(LONGEST));
+            }
+            Effect::CancelTimer { timer } => self.timers.cancel(timer),
+            Effect::Save(record) => judge.places[self.place].saved = Some(record),
+            Effect::Unexpected(what) => {
+                let detail = format!("{} met {what}", self.me);
+                judge.violate(Violation::new("expected inputs", detail));
+            }
+        }
+    }
+
+    fn choose(&mut self, bound: u32) -> u32 {
+        let drawn = self.rng.below(bound);
+        if let Some(recorder) = &mut self.judge.recorder {
+            recorder.draw(drawn);
+        }
+        drawn
+    }
+}

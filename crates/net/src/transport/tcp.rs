@@ -1,0 +1,137 @@
+//! Sockets on the loopback interface.
+//!
+//! Each process listens on a port of its own. A process that sends to another for the first time
+//! connects to it; the connection carries messages this one way. What is lost with a broken
+//! connection is lost for good: it is counted, and the next message goes through a new connection.
+
+mod reader;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use konklave_process::{Group, Rng};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{Receiver, UnboundedSender, channel, unbounded_channel};
+use tokio::task::JoinSet;
+
+use crate::codec::End;
+use crate::node::Parcel;
+use crate::transport::{Arrival, Body, Fates};
+
+/// As many messages wait in an inbox before its sockets are read no further.
+const INBOX: usize = 1024;
+
+pub(crate) struct Network(Arc<Mesh>);
+
+/// What all processes share.
+struct Mesh {
+    group: Group,
+    /// Tells this run from all others on the machine.
+    number: u64,
+    frame_limit: usize,
+    directory: RwLock<Vec<Option<Entry>>>,
+    fates: Arc<dyn Fates>,
+    /// Writers outlive their processes: what was sent goes out.
+    writers: Mutex<JoinSet<()>>,
+}
+
+/// Where a process listens.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    address: SocketAddr,
+    end: End,
+}
+
+pub(crate) struct Inbox<M> {
+    arrivals: Receiver<Arrival<M>>,
+    /// The task that listens: it ends with the inbox, and so do all readers.
+    _listener: JoinSet<()>,
+}
+
+pub(crate) struct Outlet<M> {
+    me: End,
+    mesh: Arc<Mesh>,
+    writers: Vec<Option<UnboundedSender<Parcel<M>>>>,
+}
+
+impl Network {
+    pub(super) fn new(group: Group, frame_limit: usize, fates: Arc<dyn Fates>) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()) << 40;
+        Self(Arc::new(Mesh {
+            number: Rng::new(nonce).next_u64(),
+            frame_limit,
+            directory: RwLock::new(vec![None; group.len()]),
+            group,
+            fates,
+            writers: Mutex::default(),
+        }))
+    }
+
+    pub(super) async fn attach<M: Body>(
+        &self,
+        place: usize,
+        me: End,
+    ) -> io::Result<(Inbox<M>, Outlet<M>)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let mesh = &self.0;
+        mesh.enter(place, Some(Entry { address, end: me }));
+        let (sender, arrivals) = channel(INBOX);
+        let mut listening = JoinSet::new();
+        listening.spawn(reader::listen(listener, mesh.clone(), me, sender));
+        let writers = (0..mesh.group.len()).map(|_| None).collect();
+        let outlet = Outlet { me, mesh: mesh.clone(), writers };
+        Ok((Inbox { arrivals, _listener: listening }, outlet))
+    }
+
+    pub(super) fn detach(&self, place: usize) {
+        self.0.enter(place, None);
+    }
+
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let directory = self.0.directory.read().unwrap_or_else(PoisonError::into_inner);
+        directory.iter().flatten().map(|entry| entry.address).collect()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.0.writers.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+    }
+}
+
+impl Mesh {
+    fn enter(&self, place: usize, entry: Option<Entry>) {
+        self.directory.write().unwrap_or_else(PoisonError::into_inner)[place] = entry;
+    }
+
+    fn look_up(&self, place: usize) -> Option<Entry> {
+        self.directory.read().unwrap_or_else(PoisonError::into_inner)[place]
+    }
+}
+
+impl<M> Inbox<M> {
+    pub(super) async fn next(&mut self) -> Option<Arrival<M>> {
+        self.arrivals.recv().await
+    }
+}
+
+impl<M: Body> Outlet<M> {
+    pub(super) fn send(&mut self, parcel: Parcel<M>) {
+        let (me, mesh, to) = (self.me, &self.mesh, parcel.to);
+        let writer = self.writers[to].get_or_insert_with(|| {
+            let (sender, parcels) = unbounded_channel();
+            let mut writers = mesh.writers.lock().unwrap_or_else(PoisonError::into_inner);
+            writers.spawn(writer::write(mesh.clone(), me, to, parcels));
+            sender
+        });
+        // A writer ends after its outlet, unless the run is over.
+        let _ = writer.send(parcel);
+    }
+}

@@ -1,0 +1,331 @@
+//! Crashes, restarts, strangers at the door, and mistakes of our own.
+
+use std::time::Duration;
+
+use konklave_algorithms::detector::heartbeat::Heartbeat;
+use konklave_algorithms::election::chang_roberts::ChangRoberts;
+use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
+use konklave_algorithms::{Setup, Workload};
+use konklave_net::codec::{self, Hello};
+use konklave_net::{
+    Counts, Ending, FaultKind, NetConfig, NetError, NetFault, Parts, Transport, Trouble, Wish,
+    no_pause, run_group,
+};
+use konklave_process::{
+    Application, Context, Group, Monitor, NoRequest, Process, ProcessId, ProcessSet, Topology,
+};
+use konklave_trace::{Run, replay};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::common::{millis, processes, run, start};
+
+const WORLDS: [Transport; 2] = [Transport::Threads, Transport::Tcp];
+
+fn crash(at: u64, p: u32) -> NetFault {
+    NetFault { at: millis(at), process: ProcessId(p), kind: FaultKind::Crash }
+}
+
+fn restart(at: u64, p: u32) -> NetFault {
+    NetFault { kind: FaultKind::Restart, ..crash(at, p) }
+}
+
+fn config(transport: Transport, time_limit: u64, faults: Vec<NetFault>) -> NetConfig {
+    NetConfig { transport, time_limit: millis(time_limit), faults, ..NetConfig::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn survivors_suspect_who_crashed_and_trust_who_came_back() {
+    let mut setup = Setup::new(Group::of(5), Topology::complete(5));
+    // A busy machine must not look like a crash: three missed periods are 300 ms.
+    setup.unit = millis(50);
+    for world in WORLDS {
+        let faults = vec![crash(200, 3), crash(250, 1), restart(900, 1)];
+        let config = config(world, 1600, faults);
+        let outcome = run::<Heartbeat>(&setup, &Workload::default(), config).await;
+        assert_eq!(outcome.ending, Ending::CutOff);
+        // Completeness and accuracy are judged at the end.
+        assert_eq!(outcome.violations, []);
+        assert_eq!(outcome.down, ProcessSet::from_iter([ProcessId(3)]));
+        let counts = &outcome.counts;
+        assert!(counts.lost > 0 && counts.delivered > 0 && outcome.faulty);
+        assert!(counts.sent >= counts.delivered + counts.lost);
+        let recording = outcome.recorder.unwrap().finish(None);
+        replay(&recording, processes::<Heartbeat>(&setup), &setup.group).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn news_of_a_crash_mends_the_ring() {
+    let setup = Setup::new(Group::of(6), Topology::directed_ring(6));
+    for world in WORLDS {
+        let mut config = config(world, 5000, vec![crash(10, 5)]);
+        config.detect_after = Some(millis(5));
+        let workload = Workload { initiators: vec![ProcessId(0)], requests: vec![2; 6] };
+        // The second election comes when the crash is known.
+        let mut pauses = [0, 300].into_iter();
+        let pause = Box::new(move |_| millis(pauses.next().unwrap_or(0)));
+        let running = start::<ChangRoberts>(&setup, &workload, config, pause).await;
+        let outcome = running.finish().await.unwrap();
+        assert_eq!(outcome.ending, Ending::Quiet);
+        assert_eq!(outcome.violations, []);
+        assert_eq!(outcome.monitor.leader(), Some((ProcessId(4), 0)));
+        assert!(outcome.elapsed < millis(2000));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_crash_loses_is_counted_and_the_rest_waits_in_vain() {
+    let setup = Setup::new(Group::of(3), Topology::complete(3));
+    for world in WORLDS {
+        let config = config(world, 5000, vec![crash(30, 2)]);
+        let workload = Workload { initiators: Vec::new(), requests: vec![100_000, 100_000, 0] };
+        let outcome = run::<RicartAgrawala>(&setup, &workload, config).await;
+        // Nobody gets in without the reply of the crashed one, and nothing moves any more.
+        assert_eq!(outcome.ending, Ending::Quiet);
+        assert_eq!(outcome.violations, []);
+        assert_eq!(outcome.waiting, [ProcessId(0), ProcessId(1)]);
+        let counts = &outcome.counts;
+        assert!(counts.lost > 0);
+        assert_eq!(counts.sent, counts.delivered + counts.lost);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_do_no_harm() {
+    let setup = Setup::new(Group::of(3), Topology::complete(3));
+    let workload = Workload { initiators: Vec::new(), requests: vec![60; 3] };
+    let config = config(Transport::Tcp, 30_000, vec![]);
+    // One after the other is inside for a while: the run takes a second.
+    let pause = Box::new(|wish: Wish| if wish.hold { millis(5) } else { Duration::ZERO });
+    let running = start::<RicartAgrawala>(&setup, &workload, config, pause).await;
+    let addresses = running.addresses();
+    assert_eq!(addresses.len(), 3);
+    let run = tokio::spawn(running.finish());
+    let end = |p| codec::End { process: ProcessId(p), incarnation: 0 };
+    let hello = Hello { group: 1, sender: end(1), receiver: end(0), connection: 1 };
+    let mut other_version = hello.encode();
+    other_version[4] = 99;
+    for knock in [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", &[0; 40][..], &[255; 9000]] {
+        assert!(is_shown_the_door(addresses[0], knock).await);
+    }
+    assert!(is_shown_the_door(addresses[1], &hello.encode()).await);
+    assert!(is_shown_the_door(addresses[2], &other_version).await);
+    let silent = TcpStream::connect(addresses[2]).await.unwrap();
+    drop(silent);
+    let outcome = run.await.unwrap().unwrap();
+    assert_eq!(outcome.ending, Ending::Quiet);
+    assert_eq!(outcome.violations, []);
+    assert_eq!(outcome.counts.sent, 180 * 4);
+    let has = |trouble| outcome.warnings.iter().any(|(_, warning)| warning.trouble == trouble);
+    assert!(has(Trouble::Hello(codec::CodecError::Magic)));
+    assert!(has(Trouble::Hello(codec::CodecError::Version(99))));
+    assert!(has(Trouble::OtherGroup));
+}
+
+async fn is_shown_the_door(address: std::net::SocketAddr, knock: &[u8]) -> bool {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // The door may close before all is said.
+    let _ = stream.write_all(knock).await;
+    let answer = tokio::time::timeout(millis(3000), stream.read(&mut [0; 8])).await;
+    matches!(answer, Ok(Ok(0) | Err(_)))
+}
+
+/// Counts how often it came up, and does what its number says.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+struct Odd {
+    lives: u32,
+    heard: u32,
+}
+
+impl Process for Odd {
+    type Message = Vec<u8>;
+    type Timer = u8;
+    type Request = NoRequest;
+    type Indication = u32;
+    type Record = u32;
+
+    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
+        self.lives += 1;
+        ctx.save(self.lives);
+        ctx.set_timer(0, millis(1));
+        ctx.set_timer(1, Duration::MAX);
+        ctx.set_timer(2, millis(1));
+        ctx.cancel_timer(2);
+    }
+
+    fn on_recover(&mut self, saved: Option<u32>, ctx: &mut Context<'_, Self>) {
+        self.lives = saved.unwrap_or(0);
+        self.on_start(ctx);
+    }
+
+    fn on_request(&mut self, request: NoRequest, _: &mut Context<'_, Self>) {
+        match request {}
+    }
+
+    fn on_timer(&mut self, timer: u8, ctx: &mut Context<'_, Self>) {
+        assert_eq!(timer, 0, "the others never run out");
+        ctx.cancel_timer(1);
+        match ctx.me() {
+            ProcessId(0) => ctx.send(ProcessId(77), vec![1]),
+            ProcessId(1) => ctx.unexpected("a Monday"),
+            ProcessId(2) => {
+                ctx.send(ProcessId(3), vec![0; 2000]);
+                ctx.send(ProcessId(3), vec![2]);
+                ctx.send(ProcessId(2), vec![3]);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_message(&mut self, _: ProcessId, _: Vec<u8>, ctx: &mut Context<'_, Self>) {
+        self.heard += 1;
+        let drawn = ctx.choose(5);
+        ctx.indicate(drawn);
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Nobody;
+
+impl Application<Odd> for Nobody {
+    fn next(&self, _: ProcessId) -> Option<NoRequest> {
+        None
+    }
+    fn on_request(&mut self, _: ProcessId, _: &NoRequest) {}
+    fn on_indication(&mut self, _: ProcessId, _: &u32) {}
+    fn waiting(&self) -> Vec<ProcessId> {
+        Vec::new()
+    }
+}
+
+impl Monitor<Odd> for Nobody {
+    type Tag = ();
+}
+
+fn odd(n: usize) -> Parts<Odd, Nobody, Nobody, ()> {
+    Parts {
+        processes: vec![Odd { lives: 0, heard: 0 }; n],
+        application: Nobody,
+        monitor: Nobody,
+        meter: (),
+        pause: no_pause(),
+    }
+}
+
+type Recorder = konklave_trace::Recorder<Odd, Run>;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn misuse_is_a_violation_or_a_loss_and_never_a_panic() {
+    let config = NetConfig { frame_limit: 1000, ..config(Transport::Tcp, 5000, vec![]) };
+    let outcome = run_group(Group::of(4), odd(4), config, |_| false, None::<Recorder>).await;
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.ending, Ending::Quiet);
+    let mut broken: Vec<_> =
+        outcome.violations.iter().map(|(_, v)| (v.property, v.detail.as_str())).collect();
+    broken.sort_unstable();
+    let expected =
+        [("expected inputs", "p1 met a Monday"), ("usage", "p0 sent to p77, who is no member")];
+    assert_eq!(broken, expected);
+    let heard: Vec<_> = outcome.processes.iter().map(|p| p.heard).collect();
+    assert_eq!(heard, [0, 0, 1, 1]);
+    assert_eq!((outcome.counts.sent, outcome.counts.delivered, outcome.counts.lost), (4, 2, 1));
+    let error = codec::CodecError::TooLong { len: 2015, limit: 1000 };
+    let trouble = Trouble::Unsendable { to: ProcessId(3), error };
+    let told: Vec<_> = outcome.warnings.iter().map(|(_, w)| (w.at, w.trouble.clone())).collect();
+    assert_eq!(told, [(ProcessId(2), trouble)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_saved_outlives_a_crash() {
+    for world in WORLDS {
+        let faults = vec![crash(20, 2), restart(30, 2), crash(40, 2), restart(50, 2)];
+        let config = config(world, 5000, faults);
+        let recorder = Recorder::new(konklave_trace::Header::new("odd", vec![0, 1, 2, 3]));
+        let outcome = run_group(Group::of(4), odd(4), config, |_| false, Some(recorder)).await;
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.ending, Ending::Quiet);
+        // Its memory is gone each time, its record is not.
+        assert_eq!(outcome.processes[2], Odd { lives: 3, heard: 1 });
+        // On a busy machine a life may be over before its timer. Those that were long enough sent
+        // two messages to p3, which arrive whatever becomes of p2, and one that p2 may miss.
+        let Counts { sent, delivered, lost, .. } = outcome.counts;
+        let to_nobody = 1;
+        assert_eq!(u64::from(outcome.processes[3].heard), (sent - to_nobody) / 3 * 2);
+        assert_eq!(delivered + lost, sent - to_nobody);
+        let recording = outcome.recorder.unwrap().finish(None);
+        let replayed = replay(&recording, odd(4).processes, &Group::of(4)).unwrap();
+        assert_eq!(replayed.steps as u64, outcome.counts.steps);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_makes_no_run_is_told() {
+    let run = |parts, faults| {
+        let config = config(Transport::Threads, 1000, faults);
+        run_group(Group::of(4), parts, config, |_| false, None::<Recorder>)
+    };
+    let error = run(odd(3), vec![]).await.unwrap_err();
+    assert_eq!(error.to_string(), "3 processes for a group of 4");
+    let error = run(odd(4), vec![crash(1, 8)]).await.unwrap_err();
+    assert_eq!(error.to_string(), "a fault names p8, which is no member");
+}
+
+/// Says nine to p1, who cannot bear it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+struct Nine;
+
+impl Process for Nine {
+    type Message = u8;
+    type Timer = u8;
+    type Request = NoRequest;
+    type Indication = u32;
+    type Record = u32;
+
+    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
+        if ctx.me() == ProcessId(0) {
+            ctx.send(ProcessId(1), 9);
+        }
+    }
+    fn on_request(&mut self, request: NoRequest, _: &mut Context<'_, Self>) {
+        match request {}
+    }
+    fn on_message(&mut self, _: ProcessId, message: u8, _: &mut Context<'_, Self>) {
+        assert_ne!(message, 9, "nine is too much");
+    }
+}
+
+impl Application<Nine> for Nobody {
+    fn next(&self, _: ProcessId) -> Option<NoRequest> {
+        None
+    }
+    fn on_request(&mut self, _: ProcessId, _: &NoRequest) {}
+    fn on_indication(&mut self, _: ProcessId, _: &u32) {}
+    fn waiting(&self) -> Vec<ProcessId> {
+        Vec::new()
+    }
+}
+
+impl Monitor<Nine> for Nobody {
+    type Tag = ();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_panics_ends_the_run_with_its_last_words() {
+    for world in WORLDS {
+        let parts = Parts {
+            processes: vec![Nine; 2],
+            application: Nobody,
+            monitor: Nobody,
+            meter: (),
+            pause: no_pause(),
+        };
+        let config = config(world, 2000, vec![]);
+        let none = None::<konklave_trace::Recorder<Nine, Run>>;
+        let error = run_group(Group::of(2), parts, config, |_| false, none).await.unwrap_err();
+        let NetError::Panicked { process, message } = error else { panic!("{error}") };
+        assert_eq!(process, ProcessId(1));
+        assert!(message.contains("nine is too much"), "{message}");
+    }
+}

@@ -1,0 +1,125 @@
+//! The project's own chores: `cargo xtask test`, `cargo xtask bench`, `cargo xtask tidy`.
+
+mod tidy;
+
+use std::env;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+const HELP: &str = "\
+cargo xtask test [--long] [FILTER]   set up and run everything; --long: also what takes long
+cargo xtask verify                   fmt, clippy, docs, house rules: reads, never writes
+cargo xtask fix                      fmt and clippy fixes: writes
+cargo xtask tidy                     the house rules alone
+cargo xtask bench [sim|check] [...]  measure against hand-written floors, as ratios";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match words.split_first() {
+        Some((&"test", rest)) => test(rest),
+        Some((&"verify", [])) => verify(),
+        Some((&"fix", [])) => fix(),
+        Some((&"tidy", [])) => tidy::tidy(),
+        Some((&"bench", rest)) => bench(rest),
+        Some((&("help" | "-h" | "--help"), _)) => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{HELP}");
+            return ExitCode::from(64);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Everything that must hold, in the order of what fails quickest.
+fn test(args: &[&str]) -> Result<()> {
+    let long = args.contains(&"--long");
+    let filter: Vec<&str> = args.iter().copied().filter(|a| *a != "--long").collect();
+    if filter.is_empty() {
+        verify()?;
+    }
+    let mut command = if has("nextest") {
+        let mut command = cargo(&["nextest", "run", "--workspace", "--all-targets"]);
+        if env::var_os("CI").is_some() {
+            command.args(["--profile", "ci"]);
+        }
+        command
+    } else {
+        println!("xtask: cargo-nextest is not here; `cargo test` does the same, a little slower");
+        cargo(&["test", "--workspace", "--all-targets"])
+    };
+    if long {
+        command.env("KONKLAVE_LONG", "1");
+    }
+    run(command.args(&filter))?;
+    if filter.is_empty() {
+        run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
+    }
+    Ok(())
+}
+
+fn verify() -> Result<()> {
+    run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    tidy::tidy()?;
+    run(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
+    run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+    if has("deny") {
+        run(&mut cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))?;
+    } else {
+        println!("xtask: cargo-deny is not here: licences and sources are not checked this time");
+    }
+    Ok(())
+}
+
+fn fix() -> Result<()> {
+    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty"]))?;
+    run(&mut cargo(&["fmt", "--all"]))
+}
+
+fn bench(args: &[&str]) -> Result<()> {
+    let mut command =
+        cargo(&["run", "--profile", "bench", "--quiet", "-p", "konklave-bench", "--"]);
+    run(command.args(if args.is_empty() { &["sim"][..] } else { args }))
+}
+
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args);
+    command
+}
+
+/// Whether a subcommand of cargo is installed.
+fn has(subcommand: &str) -> bool {
+    let asked = cargo(&[subcommand, "--version"]).output();
+    asked.is_ok_and(|output| output.status.success())
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let shown: Vec<String> =
+        command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+    println!("xtask: cargo {}", shown.join(" "));
+    let status = command.status().with_context(|| format!("cannot start cargo {}", shown[0]))?;
+    if !status.success() {
+        bail!("cargo {} failed", shown.join(" "));
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! The house rules, as checks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use konklave_catalog::CATALOG;
+
+/// What the pure crates may depend on, and nothing else.
+const PURE: &[(&str, &[&str])] = &[
+    ("process", &["serde", "smallvec", "thiserror"]),
+    ("algorithms", &["konklave-process", "serde", "smallvec"]),
+];
+
+/// Goes through all rules and names everything that breaks one.
+pub(crate) fn tidy() -> Result<()> {
+    let root = root();
+    let mut broken = Vec::new();
+    pure_crates(&root, &mut broken)?;
+    every_algorithm(&root, &mut broken)?;
+    glossary(&root, &mut broken)?;
+    decisions(&root, &mut broken)?;
+    plain_files(&root, &mut broken)?;
+    if broken.is_empty() {
+        println!("xtask: tidy");
+        return Ok(());
+    }
+    bail!("house rules are broken:\n{}", broken.join("\n"))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), Path::to_owned)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// An algorithm knows no time, no chance, no I/O: it has no dependency that could bring one.
+fn pure_crates(root: &Path, broken: &mut Vec<String>) -> Result<()> {
+    for (name, allowed) in PURE {
+        let manifest = read(&root.join("crates").join(name).join("Cargo.toml"))?;
+        let section = manifest.split("[dependencies]").nth(1).unwrap_or_default();
+        let section = section.split("\n[").next().unwrap_or_default();
+        for line in section.lines().filter(|l| !l.trim().is_empty()) {
+            let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            if !allowed.contains(&dependency) {
+                broken.push(format!(
+                    "crates/{name}/Cargo.toml: {dependency}: the pure crates depend on {}",
+                    allowed.join(", ")
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One file, one test file, one catalog line for each algorithm.
+fn every_algorithm(root: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let source = root.join("crates/algorithms/src");
+    let tests = root.join("crates/algorithms/tests/it");
+    for entry in CATALOG {
+        let file = entry.sheet.name.replace('-', "_");
+        let path = source.join(entry.problem).join(format!("{file}.rs"));
+        if !path.is_file() {
+            broken.push(format!("{}: {} has no file of its own", path.display(), entry.name()));
+        }
+        let test = tests.join(format!("{file}.rs"));
+        if !test.is_file() {
+            broken.push(format!("{}: {} has no tests", test.display(), entry.name()));
+        }
+        for mistake in entry.sheet.mistakes {
+            if mistake.what.is_empty() || mistake.breaks.is_empty() {
+                broken.push(format!("{}: mistake {} says too little", entry.name(), mistake.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The glossary names every algorithm, and every path it names exists.
+fn glossary(root: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let glossary = read(&root.join("GLOSSARY.md"))?;
+    for entry in CATALOG {
+        if !glossary.contains(&format!("`{}`", entry.name())) {
+            broken.push(format!("GLOSSARY.md: no row for `{}`", entry.name()));
+        }
+    }
+    for (i, line) in glossary.lines().enumerate() {
+        for word in line.split('`').skip(1).step_by(2) {
+            if word.contains('/') && word.contains('.') && !root.join(word).exists() {
+                broken.push(format!("GLOSSARY.md:{}: {word} does not exist", i + 1));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Decisions are numbered without gaps, and each has its three parts.
+fn decisions(root: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let folder = root.join("docs/adr");
+    let mut names: Vec<String> = fs::read_dir(&folder)
+        .with_context(|| format!("cannot read {}", folder.display()))?
+        .filter_map(|file| file.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".md"))
+        .collect();
+    names.sort();
+    for (i, name) in names.iter().enumerate() {
+        if !name.starts_with(&format!("{:04}-", i + 1)) {
+            broken.push(format!("docs/adr/{name}: the next number is {:04}", i + 1));
+        }
+        let text = read(&folder.join(name))?;
+        for part in ["## Context", "## Decision", "## Cost"] {
+            if !text.contains(part) {
+                broken.push(format!("docs/adr/{name}: `{part}` is missing"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// No file speaks of the machine it was written on.
+fn plain_files(root: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let listed = Command::new("git").arg("ls-files").current_dir(root).output();
+    let Ok(listed) = listed else { return Ok(()) };
+    let places = [["/ho", "me/"].concat(), ["/ro", "ot/"].concat(), ["/wo", "rk/"].concat()];
+    for name in String::from_utf8_lossy(&listed.stdout).lines() {
+        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+        for (i, line) in text.lines().enumerate() {
+            if let Some(place) = places.iter().find(|place| line.contains(place.as_str())) {
+                broken.push(format!("{name}:{}: a path of one machine: {place}", i + 1));
+            }
+        }
+    }
+    Ok(())
+}
