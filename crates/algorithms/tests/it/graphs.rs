@@ -74,7 +74,8 @@ pub(crate) fn by_chance<P: Algorithm>(seed: u64, most: u32) -> Case<P> {
     let case = if seed.is_multiple_of(2) { case } else { case.no_fifo() };
     case.config(|c| {
         c.seed = seed;
-        c.delay = if seed.is_multiple_of(3) { Delay::Uniform(0.1, 2.0) } else { Delay::Exponential(1.0) };
+        c.delay =
+            if seed.is_multiple_of(3) { Delay::Uniform(0.1, 2.0) } else { Delay::Exponential(1.0) };
     })
 }
 
