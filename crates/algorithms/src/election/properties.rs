@@ -157,6 +157,7 @@ impl Properties {
     /// Whether all parents lead to `leader`; if not, who goes astray.
     fn astray(&self, leader: ProcessId, end: &End) -> Option<ProcessId> {
         let parents = self.parents.as_ref()?;
+        let n = end.alive.len();
         let mut rooted: ProcessSet = [leader].into_iter().collect();
         for p in end.alive.iter() {
             let mut way: SmallVec<[ProcessId; 16]> = SmallVec::new();
@@ -164,7 +165,7 @@ impl Properties {
             while !rooted.contains(at) {
                 way.push(at);
                 match parents[at] {
-                    Some(parent) if way.len() < end.alive.len() => at = parent,
+                    Some(parent) if way.len() < n => at = parent,
                     Some(_) | None => return Some(p),
                 }
             }
