@@ -11,7 +11,6 @@ mod starters;
 
 pub mod adoption;
 pub mod bully;
-pub mod bully_1982;
 pub mod chang_roberts;
 pub mod dolev_klawe_rodeh;
 pub mod extinction;
@@ -24,6 +23,7 @@ pub mod quorum;
 pub mod ring_list;
 pub mod tree_wave;
 pub mod virtual_tree;
+pub mod virtual_tree_wave;
 
 pub use measures::{Measures, Summary};
 pub use properties::Properties;

@@ -6,6 +6,7 @@
 mod checking;
 mod costs;
 mod error;
+mod member;
 mod plan;
 mod report;
 mod scenario;
@@ -18,6 +19,7 @@ pub use costs::CostRow;
 pub use error::Error;
 pub use konklave_check::{Options as CheckOptions, Progress, Timing};
 pub use konklave_net::Transport;
+pub use member::{MemberPlan, Told};
 pub use plan::Plan;
 pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, ViolationReport};
 pub use scenario::{Load, Scenario};
@@ -30,7 +32,7 @@ use konklave_algorithms::election::{
     dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
     franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation,
     itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
-    virtual_tree::VirtualTree,
+    virtual_tree::VirtualTree, virtual_tree_wave::VirtualTreeWave,
 };
 use konklave_algorithms::mutex::{
     cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
@@ -60,6 +62,7 @@ pub static CATALOG: &[Entry] = &[
     entry::<RingList>(),
     entry::<TreeWave>(),
     entry::<VirtualTree>(),
+    entry::<VirtualTreeWave>(),
     entry::<CaoSinghal>(),
     entry::<CarvalhoRoucairol>(),
     entry::<Central>(),
@@ -92,6 +95,7 @@ pub struct Entry {
     variant: fn(&Setup) -> DataSheet,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
+    member: fn(&Plan, MemberPlan<'_>) -> Result<(), Error>,
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
 }
@@ -106,6 +110,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         variant: P::sheet,
         simulate: simulate::simulate::<P>,
         serve: serve::serve::<P>,
+        member: member::member::<P>,
         check: checking::check::<P>,
         replay: replay::<P>,
     }
@@ -132,6 +137,11 @@ impl Entry {
     /// Runs it on real tasks.
     pub fn serve(&self, plan: &Plan, world: RealWorld, record: bool) -> Result<Outcome, Error> {
         (self.serve)(plan, world, record)
+    }
+
+    /// Is one member of it, in this operating system process.
+    pub fn member(&self, plan: &Plan, member: MemberPlan<'_>) -> Result<(), Error> {
+        (self.member)(plan, member)
     }
 
     /// Explores it.

@@ -87,6 +87,24 @@ impl Properties {
         self.views.values().filter(|v| matches!(v, View::Known(_) | View::Anonymous(_))).count()
     }
 
+    /// Who leads now.
+    pub fn leading(&self) -> &ProcessSet {
+        &self.leading
+    }
+
+    /// Whether `at` knows of a leader.
+    pub fn is_informed(&self, at: ProcessId) -> bool {
+        matches!(self.views[at], View::Known(_) | View::Anonymous(_))
+    }
+
+    /// Whom `at` takes for the leader, where leaders have names.
+    pub fn leader_of(&self, at: ProcessId) -> Option<ProcessId> {
+        match self.views[at] {
+            View::Known(leader) => Some(leader),
+            View::Unknown | View::Anonymous(_) | View::Loop => None,
+        }
+    }
+
     /// Whether a process found that the topology has a loop.
     pub fn found_loop(&self) -> bool {
         self.views.values().any(|v| *v == View::Loop)

@@ -105,6 +105,8 @@ pub struct VirtualTree {
     owed: Option<Port>,
     /// Whether we have told our children to go.
     dissolving: bool,
+    /// Whether we stay where we are: who uses the tree has reached us.
+    frozen: bool,
     /// Whom the detector suspects. Boxed, for a large group has mostly none.
     suspects: Option<Box<ProcessSet>>,
     #[serde(skip)]
@@ -150,6 +152,7 @@ impl VirtualTree {
         self.levels.fill(None);
         self.greeted.clear();
         self.dissolving = false;
+        self.frozen = false;
         let is_root = self.root(epoch, ctx) == ctx.me();
         if is_root {
             self.level = Some(0);
@@ -161,6 +164,29 @@ impl VirtualTree {
             self.greeted = self.up().collect();
             self.tell_all(Message::Connect(epoch), ctx);
         }
+    }
+}
+
+/// What the tree is to those who use it.
+impl VirtualTree {
+    /// Whether we are the root.
+    pub(super) fn is_root(&self) -> bool {
+        self.level == Some(0) && self.parent.is_none()
+    }
+
+    /// Our children, in the order of their ids.
+    pub(super) fn children(&self) -> impl Iterator<Item = ProcessId> + '_ {
+        self.children.iter().map(|port| self.edges.peer(port))
+    }
+
+    /// How many children we have.
+    pub(super) fn child_count(&self) -> usize {
+        self.children.len()
+    }
+
+    /// From now on we move no more, and take no new children.
+    pub(super) fn freeze(&mut self) {
+        self.frozen = true;
     }
 }
 
@@ -192,7 +218,8 @@ impl VirtualTree {
     /// Asks the nearest neighbour that suits us; an orphan whom nobody suits lets its children go.
     fn seek(&mut self, ctx: &mut Context<'_, Self>) {
         let Some(epoch) = self.epoch else { return };
-        if self.level == Some(0) || self.asked.is_some() || !self.greeted.is_empty() {
+        let busy = self.asked.is_some() || !self.greeted.is_empty();
+        if self.level == Some(0) || busy || self.frozen {
             return;
         }
         let offers = self.edges.ports().zip(&self.levels);
@@ -276,6 +303,10 @@ impl VirtualTree {
     }
 
     fn on_join(&mut self, from: Port, level: Option<u32>, epoch: u32, ctx: &mut Context<'_, Self>) {
+        if self.frozen {
+            // No level: who is refused shall not ask again.
+            return ctx.send(self.edges.peer(from), Message::JoinNo(epoch, None));
+        }
         let suits =
             |ours: &u32| *ours < self.rules.cap && level.is_none_or(|theirs| *ours < theirs);
         let answer = match self.offer().filter(suits) {
@@ -289,7 +320,7 @@ impl VirtualTree {
     }
 
     fn on_join_ok(&mut self, from: Port, level: u32, epoch: u32, ctx: &mut Context<'_, Self>) {
-        let wanted = self.asked == Some(from) && self.suits(level);
+        let wanted = self.asked == Some(from) && self.suits(level) && !self.frozen;
         self.asked = self.asked.filter(|asked| *asked != from);
         self.note(from, Some(level));
         if wanted {
@@ -485,6 +516,7 @@ impl Algorithm for VirtualTree {
             asked: None,
             owed: None,
             dissolving: false,
+            frozen: false,
             suspects: None,
             edges,
             rules: Fixed(Rules {

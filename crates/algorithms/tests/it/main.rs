@@ -2,13 +2,13 @@
 
 mod adoption;
 mod bully;
-mod bully_1982;
 mod cao_singhal;
 mod carvalho_roucairol;
 mod central;
 mod chang_roberts;
 mod channel_orders;
 mod dolev_klawe_rodeh;
+mod election_faults;
 mod extinction;
 mod firewire;
 mod franklin;
@@ -37,6 +37,7 @@ mod suzuki_kasami;
 mod token_ring;
 mod tree_wave;
 mod virtual_tree;
+mod virtual_tree_wave;
 mod voting;
 
 use konklave_algorithms::mutex::Summary;

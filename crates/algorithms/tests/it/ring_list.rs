@@ -2,6 +2,7 @@ use konklave_algorithms::election::ring_list::RingList;
 use konklave_process::{ProcessId, Rng};
 use konklave_testkit::Case;
 
+use crate::long;
 use crate::rings::{
     all_exhausted, every_ring, keeps_its_costs, random_ids, random_ring, restless, same, subsets,
 };
@@ -38,6 +39,13 @@ fn every_run_of_rings_up_to_four_is_right_in_any_order_of_messages() {
         }
     }
     same(all_exhausted(every_ring(1..=4, ring)), (108, 110_160));
+}
+
+#[test]
+fn every_run_of_rings_of_five_is_right() {
+    if long() {
+        assert_eq!(all_exhausted(every_ring(5..=5, ring)), (744, 0));
+    }
 }
 
 #[test]

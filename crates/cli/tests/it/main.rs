@@ -3,7 +3,9 @@
 mod bad_input;
 mod conventions;
 mod determinism;
+mod elections;
 mod mistakes;
+mod processes;
 mod ring;
 mod stories;
 mod worlds;
