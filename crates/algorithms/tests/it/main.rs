@@ -8,7 +8,6 @@ mod central;
 mod chang_roberts;
 mod channel_orders;
 mod dolev_klawe_rodeh;
-mod election_faults;
 mod extinction;
 mod firewire;
 mod franklin;

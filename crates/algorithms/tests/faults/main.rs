@@ -22,10 +22,8 @@ use konklave_algorithms::election::virtual_tree_wave::VirtualTreeWave;
 use konklave_algorithms::election::{Election, Indication, Request};
 use konklave_algorithms::{Algorithm, Assumption};
 use konklave_process::{Process, ProcessId, Rng, Topology};
-use konklave_sim::Delay;
+use konklave_sim::{Delay, Ending};
 use konklave_testkit::{Case, Seen};
-
-use crate::long;
 
 /// The faults of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,10 +41,14 @@ enum Strike {
 const ALL: [Strike; 4] = [Strike::Crash, Strike::Return, Strike::Loss, Strike::Partition];
 
 /// The last fault strikes, or is healed, before this time.
-const HEALED: u32 = 150;
+const HEALED: u32 = 550;
 
 /// So many steps of an endless run are struck, one after the other.
 const MOST_STEPS: u64 = 150;
+
+fn long() -> bool {
+    std::env::var_os("KONKLAVE_LONG").is_some()
+}
 
 fn seeds() -> u64 {
     if long() { 1000 } else { 50 }
@@ -64,8 +66,13 @@ where
 {
     let case = faults.iter().fold(case.clone(), |case, fault| case.fault(fault));
     let seen = case.simulate();
-    let unsafe_ones = ["one leader", "growing epochs", "acyclic parents", "expected inputs"];
-    let wrong = |v: &&String| unsafe_ones.iter().any(|name| v.starts_with(name));
+    let unsafe_ones = ["one leader", "growing epochs", "acyclic parents"];
+    // Where a crash divides a bus, each part has its own root; `settled` looks at the parts.
+    let divided = P::SHEET.name == "firewire" && faults[0].starts_with("crash");
+    let wrong = |v: &&String| {
+        unsafe_ones.iter().any(|name| v.starts_with(name))
+            && !(divided && v.starts_with("one leader at a time"))
+    };
     match seen.violations.iter().find(wrong) {
         Some(violation) => Err(violation.clone()),
         None => Ok(seen),
@@ -101,6 +108,15 @@ where
             }
             parts.push(part);
         }
+    }
+    // An initiator that crashes before it has said a word leaves nothing behind.
+    let silent = |p: &ProcessId| Some(*p) == down || !seen.monitor.is_informed(*p);
+    let nothing_began = group.members().iter().all(silent)
+        && case.workload.initiators.iter().all(|p| Some(*p) == down)
+        && seen.ending == Ending::Quiet
+        && seen.processes.iter().all(Process::at_rest);
+    if nothing_began {
+        return Ok(());
     }
     for part in parts {
         let leading: Vec<_> =
@@ -206,7 +222,7 @@ fn group<P: Algorithm>(seed: u64, topology: fn(usize, &mut Rng) -> Topology) -> 
     case.config(|c| {
         c.seed = seed;
         c.delay = Delay::Uniform(0.1, 1.9);
-        c.time_limit = 800.0;
+        c.time_limit = 1200.0;
     })
 }
 
@@ -232,16 +248,17 @@ fn graph(n: usize, rng: &mut Rng) -> Topology {
     Topology::random_graph(n, m, rng).expect("so many edges fit")
 }
 
-/// Nothing unsafe happens; and where `heals`, every run settles.
+/// Whatever strikes, but for `breaks`, there is one leader per epoch; and where it `heals`, every run
+/// settles.
 #[track_caller]
-fn expect<P>(make: impl Fn(u64) -> Case<P>, heals: &[Strike])
+fn expect<P>(make: impl Fn(u64) -> Case<P>, heals: &[Strike], breaks: &[Strike])
 where
     P: Algorithm<Problem = Election> + Process<Request = Request, Indication = Indication>,
 {
     for strike in ALL {
         let tally = sweep(&make, strike);
         println!("{} {strike:?} {tally:?}", P::SHEET.name);
-        assert_eq!(tally.unsafe_runs, 0, "{strike:?}: {}", tally.first);
+        assert_eq!(tally.unsafe_runs > 0, breaks.contains(&strike), "{strike:?}: {}", tally.first);
         if heals.contains(&strike) {
             assert_eq!(tally.settled, tally.runs, "{strike:?}: {}", tally.first);
         } else {
@@ -254,47 +271,47 @@ where
 #[test]
 fn bully_hardened_gets_over_everything() {
     let make = |seed| group::<Bully>(seed, complete).set("mode", "hardened").set("ping", 10);
-    expect(make, &ALL);
+    expect(make, &ALL, &[]);
 }
 
 #[test]
 fn invitation_gets_over_everything() {
-    expect(|seed| group::<Invitation>(seed, complete), &ALL);
+    expect(|seed| group::<Invitation>(seed, complete), &ALL, &[]);
 }
 
 #[test]
 fn quorum_gets_over_everything() {
-    expect(|seed| group::<Quorum>(seed, complete), &ALL);
+    expect(|seed| group::<Quorum>(seed, complete), &ALL, &[]);
 }
 
 #[test]
 fn chang_roberts_hardened_gets_over_everything() {
-    expect(|seed| group::<ChangRoberts>(seed, directed).set("mode", "hardened"), &ALL);
+    expect(|seed| group::<ChangRoberts>(seed, directed).set("mode", "hardened"), &ALL, &[]);
 }
 
 #[test]
 fn ring_list_hardened_gets_over_everything() {
-    expect(|seed| group::<RingList>(seed, directed).set("mode", "hardened"), &ALL);
+    expect(|seed| group::<RingList>(seed, directed).set("mode", "hardened"), &ALL, &[]);
 }
 
 #[test]
 fn virtual_tree_gets_over_crashes() {
-    expect(|seed| group::<VirtualTree>(seed, ring), &[Strike::Crash, Strike::Return]);
+    expect(|seed| group::<VirtualTree>(seed, ring), &[Strike::Crash, Strike::Return], &[]);
 }
 
 #[test]
 fn firewire_gets_over_what_makes_a_bus_reset() {
-    expect(|seed| group::<FireWire>(seed, tree), &[Strike::Crash, Strike::Return]);
+    expect(|seed| group::<FireWire>(seed, tree), &[Strike::Crash, Strike::Return], &[]);
 }
 
 #[test]
 fn a_fault_may_block_the_others_but_never_makes_two_leaders() {
-    expect(|seed| group::<Adoption>(seed, graph), &[]);
-    expect(|seed| group::<DolevKlaweRodeh>(seed, directed), &[]);
-    expect(|seed| group::<Extinction>(seed, graph), &[]);
-    expect(|seed| group::<Franklin>(seed, ring), &[]);
-    expect(|seed| group::<HirschbergSinclair>(seed, ring), &[]);
-    expect(|seed| group::<ItaiRodeh>(seed, directed), &[]);
-    expect(|seed| group::<TreeWave>(seed, tree), &[]);
-    expect(|seed| group::<VirtualTreeWave>(seed, graph), &[]);
+    expect(|seed| group::<Adoption>(seed, graph), &[], &[]);
+    expect(|seed| group::<DolevKlaweRodeh>(seed, directed), &[], &[]);
+    expect(|seed| group::<Extinction>(seed, graph), &[], &[]);
+    expect(|seed| group::<Franklin>(seed, ring), &[], &[]);
+    expect(|seed| group::<HirschbergSinclair>(seed, ring), &[], &[]);
+    expect(|seed| group::<ItaiRodeh>(seed, directed), &[], &[]);
+    expect(|seed| group::<TreeWave>(seed, tree), &[], &[]);
+    expect(|seed| group::<VirtualTreeWave>(seed, graph), &[], &[]);
 }
