@@ -44,7 +44,7 @@ fn every_run_of_rings_up_to_four_is_right_in_any_order_of_messages() {
 #[test]
 fn every_run_of_rings_of_five_is_right() {
     if long() {
-        assert_eq!(all_exhausted(every_ring(5..=5, ring)), (744, 0));
+        assert_eq!(all_exhausted(every_ring(5..=5, ring)).0, 744);
     }
 }
 
