@@ -77,7 +77,8 @@ fn kept(entry: &Entry) -> String {
         assert_eq!(row.verdict, Verdict::Ok, "{}", row.command);
         for bound in row.bounds.iter().filter(|bound| bound.holds.is_some()) {
             assert_eq!(bound.holds, Some(true), "{}: {}", row.command, bound.formula);
-            match formulas.iter_mut().find(|(b, _)| b.formula == bound.formula) {
+            let same = |b: &BoundReport| (&b.formula, b.exact) == (&bound.formula, bound.exact);
+            match formulas.iter_mut().find(|(b, _)| same(b)) {
                 Some((_, runs)) => *runs += 1,
                 None => formulas.push((bound, 1)),
             }
