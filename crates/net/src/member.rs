@@ -56,6 +56,9 @@ pub struct Member<P: Process, D: Process, A> {
     rng: Rng,
 }
 
+/// What comes in, and from whom.
+type Arrival<P, D> = (ProcessId, Parcel<<P as Process>::Message, <D as Process>::Message>);
+
 /// What is told of a run: the time since its start, and what the application was told.
 pub type Tell<'a, I> = &'a mut dyn FnMut(Duration, &I);
 
@@ -102,7 +105,7 @@ where
     /// Waits for what comes next, and does it.
     fn next(
         &mut self,
-        arrivals: &Receiver<(ProcessId, Parcel<P::Message, D::Message>)>,
+        arrivals: &Receiver<Arrival<P, D>>,
         left: Duration,
         outlets: &mut Outlets<P::Message, D::Message>,
         tell: &mut dyn FnMut(&P::Indication),

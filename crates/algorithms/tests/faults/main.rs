@@ -160,7 +160,7 @@ where
             Strike::Loss => quiet.sent,
             Strike::Crash | Strike::Return | Strike::Partition => quiet.steps,
         };
-        let moments = moments.min(MOST_STEPS).max(1);
+        let moments = moments.clamp(1, MOST_STEPS);
         let chosen = if seed < thorough() {
             1..moments + 1
         } else {
@@ -258,7 +258,6 @@ where
 {
     for strike in ALL {
         let tally = sweep(&make, strike);
-        println!("{} {strike:?} {tally:?}", P::SHEET.name);
         assert_eq!(tally.unsafe_runs > 0, breaks.contains(&strike), "{strike:?}: {}", tally.first);
         if heals.contains(&strike) {
             assert_eq!(tally.settled, tally.runs, "{strike:?}: {}", tally.first);
