@@ -42,9 +42,11 @@ fn every_run_of_rings_up_to_four_is_right_in_any_order_of_messages() {
 }
 
 #[test]
-fn every_run_of_rings_of_five_is_right() {
+fn every_run_of_rings_of_five_by_up_to_three_is_right() {
+    // Lists do not extinguish each other: with every further initiator the states multiply.
     if long() {
-        assert_eq!(all_exhausted(every_ring(5..=5, ring)).0, 744);
+        let few = |case: &Case<RingList>| case.workload.initiators.len() <= 3;
+        assert_eq!(all_exhausted(every_ring(5..=5, ring).filter(few)).0, 600);
     }
 }
 
