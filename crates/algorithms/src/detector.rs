@@ -4,6 +4,7 @@
 //! crashed, and whom to [`Restore`](Indication::Restore) because it was wrong.
 
 pub mod heartbeat;
+pub mod phi_accrual;
 
 use konklave_process::{
     Application, End, Group, Meter, Monitor, NoRequest, Process, ProcessId, ProcessMap, ProcessSet,

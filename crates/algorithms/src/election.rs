@@ -23,6 +23,7 @@ pub mod quorum;
 pub mod ring_list;
 pub mod tree_wave;
 pub mod virtual_tree;
+pub mod virtual_tree_wave;
 
 pub use measures::{Measures, Summary};
 pub use properties::Properties;

@@ -1,6 +1,7 @@
 //! Measures the simulator against hand-written floors, in the same binary and the same run.
 
 mod echo;
+mod elections;
 mod floors;
 mod measure;
 mod sweep;
@@ -18,13 +19,15 @@ const HELP: &str = "\
 Measures the simulator against hand-written floors.
 
 Usage: konklave-bench sim [OPTIONS]
+       konklave-bench elections [OPTIONS]
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
 Commands:
   sim   all workloads, each in a process of its own, and the sweep on two threads
-  run   one side of one workload, in this process: w1:N, w2 or w3
+  elections   every election for large groups, beside W1 of the same size or W3
+  run   one side of one workload, in this process: w1:N, w2, w3 or election:NAME:N:one|all
 
-Options of `sim`:
+Options:
   --json    one JSON object per row instead of a table
   --quick   fewer runs, rings up to 10^5
   --huge    the ring of 10^7, too
@@ -48,6 +51,9 @@ fn main() -> ExitCode {
     }
     let done = match args[..] {
         ["sim", ref options @ ..] => options_of(options).and_then(|options| sim(&options)),
+        ["elections", ref options @ ..] => {
+            options_of(options).and_then(|o| elections::elections(&o))
+        }
         ["run", name, side] => run(name, side, "3"),
         ["run", name, side, runs] => run(name, side, runs),
         _ => Err(format!("`{}` is no command; try --help", args.join(" "))),
@@ -80,14 +86,15 @@ fn options_of(args: &[&str]) -> Result<Options, String> {
             "--json" => options.json = true,
             "--quick" => options.quick = true,
             "--huge" => options.huge = true,
-            other => return Err(format!("`{other}` is no option of `sim`; try --help")),
+            other => return Err(format!("`{other}` is no option; try --help")),
         }
     }
     Ok(options)
 }
 
 fn run(name: &str, side: &str, runs: &str) -> Result<(), String> {
-    let what = What::named(name).ok_or(format!("`{name}` is no workload: w1:N, w2 or w3"))?;
+    let what = What::named(name)
+        .ok_or(format!("`{name}` is no workload: w1:N, w2, w3 or election:NAME:N:one|all"))?;
     let floor = match side {
         "sim" => false,
         "floor" => true,

@@ -9,6 +9,7 @@ use konklave_process::{Application, Group, Meter, Monitor, Process, ProcessId, R
 use konklave_sim::{Config, Counts, Delay, Ending, Pace, Parts, Sim};
 
 use crate::echo::{Echo, Everywhere, Once, Span};
+use crate::elections::Contest;
 use crate::floors;
 use crate::measure::cpu_nanos;
 
@@ -21,6 +22,8 @@ pub(crate) enum What {
     Mutex,
     /// W3: an echo wave over 10⁵ nodes and 10⁶ edges.
     Wave,
+    /// Another election.
+    Election(Contest),
 }
 
 /// What one run took.
@@ -38,6 +41,7 @@ impl What {
             Self::Ring(n) => format!("w1:{n}"),
             Self::Mutex => "w2".into(),
             Self::Wave => "w3".into(),
+            Self::Election(contest) => contest.name(),
         }
     }
 
@@ -46,6 +50,7 @@ impl What {
         match name {
             "w2" => Some(Self::Mutex),
             "w3" => Some(Self::Wave),
+            _ if name.starts_with("election:") => Contest::named(name).map(Self::Election),
             _ => name.strip_prefix("w1:")?.parse().ok().filter(|n| *n > 1).map(Self::Ring),
         }
     }
@@ -56,6 +61,7 @@ impl What {
             Self::Ring(n) => format!("W1 Chang–Roberts n={n}"),
             Self::Mutex => "W2 Ricart–Agrawala n=100".into(),
             Self::Wave => "W3 echo n=10^5 m=10^6".into(),
+            Self::Election(contest) => contest.title(),
         }
     }
 
@@ -71,8 +77,9 @@ impl What {
                 run_algorithm::<ChangRoberts>(setup, workload, &config)
             }
             Self::Mutex => mutex_run(100, 100, 1).map(|(taken, _)| taken),
+            Self::Election(contest) => contest.simulate(),
             Self::Wave => {
-                let graph = random_graph()?;
+                let graph = random_graph(100_000)?;
                 let group = Group::of(graph.len());
                 let processes =
                     (0..graph.len()).map(|p| Echo::new(graph.neighbour_ids(p, &group))).collect();
@@ -99,8 +106,11 @@ impl What {
                 Ok(timed(|| floors::chang_roberts(&ids)))
             }
             Self::Mutex => Ok(timed(|| floors::ricart_agrawala(100, 100, 1))),
+            Self::Election(_) => {
+                Err("elections are compared with W1 and W3, not with floors".into())
+            }
             Self::Wave => {
-                let graph = random_graph()?;
+                let graph = random_graph(100_000)?;
                 Ok(timed(|| floors::echo(&graph, 1)))
             }
         }
@@ -122,14 +132,15 @@ pub(crate) fn mutex_run(n: usize, entries: u32, seed: u64) -> Result<(Taken, Cou
     run(setup.group, parts, &config, is_hold::<RicartAgrawala>)
 }
 
-fn permutation(n: usize) -> Vec<ProcessId> {
+pub(crate) fn permutation(n: usize) -> Vec<ProcessId> {
     let mut ids: Vec<ProcessId> = (0..n as u32).map(ProcessId).collect();
     Rng::new(42).shuffle(&mut ids);
     ids
 }
 
-fn random_graph() -> Result<Topology, String> {
-    Topology::random_graph(100_000, 1_000_000, &mut Rng::new(42)).map_err(|e| e.to_string())
+/// A random graph with ten edges for each of its nodes.
+pub(crate) fn random_graph(n: usize) -> Result<Topology, String> {
+    Topology::random_graph(n, 10 * n, &mut Rng::new(42)).map_err(|e| e.to_string())
 }
 
 type PartsOf<P> = Parts<
@@ -155,7 +166,8 @@ fn is_hold<P: Algorithm>(request: &P::Request) -> bool {
     <P::Problem as Problem<P>>::pause(request) == Pause::Hold
 }
 
-fn run_algorithm<P: Algorithm>(
+/// Runs an algorithm with its own clients and judges.
+pub(crate) fn run_algorithm<P: Algorithm>(
     setup: Setup,
     workload: Workload,
     config: &Config,

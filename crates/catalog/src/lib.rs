@@ -6,6 +6,7 @@
 mod checking;
 mod costs;
 mod error;
+mod member;
 mod plan;
 mod report;
 mod scenario;
@@ -18,19 +19,20 @@ pub use costs::CostRow;
 pub use error::Error;
 pub use konklave_check::{Options as CheckOptions, Progress, Timing};
 pub use konklave_net::Transport;
+pub use member::{MemberPlan, Told};
 pub use plan::Plan;
 pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, ViolationReport};
 pub use scenario::{Load, Scenario};
 pub use serve::RealWorld;
 pub use simulate::Outcome;
 
-use konklave_algorithms::detector::heartbeat::Heartbeat;
+use konklave_algorithms::detector::{heartbeat::Heartbeat, phi_accrual::PhiAccrual};
 use konklave_algorithms::election::{
     adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts,
     dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
     franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation,
     itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
-    virtual_tree::VirtualTree,
+    virtual_tree::VirtualTree, virtual_tree_wave::VirtualTreeWave,
 };
 use konklave_algorithms::mutex::{
     cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
@@ -60,6 +62,7 @@ pub static CATALOG: &[Entry] = &[
     entry::<RingList>(),
     entry::<TreeWave>(),
     entry::<VirtualTree>(),
+    entry::<VirtualTreeWave>(),
     entry::<CaoSinghal>(),
     entry::<CarvalhoRoucairol>(),
     entry::<Central>(),
@@ -77,6 +80,7 @@ pub static CATALOG: &[Entry] = &[
     entry::<TokenRing>(),
     entry::<Voting>(),
     entry::<Heartbeat>(),
+    entry::<PhiAccrual>(),
 ];
 
 /// An algorithm without its type.
@@ -91,6 +95,7 @@ pub struct Entry {
     variant: fn(&Setup) -> DataSheet,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
+    member: fn(&Plan, MemberPlan<'_>) -> Result<(), Error>,
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
 }
@@ -105,6 +110,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         variant: P::sheet,
         simulate: simulate::simulate::<P>,
         serve: serve::serve::<P>,
+        member: member::member::<P>,
         check: checking::check::<P>,
         replay: replay::<P>,
     }
@@ -131,6 +137,11 @@ impl Entry {
     /// Runs it on real tasks.
     pub fn serve(&self, plan: &Plan, world: RealWorld, record: bool) -> Result<Outcome, Error> {
         (self.serve)(plan, world, record)
+    }
+
+    /// Is one member of it, in this operating system process.
+    pub fn member(&self, plan: &Plan, member: MemberPlan<'_>) -> Result<(), Error> {
+        (self.member)(plan, member)
     }
 
     /// Explores it.

@@ -54,6 +54,9 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Explain the syntax of faults, topologies, delays, properties
     Help(HelpArgs),
+    /// Be one member of a group whose members are operating system processes
+    #[command(hide = true)]
+    Member(Box<MemberArgs>),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -127,6 +130,23 @@ pub(crate) struct RunArgs {
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MemberArgs {
+    /// The algorithm: problem/name, or the name alone
+    pub(crate) algorithm: String,
+
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+
+    /// Which member
+    #[arg(long, value_name = "ID")]
+    pub(crate) me: u32,
+
+    /// How long T is
+    #[arg(long, value_name = "MS", default_value_t = 5.0)]
+    pub(crate) unit: f64,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]

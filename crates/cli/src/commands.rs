@@ -7,6 +7,7 @@ mod demo;
 mod draw;
 mod help;
 mod list;
+mod member;
 mod meta;
 mod plot;
 mod replay;
@@ -39,6 +40,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Ring(args) => ring::ring(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Help(args) => help::help(&args),
+        Command::Member(args) => member::member(&args),
         Command::Completions(args) => meta::completions(&args),
         Command::Man(args) => meta::man(&args),
     }

@@ -13,6 +13,7 @@ pub mod codec;
 mod config;
 mod hub;
 mod judge;
+mod member;
 mod node;
 mod outcome;
 mod run;
@@ -20,6 +21,7 @@ mod timers;
 mod transport;
 
 pub use config::{FaultKind, NetConfig, NetFault, Parts, Pauses, Transport, Wish, no_pause};
+pub use member::{Member, MemberConfig, News, Tell};
 pub use outcome::{Counts, Ending, NetError, NetOutcome, Trouble, Warning};
 pub use run::{Running, run_group, start_group};
 

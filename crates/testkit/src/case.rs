@@ -243,6 +243,8 @@ impl<P: Algorithm> Case<P> {
             waiting: sim.waiting(),
             summary: P::Problem::summary(sim.meter(), sim.monitor(), UNIT as f64),
             processes: sim.processes().to_vec(),
+            monitor: sim.monitor().clone(),
+            steps: sim.counts().steps,
         }
     }
 }
@@ -311,6 +313,10 @@ pub struct Seen<P: Algorithm> {
     pub summary: <P::Problem as Problem<P>>::Summary,
     /// The processes at the end.
     pub processes: Vec<P>,
+    /// The judges at the end.
+    pub monitor: <P::Problem as Problem<P>>::Monitor,
+    /// How many steps processes made.
+    pub steps: u64,
 }
 
 impl<P: Algorithm> Seen<P> {

@@ -186,7 +186,9 @@ impl Bully {
         if alone {
             return self.win(ctx);
         }
-        self.open = if self.settings.no_guard { self.open + 1 } else { 1 };
+        // One detector brings about so many at most: more would only be more states to explore.
+        let most = if self.settings.no_guard { 1 << ctx.group_size().min(31) } else { 1 };
+        self.open = (self.open + 1).min(most);
         self.phase = Phase::AwaitAnswer;
         ctx.cancel_timer(Timer::Coordinator);
         ctx.set_timer(Timer::Answer, self.settings.timeout);

@@ -6,7 +6,7 @@
 //! root. On a cycle nobody is ever asked often enough, and only a timeout tells. Plugging and
 //! unplugging begins a new generation. The processes have no names.
 
-use std::time::Duration;
+mod timing;
 
 use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, Port, PortSet, Process, ProcessId};
@@ -18,6 +18,8 @@ use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch, Winner,
 };
+
+use timing::Timing;
 
 const INNER_ONLY: Mistake = Mistake {
     name: "inner-only",
@@ -111,8 +113,9 @@ pub struct FireWire {
     /// How many bus resets we know of.
     generation: u32,
     state: State,
-    /// Who asked us to be its parent.
+    /// Who asked us to be its parent, and how many have not.
     children: PortSet,
+    silent: u32,
     /// Where nothing is plugged in.
     unplugged: PortSet,
     /// Whether the time for this generation has run out.
@@ -147,13 +150,7 @@ struct Rules {
     by_id: bool,
     by_wire: bool,
     mistake: Option<&'static str>,
-    look: Duration,
-    short: (u32, u32),
-    long: (u32, u32),
-    timeout: Duration,
-    /// T, and how many nanoseconds it stands for.
-    unit: Duration,
-    cable: u32,
+    timing: Timing,
 }
 
 /// What goes over an edge.
@@ -200,9 +197,10 @@ impl FireWire {
         self.generation = generation;
         self.state = State::Waiting;
         self.children = child.into_iter().collect();
+        self.silent = (self.edges.len() - self.unplugged.len() - self.children.len()) as u32;
         self.late = false;
-        if !self.rules.timeout.is_zero() {
-            ctx.set_timer(Timer::Configuration, self.rules.timeout);
+        if !self.rules.timing.timeout.is_zero() {
+            ctx.set_timer(Timer::Configuration, self.rules.timing.timeout);
         }
         for port in self.plugged().filter(|_| !self.rules.by_wire) {
             ctx.send(self.edges.peer(port), Message::Reset { generation });
@@ -219,24 +217,19 @@ impl FireWire {
         self.edges.ports().filter(move |port| !unplugged.contains(*port))
     }
 
-    /// How many edges have not asked us.
-    fn silent(&self) -> usize {
-        self.edges.len() - self.unplugged.len() - self.children.len()
-    }
-
     /// When at most one edge is silent, we are to act. That takes a moment, in which the last may
     /// speak, too.
     fn look(&mut self, ctx: &mut Context<'_, Self>) {
         if self.edges.len() == self.unplugged.len() {
             self.lead(ctx);
-        } else if self.silent() <= 1 {
-            ctx.set_timer(Timer::Look, self.rules.look);
+        } else if self.silent <= 1 {
+            ctx.set_timer(Timer::Look, self.rules.timing.look);
         }
     }
 
     /// Asks over the last silent edge; with none left, we are the root.
     fn evaluate(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.silent() > 1 || (self.silent() == 0 && self.may_not_be_root()) {
+        if self.silent > 1 || (self.silent == 0 && self.may_not_be_root()) {
             return;
         }
         for child in self.children.iter() {
@@ -266,7 +259,7 @@ impl FireWire {
 
     fn settle(&mut self, state: State, outcome: Indication, ctx: &mut Context<'_, Self>) {
         self.state = state;
-        if !std::mem::take(&mut self.late) && !self.rules.timeout.is_zero() {
+        if !std::mem::take(&mut self.late) && !self.rules.timing.timeout.is_zero() {
             ctx.cancel_timer(Timer::Configuration);
         }
         ctx.indicate(outcome);
@@ -274,7 +267,7 @@ impl FireWire {
 
     /// Takes the one that we asked in vain for our last child.
     fn lead_after_contention(&mut self, with: Port, ctx: &mut Context<'_, Self>) {
-        self.children.insert(with);
+        self.silent -= u32::from(self.children.insert(with));
         self.acknowledge(with, ctx);
         self.lead(ctx);
     }
@@ -282,7 +275,7 @@ impl FireWire {
     fn on_question(&mut self, from: Port, id: Option<ProcessId>, ctx: &mut Context<'_, Self>) {
         match self.state {
             State::Waiting => {
-                self.children.insert(from);
+                self.silent -= u32::from(self.children.insert(from));
                 self.look(ctx);
             }
             State::Asking(asked) if asked == from => self.contend(from, id, ctx),
@@ -317,19 +310,11 @@ impl FireWire {
     fn contend(&mut self, with: Port, id: Option<ProcessId>, ctx: &mut Context<'_, Self>) {
         if !self.rules.by_id {
             self.state = State::Contending { with, asked: false };
-            let wait = self.wait(ctx);
+            let wait = self.rules.timing.wait(|bound| ctx.choose(bound));
             ctx.set_timer(Timer::Contention, wait);
         } else if id < Some(ctx.me()) && !self.may_not_be_root() {
             self.lead_after_contention(with, ctx);
         }
-    }
-
-    /// A short or a long time, by chance.
-    fn wait(&self, ctx: &mut Context<'_, Self>) -> Duration {
-        let rules = &self.rules;
-        let (least, most) = if ctx.choose(2) == 0 { rules.short } else { rules.long };
-        let nanoseconds = if most > least { least + ctx.choose(most - least + 1) } else { least };
-        rules.unit * nanoseconds / rules.cable
     }
 
     fn is_settled(&self) -> bool {
@@ -452,18 +437,11 @@ impl Algorithm for FireWire {
     const SHEET: DataSheet = SHEET;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
-        let number = |name| setup.chosen(&SHEET, name).number();
-        let cable = number("cable");
-        let timeout = setup.chosen(&SHEET, "timeout");
-        let nanoseconds = match timeout.number() {
-            // The standard's time, and in a group larger than it knows, four delays each.
-            _ if timeout.is("auto") => (4 * cable as usize * setup.group.len()).max(167_000),
-            number => number as usize,
-        };
         Self {
             generation: 0,
             state: State::Off,
             children: PortSet::new(),
+            silent: 0,
             unplugged: PortSet::new(),
             late: false,
             edges: Edges::new(me, setup),
@@ -471,28 +449,13 @@ impl Algorithm for FireWire {
                 by_id: setup.chosen(&SHEET, "contention").is("id"),
                 by_wire: setup.chosen(&SHEET, "reset").is("wire"),
                 mistake: setup.mistake,
-                look: setup.unit * number("look") / cable,
-                short: (number("short"), number("short-max")),
-                long: (number("long"), number("long-max")),
-                timeout: setup.unit.mul_f64(nanoseconds as f64 / f64::from(cable)),
-                unit: setup.unit,
-                cable,
+                timing: Timing::new(&SHEET, setup),
             }),
         }
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let number = |name| setup.chosen(&SHEET, name).number();
-        if number("cable") == 0 {
-            return Err(SetupError("cable must be at least 1".into()));
-        }
-        for (least, most) in [("short", "short-max"), ("long", "long-max")] {
-            if number(least) > number(most) {
-                let (low, high) = (number(least), number(most));
-                return Err(SetupError(format!("{least} is {low}, more than {most}, {high}")));
-            }
-        }
-        Ok(())
+        Timing::check(&SHEET, setup)
     }
 }
 
@@ -503,6 +466,8 @@ fn by_id(f: &Facts<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use konklave_process::{Group, Topology};
     use konklave_testkit::{Bench, send, set, tell};
 

@@ -87,6 +87,24 @@ impl Properties {
         self.views.values().filter(|v| matches!(v, View::Known(_) | View::Anonymous(_))).count()
     }
 
+    /// Who leads now.
+    pub fn leading(&self) -> &ProcessSet {
+        &self.leading
+    }
+
+    /// Whether `at` knows of a leader.
+    pub fn is_informed(&self, at: ProcessId) -> bool {
+        matches!(self.views[at], View::Known(_) | View::Anonymous(_))
+    }
+
+    /// Whom `at` takes for the leader, where leaders have names.
+    pub fn leader_of(&self, at: ProcessId) -> Option<ProcessId> {
+        match self.views[at] {
+            View::Known(leader) => Some(leader),
+            View::Unknown | View::Anonymous(_) | View::Loop => None,
+        }
+    }
+
     /// Whether a process found that the topology has a loop.
     pub fn found_loop(&self) -> bool {
         self.views.values().any(|v| *v == View::Loop)
@@ -157,6 +175,7 @@ impl Properties {
     /// Whether all parents lead to `leader`; if not, who goes astray.
     fn astray(&self, leader: ProcessId, end: &End) -> Option<ProcessId> {
         let parents = self.parents.as_ref()?;
+        let n = end.alive.len();
         let mut rooted: ProcessSet = [leader].into_iter().collect();
         for p in end.alive.iter() {
             let mut way: SmallVec<[ProcessId; 16]> = SmallVec::new();
@@ -164,7 +183,7 @@ impl Properties {
             while !rooted.contains(at) {
                 way.push(at);
                 match parents[at] {
-                    Some(parent) if way.len() < end.alive.len() => at = parent,
+                    Some(parent) if way.len() < n => at = parent,
                     Some(_) | None => return Some(p),
                 }
             }

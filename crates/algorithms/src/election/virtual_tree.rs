@@ -9,6 +9,9 @@
 //!
 //! It relies on a failure detector that suspects all who crash, and nobody else.
 
+mod message;
+mod registry;
+
 use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoTimer, Port, PortSet, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
@@ -19,6 +22,9 @@ use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch, Winner,
 };
+
+pub use message::Message;
+use registry::Registry;
 
 const SLIDE_CONNECT: Mistake = Mistake {
     name: "slide-connect",
@@ -99,6 +105,8 @@ pub struct VirtualTree {
     owed: Option<Port>,
     /// Whether we have told our children to go.
     dissolving: bool,
+    /// Whether we stay where we are: who uses the tree has reached us.
+    frozen: bool,
     /// Whom the detector suspects. Boxed, for a large group has mostly none.
     suspects: Option<Box<ProcessSet>>,
     #[serde(skip)]
@@ -110,46 +118,9 @@ pub struct VirtualTree {
 /// What a process was built with.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
-    /// The place of the first root.
-    first: u32,
+    registry: Registry,
     cap: u32,
     mistake: Option<&'static str>,
-}
-
-/// A message, with the epoch that it belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Message {
-    /// I am new, and know of nothing between us. What is your level?
-    Connect(u32),
-    /// This is my level, if I am attached.
-    Welcome(u32, Option<u32>),
-    /// My level has changed.
-    Level(u32, Option<u32>),
-    /// Be my parent; my level is this, if I have one to keep.
-    Join(u32, Option<u32>),
-    /// You are my child; my level is this.
-    JoinOk(u32, u32),
-    /// You are not; my level is this, if I am attached.
-    JoinNo(u32, Option<u32>),
-    /// Find another parent.
-    Detach(u32),
-    /// I am your child no longer.
-    Leave(u32),
-}
-
-impl Message {
-    fn epoch(self) -> u32 {
-        match self {
-            Self::Connect(epoch)
-            | Self::Welcome(epoch, _)
-            | Self::Level(epoch, _)
-            | Self::Join(epoch, _)
-            | Self::JoinOk(epoch, _)
-            | Self::JoinNo(epoch, _)
-            | Self::Detach(epoch)
-            | Self::Leave(epoch) => epoch,
-        }
-    }
 }
 
 /// What outlives a crash: the epoch in which we were root.
@@ -159,14 +130,11 @@ pub struct Reign(pub u32);
 /// Which root: the registry names them in turn.
 impl VirtualTree {
     fn root(&self, epoch: u32, ctx: &Context<'_, Self>) -> ProcessId {
-        let n = ctx.group_size();
-        ctx.group().id((self.rules.first as usize + epoch as usize % n) % n)
+        self.rules.registry.root(epoch, ctx.group())
     }
 
-    /// The first epoch from this one on whose root is not suspected.
     fn next_epoch(&self, from: u32, ctx: &Context<'_, Self>) -> u32 {
-        let up = |epoch: &u32| !self.suspects(self.root(*epoch, ctx));
-        (from..from.saturating_add(ctx.group_size() as u32)).find(up).unwrap_or(from)
+        self.rules.registry.next(from, self.suspects.as_deref(), ctx.group())
     }
 
     fn suspects(&self, p: ProcessId) -> bool {
@@ -184,6 +152,7 @@ impl VirtualTree {
         self.levels.fill(None);
         self.greeted.clear();
         self.dissolving = false;
+        self.frozen = false;
         let is_root = self.root(epoch, ctx) == ctx.me();
         if is_root {
             self.level = Some(0);
@@ -195,6 +164,29 @@ impl VirtualTree {
             self.greeted = self.up().collect();
             self.tell_all(Message::Connect(epoch), ctx);
         }
+    }
+}
+
+/// What the tree is to those who use it.
+impl VirtualTree {
+    /// Whether we are the root.
+    pub(super) fn is_root(&self) -> bool {
+        self.level == Some(0) && self.parent.is_none()
+    }
+
+    /// Our children, in the order of their ids.
+    pub(super) fn children(&self) -> impl Iterator<Item = ProcessId> + '_ {
+        self.children.iter().map(|port| self.edges.peer(port))
+    }
+
+    /// How many children we have.
+    pub(super) fn child_count(&self) -> usize {
+        self.children.len()
+    }
+
+    /// From now on we move no more, and take no new children.
+    pub(super) fn freeze(&mut self) {
+        self.frozen = true;
     }
 }
 
@@ -226,7 +218,8 @@ impl VirtualTree {
     /// Asks the nearest neighbour that suits us; an orphan whom nobody suits lets its children go.
     fn seek(&mut self, ctx: &mut Context<'_, Self>) {
         let Some(epoch) = self.epoch else { return };
-        if self.level == Some(0) || self.asked.is_some() || !self.greeted.is_empty() {
+        let busy = self.asked.is_some() || !self.greeted.is_empty();
+        if self.level == Some(0) || busy || self.frozen {
             return;
         }
         let offers = self.edges.ports().zip(&self.levels);
@@ -310,6 +303,10 @@ impl VirtualTree {
     }
 
     fn on_join(&mut self, from: Port, level: Option<u32>, epoch: u32, ctx: &mut Context<'_, Self>) {
+        if self.frozen {
+            // No level: who is refused shall not ask again.
+            return ctx.send(self.edges.peer(from), Message::JoinNo(epoch, None));
+        }
         let suits =
             |ours: &u32| *ours < self.rules.cap && level.is_none_or(|theirs| *ours < theirs);
         let answer = match self.offer().filter(suits) {
@@ -323,7 +320,7 @@ impl VirtualTree {
     }
 
     fn on_join_ok(&mut self, from: Port, level: u32, epoch: u32, ctx: &mut Context<'_, Self>) {
-        let wanted = self.asked == Some(from) && self.suits(level);
+        let wanted = self.asked == Some(from) && self.suits(level) && !self.frozen;
         self.asked = self.asked.filter(|asked| *asked != from);
         self.note(from, Some(level));
         if wanted {
@@ -413,8 +410,9 @@ impl Process for VirtualTree {
             return;
         }
         if Some(epoch) > self.epoch {
-            self.enter(epoch, ctx);
-        } else if let Some(ours) = self.epoch
+            self.enter(self.next_epoch(epoch, ctx), ctx);
+        }
+        if let Some(ours) = self.epoch
             && epoch < ours
         {
             if let Message::Connect(_) | Message::Join(..) = message {
@@ -518,10 +516,11 @@ impl Algorithm for VirtualTree {
             asked: None,
             owed: None,
             dissolving: false,
+            frozen: false,
             suspects: None,
             edges,
             rules: Fixed(Rules {
-                first: first_root(setup).unwrap_or(0) as u32,
+                registry: registry(setup).unwrap_or(Registry { first: 0 }),
                 cap: setup.chosen(&SHEET, "cap").number(),
                 mistake: setup.mistake,
             }),
@@ -529,11 +528,11 @@ impl Algorithm for VirtualTree {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let Some(root) = first_root(setup) else {
+        let Some(registry) = registry(setup) else {
             let root = setup.chosen(&SHEET, "root").0;
             return Err(SetupError(format!("root {root} is no member")));
         };
-        let (cap, deepest) = (setup.chosen(&SHEET, "cap").number() as usize, depth(setup, root));
+        let (cap, deepest) = (setup.chosen(&SHEET, "cap").number() as usize, registry.depth(setup));
         if deepest > cap {
             let error =
                 format!("{deepest} levels are needed, but cap is {cap}: --set cap={deepest}");
@@ -543,34 +542,17 @@ impl Algorithm for VirtualTree {
     }
 }
 
-/// The place of the first root.
-fn first_root(setup: &Setup) -> Option<usize> {
+/// Who is root when, as chosen.
+fn registry(setup: &Setup) -> Option<Registry> {
     let root = setup.chosen(&SHEET, "root");
-    if root.is("first") { Some(0) } else { setup.group.place(ProcessId(root.number())) }
-}
-
-/// How far the farthest process is from `root`.
-fn depth(setup: &Setup, root: usize) -> usize {
-    let mut distances = vec![None; setup.group.len()];
-    distances[root] = Some(0);
-    let mut queue = std::collections::VecDeque::from([root]);
-    let mut farthest = 0;
-    while let Some(place) = queue.pop_front() {
-        farthest = distances[place].unwrap_or(farthest);
-        for next in setup.topology.adjacent(place) {
-            if distances[next].is_none() {
-                distances[next] = Some(farthest + 1);
-                queue.push_back(next);
-            }
-        }
-    }
-    farthest
+    let root = if root.is("first") { None } else { Some(ProcessId(root.number())) };
+    Registry::new(root, &setup.group)
 }
 
 /// The messages of a start in which nobody moves: everyone but the root connects to all it knows
 /// and asks one, and everyone names its level once to each.
 fn least(f: &Facts<'_>) -> f64 {
-    let root = first_root(f.setup).unwrap_or(0);
+    let root = registry(f.setup).map_or(0, |registry| registry.first);
     let degree = f.setup.topology.degree(root) as f64;
     6.0 * links(f) - 2.0 * degree + 2.0 * (f.n() - 1.0)
 }

@@ -2,6 +2,7 @@ use konklave_algorithms::election::franklin::Franklin;
 use konklave_process::{ProcessId, Rng};
 use konklave_testkit::Case;
 
+use crate::long;
 use crate::rings::{
     all_exhausted, arrangements, every_ring, highest_initiator, keeps_its_costs, random_ids,
     random_ring, restless, table, violated,
@@ -38,6 +39,13 @@ fn every_run_of_some_rings_of_five_is_right() {
     ring(5).check().exhausted(41_438);
     ring(5).ids(&[4, 3, 2, 1, 0]).check().exhausted(41_479);
     ring(5).ids(&[0, 3, 1, 4, 2]).check().exhausted(45_507);
+}
+
+#[test]
+fn every_run_of_rings_of_five_is_right() {
+    if long() {
+        assert_eq!(all_exhausted(every_ring(5..=5, ring)).0, 744);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@ use konklave_algorithms::election::hirschberg_sinclair::HirschbergSinclair;
 use konklave_process::{ProcessId, Rng};
 use konklave_testkit::Case;
 
+use crate::long;
 use crate::rings::{
     all_exhausted, every_ring, highest_initiator, keeps_its_costs, random_ids, random_ring,
     restless, table, violated,
@@ -30,6 +31,13 @@ fn over_all_arrangements_the_counts_are_those_of_the_table() {
 #[test]
 fn every_run_of_rings_up_to_four_is_right() {
     assert_eq!(all_exhausted(every_ring(1..=4, ring)), (108, 243_060));
+}
+
+#[test]
+fn every_run_of_rings_of_five_is_right() {
+    if long() {
+        assert_eq!(all_exhausted(every_ring(5..=5, ring)).0, 744);
+    }
 }
 
 #[test]

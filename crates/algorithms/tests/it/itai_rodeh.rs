@@ -2,6 +2,7 @@ use konklave_algorithms::election::itai_rodeh::ItaiRodeh;
 use konklave_sim::Delay;
 use konklave_testkit::Case;
 
+use crate::long;
 use crate::rings::{all_exhausted, every_ring, keeps_its_costs, random_ring, restless};
 
 fn ring(n: usize) -> Case<ItaiRodeh> {
@@ -28,6 +29,13 @@ fn whatever_is_drawn_there_is_one_leader() {
 fn whoever_starts_there_is_one_leader() {
     let cases = every_ring(1..=4, |n| finite(n, 2));
     assert_eq!(all_exhausted(cases), (108, 64_227));
+}
+
+#[test]
+fn every_run_of_rings_of_five_is_right() {
+    if long() {
+        assert_eq!(all_exhausted(every_ring(5..=5, |n| finite(n, 2))), (744, 3_073_344));
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod lamport;
 mod maekawa;
 mod naimi_trehel;
 mod neilsen_mizuno;
+mod phi_accrual;
 mod quorum;
 mod raymond;
 mod ricart_agrawala;
@@ -35,6 +36,7 @@ mod suzuki_kasami;
 mod token_ring;
 mod tree_wave;
 mod virtual_tree;
+mod virtual_tree_wave;
 mod voting;
 
 use konklave_algorithms::mutex::Summary;

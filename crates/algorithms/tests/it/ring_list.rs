@@ -2,6 +2,7 @@ use konklave_algorithms::election::ring_list::RingList;
 use konklave_process::{ProcessId, Rng};
 use konklave_testkit::Case;
 
+use crate::long;
 use crate::rings::{
     all_exhausted, every_ring, keeps_its_costs, random_ids, random_ring, restless, same, subsets,
 };
@@ -38,6 +39,15 @@ fn every_run_of_rings_up_to_four_is_right_in_any_order_of_messages() {
         }
     }
     same(all_exhausted(every_ring(1..=4, ring)), (108, 110_160));
+}
+
+#[test]
+fn every_run_of_rings_of_five_by_up_to_three_is_right() {
+    // Lists do not extinguish each other: with every further initiator the states multiply.
+    if long() {
+        let few = |case: &Case<RingList>| case.workload.initiators.len() <= 3;
+        assert_eq!(all_exhausted(every_ring(5..=5, ring).filter(few)).0, 600);
+    }
 }
 
 #[test]

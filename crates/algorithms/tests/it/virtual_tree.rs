@@ -40,7 +40,7 @@ fn every_start_of_four_by_one_builds_a_tree() {
             states += found.states;
         }
     }
-    assert_eq!(states, if long() { 0 } else { 176_816 });
+    assert_eq!(states, if long() { 1_289_684 } else { 176_816 });
 }
 
 #[test]
@@ -58,16 +58,16 @@ fn v2_v3_on_the_slide_who_is_not_attached_looks_better_than_the_root() {
 fn v5_who_takes_the_nearest_neighbour_left_may_take_its_own_child() {
     let case = Case::<VirtualTree>::on(Topology::path(4)).initiators(&[0]).crashes(1, 0);
     let case = case.judge(&["acyclic parents"]);
-    case.check().exhausted(28_296);
+    case.check().exhausted(27_532);
     case.mistake("naive-reselect").check().violated("acyclic parents", 25);
 }
 
 #[test]
 fn v6_where_a_crash_splits_nothing_everyone_is_attached_again() {
     // Whoever crashes, the root or another: the rest of a triangle agrees on a root.
-    Case::<VirtualTree>::ring(3).initiators(&[0]).crashes(1, 0).check().exhausted(11_907);
+    Case::<VirtualTree>::ring(3).initiators(&[0]).crashes(1, 0).check().exhausted(11_814);
     if long() {
-        Case::<VirtualTree>::ring(4).initiators(&[0]).crashes(1, 0).check().exhausted(0);
+        Case::<VirtualTree>::ring(4).initiators(&[0]).crashes(1, 0).check().exhausted(508_852);
     }
 }
 
@@ -76,10 +76,10 @@ fn a_crash_and_a_return_never_make_a_cycle() {
     let judged = ["acyclic parents", "one leader per epoch", "agreement", "quiescence"];
     let case = |graph| Case::<VirtualTree>::on(graph).initiators(&[0]).judge(&judged);
     case(Topology::path(2)).crashes(1, 1).check().exhausted(305);
-    case(Topology::path(3)).crashes(1, 1).check().exhausted(21_157);
+    case(Topology::path(3)).crashes(1, 1).check().exhausted(23_520);
     case(Topology::star(4)).crashes(1, 0).check().exhausted(13_880);
     if long() {
-        case(Topology::ring(3)).crashes(1, 1).check().exhausted(1_276_577);
+        case(Topology::ring(3)).crashes(1, 1).check().exhausted(1_447_346);
     }
 }
 

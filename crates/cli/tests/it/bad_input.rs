@@ -34,6 +34,9 @@ fn topologies_that_do_not_fit() {
         &["tree-wave cannot run on ring", "it needs a tree"],
     );
     refused("run central -n 5 --topology path", 64, &["complete graph"]);
+    refused("run bully -n 5 --topology ring", 64, &["bully cannot run on ring", "complete graph"]);
+    refused("check quorum -n 3 --topology path", 64, &["complete graph"]);
+    refused("run franklin -n 5 --topology star", 64, &["franklin cannot run on star", "ring"]);
     refused("run tree-wave --topology moebius", 64, &["moebius"]);
     refused("run tree-wave -n 6 --topology hypercube", 64, &["power of two"]);
     refused("run tree-wave --topology /nowhere/net.txt", 66, &["/nowhere/net.txt"]);
@@ -135,4 +138,15 @@ fn loss_on_an_algorithm_that_assumes_none_runs_and_says_so() {
     let run: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(run["verdict"], "stuck");
     assert_eq!(run["messages"]["lost"], 1);
+}
+
+#[test]
+fn a_bus_with_a_loop_says_so_in_every_world() {
+    for world in ["sim", "threads", "tcp"] {
+        let line = format!("run firewire -n 4 --topology ring --world {world} --format json");
+        let said = konklave_line(&line);
+        let run: serde_json::Value = serde_json::from_str(&said.out).expect(&said.err);
+        assert_eq!(run["election"]["leader"], serde_json::Value::Null, "{world}: {run}");
+        assert!(run["election"]["loops"].as_u64() > Some(0), "{world}: {run}");
+    }
 }

@@ -3,8 +3,10 @@
 mod bad_input;
 mod conventions;
 mod determinism;
+mod elections;
 mod measuring;
 mod mistakes;
+mod processes;
 mod ring;
 mod stories;
 mod worlds;

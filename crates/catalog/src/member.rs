@@ -1,0 +1,84 @@
+//! One member of a group in an operating system process of its own.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
+
+use konklave_algorithms::detector::Indication;
+use konklave_algorithms::detector::phi_accrual::PhiAccrual;
+use konklave_algorithms::{Algorithm, Problem};
+use konklave_net::{MemberConfig, NetProcess, News};
+use konklave_process::ProcessId;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Error, Plan};
+
+/// What a member is told, and whom it tells.
+pub struct MemberPlan<'a> {
+    /// Which member.
+    pub me: ProcessId,
+    /// T, for timeouts.
+    pub unit: Duration,
+    /// Given where this member listens, says where all do.
+    pub meet: &'a mut dyn FnMut(SocketAddr) -> Result<BTreeMap<ProcessId, SocketAddr>, Error>,
+    /// Hears what the application is told.
+    pub tell: &'a mut dyn FnMut(Told),
+}
+
+/// What the application of a member was told.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Told {
+    /// Whose.
+    pub node: u32,
+    /// When, in ms since its start.
+    pub at: f64,
+    /// What.
+    pub told: Value,
+}
+
+/// A frame of a member is no longer than this.
+const FRAME_LIMIT: usize = 1 << 20;
+
+/// Runs one member, with a φ accrual detector beside it, until the time is up.
+pub(crate) fn member<P>(plan: &Plan, member: MemberPlan<'_>) -> Result<(), Error>
+where
+    P: Algorithm + NetProcess,
+{
+    let mut setup = plan.setup.clone();
+    setup.unit = member.unit;
+    let usage = |e: konklave_algorithms::SetupError| Error::Usage(e.to_string());
+    P::check_setup(&setup).map_err(usage)?;
+    let me = member.me;
+    if !setup.group.contains(me) {
+        return Err(Error::Usage(format!("{me} is no member")));
+    }
+    let unavailable = |e: std::io::Error| Error::Unavailable(format!("cannot listen: {e}"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(unavailable)?;
+    let addresses = (member.meet)(listener.local_addr().map_err(unavailable)?)?;
+    if let Some(missing) = setup.group.members().iter().find(|p| !addresses.contains_key(p)) {
+        return Err(Error::Data(format!("nobody says where {missing} listens")));
+    }
+    let config = MemberConfig {
+        group: setup.group.clone(),
+        me,
+        seed: plan.config.seed,
+        time_limit: member.unit.mul_f64(plan.config.time_limit.min(1e6)),
+        frame_limit: FRAME_LIMIT,
+    };
+    let news = |indication: &Indication| match indication {
+        Indication::Suspect(peer) => Some(News::Suspect(*peer)),
+        Indication::Restore(peer) => Some(News::Trust(*peer)),
+    };
+    let chosen = std::mem::take(&mut setup.chosen);
+    let detector = PhiAccrual::new(me, &setup);
+    setup.chosen = chosen;
+    let application = P::Problem::application(&plan.workload, &setup);
+    let process = P::new(me, &setup);
+    let node = konklave_net::Member::new(config, process, detector, news, application);
+    node.run(listener, &addresses, &mut |at, told| {
+        let told = serde_json::to_value(told).unwrap_or_default();
+        (member.tell)(Told { node: me.0, at: at.as_secs_f64() * 1e3, told });
+    });
+    Ok(())
+}
