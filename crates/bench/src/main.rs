@@ -2,6 +2,7 @@
 
 mod echo;
 mod floors;
+mod locks;
 mod measure;
 mod sweep;
 mod workloads;
@@ -18,11 +19,13 @@ const HELP: &str = "\
 Measures the simulator against hand-written floors.
 
 Usage: konklave-bench sim [OPTIONS]
+       konklave-bench mutex [--json] [--quick]
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
 Commands:
-  sim   all workloads, each in a process of its own, and the sweep on two threads
-  run   one side of one workload, in this process: w1:N, w2 or w3
+  sim    all workloads, each in a process of its own, and the sweep on two threads
+  mutex  locks at the sizes they are made for, beside W2
+  run    one side of one workload, in this process: w1:N, w2, w3 or a lock
 
 Options of `sim`:
   --json    one JSON object per row instead of a table
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         return exit(say(HELP.trim_end()));
     }
     let done = match args[..] {
+        ["mutex", ref options @ ..] => mutex(options),
         ["sim", ref options @ ..] => options_of(options).and_then(|options| sim(&options)),
         ["run", name, side] => run(name, side, "3"),
         ["run", name, side, runs] => run(name, side, runs),
@@ -86,8 +90,16 @@ fn options_of(args: &[&str]) -> Result<Options, String> {
     Ok(options)
 }
 
+fn mutex(args: &[&str]) -> Result<(), String> {
+    match args.iter().find(|arg| !["--json", "--quick"].contains(arg)) {
+        Some(other) => Err(format!("`{other}` is no option of `mutex`; try --help")),
+        None => locks::mutex(args.contains(&"--json"), args.contains(&"--quick")),
+    }
+}
+
 fn run(name: &str, side: &str, runs: &str) -> Result<(), String> {
-    let what = What::named(name).ok_or(format!("`{name}` is no workload: w1:N, w2 or w3"))?;
+    let what =
+        What::named(name).ok_or(format!("`{name}` is no workload: w1:N, w2, w3 or a lock"))?;
     let floor = match side {
         "sim" => false,
         "floor" => true,

@@ -10,6 +10,7 @@ use konklave_sim::{Config, Counts, Delay, Ending, Pace, Parts, Sim};
 
 use crate::echo::{Echo, Everywhere, Once, Span};
 use crate::floors;
+use crate::locks::Lock;
 use crate::measure::cpu_nanos;
 
 /// Which workload.
@@ -21,6 +22,8 @@ pub(crate) enum What {
     Mutex,
     /// W3: an echo wave over 10⁵ nodes and 10⁶ edges.
     Wave,
+    /// A lock at its size.
+    Lock(Lock),
 }
 
 /// What one run took.
@@ -38,6 +41,7 @@ impl What {
             Self::Ring(n) => format!("w1:{n}"),
             Self::Mutex => "w2".into(),
             Self::Wave => "w3".into(),
+            Self::Lock(lock) => lock.name(),
         }
     }
 
@@ -46,7 +50,10 @@ impl What {
         match name {
             "w2" => Some(Self::Mutex),
             "w3" => Some(Self::Wave),
-            _ => name.strip_prefix("w1:")?.parse().ok().filter(|n| *n > 1).map(Self::Ring),
+            _ => match name.strip_prefix("w1:") {
+                Some(n) => n.parse().ok().filter(|n| *n > 1).map(Self::Ring),
+                None => Lock::named(name).map(Self::Lock),
+            },
         }
     }
 
@@ -56,6 +63,7 @@ impl What {
             Self::Ring(n) => format!("W1 Chang–Roberts n={n}"),
             Self::Mutex => "W2 Ricart–Agrawala n=100".into(),
             Self::Wave => "W3 echo n=10^5 m=10^6".into(),
+            Self::Lock(lock) => lock.title(),
         }
     }
 
@@ -71,6 +79,7 @@ impl What {
                 run_algorithm::<ChangRoberts>(setup, workload, &config)
             }
             Self::Mutex => mutex_run(100, 100, 1).map(|(taken, _)| taken),
+            Self::Lock(lock) => lock.simulate(),
             Self::Wave => {
                 let graph = random_graph()?;
                 let group = Group::of(graph.len());
@@ -99,6 +108,7 @@ impl What {
                 Ok(timed(|| floors::chang_roberts(&ids)))
             }
             Self::Mutex => Ok(timed(|| floors::ricart_agrawala(100, 100, 1))),
+            Self::Lock(_) => Err("locks are measured beside W2, they have no floor".into()),
             Self::Wave => {
                 let graph = random_graph()?;
                 Ok(timed(|| floors::echo(&graph, 1)))
@@ -155,7 +165,7 @@ fn is_hold<P: Algorithm>(request: &P::Request) -> bool {
     <P::Problem as Problem<P>>::pause(request) == Pause::Hold
 }
 
-fn run_algorithm<P: Algorithm>(
+pub(crate) fn run_algorithm<P: Algorithm>(
     setup: Setup,
     workload: Workload,
     config: &Config,

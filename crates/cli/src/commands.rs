@@ -10,6 +10,7 @@ mod meta;
 mod replay;
 mod ring;
 mod run;
+mod tolerance;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -27,6 +28,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Run(args) => run::run(*args),
         Command::Check(args) => check::check(*args),
         Command::Costs(args) => costs::costs(&args),
+        Command::Tolerance(args) => tolerance::tolerate(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
         Command::Ring(args) => ring::ring(&args),

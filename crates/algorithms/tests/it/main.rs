@@ -20,6 +20,7 @@ mod lamport;
 mod maekawa;
 mod naimi_trehel;
 mod neilsen_mizuno;
+mod overtaking;
 mod quorum;
 mod raymond;
 mod ricart_agrawala;

@@ -3,9 +3,12 @@
 mod bad_input;
 mod conventions;
 mod determinism;
+mod documents;
 mod mistakes;
 mod ring;
 mod stories;
+mod thousand;
+mod verdicts;
 mod worlds;
 
 use std::path::PathBuf;
