@@ -73,6 +73,20 @@ fn outcome(found: &Value) -> String {
     }
 }
 
+/// The fewest and the most messages of any run with FIFO channels.
+fn messages(lock: &str, arguments: &str) -> String {
+    // Who probes while it waits may do so any number of times.
+    if arguments.contains("--synchronous") {
+        return "–".to_owned();
+    }
+    let counted = check(&format!("{lock} {arguments} --count-messages"));
+    match (counted["messages"][0].as_u64(), counted["messages"][1].as_u64()) {
+        (Some(least), Some(most)) if least == most => most.to_string(),
+        (Some(least), Some(most)) => format!("{least}–{most}"),
+        _ => "–".to_owned(),
+    }
+}
+
 /// Every lock in its configurations: states with and without FIFO channels, and what runs cost.
 pub(crate) fn verdicts() -> String {
     for entry in CATALOG.iter().filter(|entry| entry.problem == "mutex") {
@@ -82,16 +96,7 @@ pub(crate) fn verdicts() -> String {
     let rows = each(CONFIGURATIONS, |(lock, arguments)| {
         let fifo = check(&format!("{lock} {arguments}"));
         let any_order = check(&format!("{lock} {arguments} --no-fifo"));
-        let counted = check(&format!("{lock} {arguments} --count-messages"));
-        let messages = match (counted["messages"][0].as_u64(), counted["messages"][1].as_u64()) {
-            // Who probes while it waits may do so any number of times.
-            (Some(least), Some(_)) if arguments.contains("--synchronous") => {
-                format!("{least} and probes")
-            }
-            (Some(least), Some(most)) if least == most => most.to_string(),
-            (Some(least), Some(most)) => format!("{least}–{most}"),
-            _ => "–".to_owned(),
-        };
+        let messages = messages(lock, arguments);
         let (fifo, any_order) = (outcome(&fifo), outcome(&any_order));
         format!("| {lock} | `{arguments}` | {fifo} | {any_order} | {messages} |")
     });

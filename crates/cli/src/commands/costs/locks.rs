@@ -29,6 +29,9 @@ const COLUMNS: [(&str, &str); 9] = [
     ("hasty", "the same if they leave at once"),
 ];
 
+/// From whose exit (row) to whose entry (column) it takes how long; none from one to itself.
+type Delays = Vec<Vec<Option<f64>>>;
+
 /// `--table`: one row for each lock and size.
 pub(super) fn table(entries: &[&Entry], args: &CostsArgs) -> Done {
     let mut rows = Vec::new();
@@ -110,7 +113,7 @@ pub(super) fn matrix(entries: &[&Entry], args: &CostsArgs) -> Done {
             }
         }
     }
-    let as_json = |(name, n, matrix): &(String, usize, Vec<Vec<Option<f64>>>)| json!({ "algorithm": name, "nodes": n, "delays": matrix });
+    let as_json = |(name, n, matrix): &(String, usize, Delays)| json!({ "algorithm": name, "nodes": n, "delays": matrix });
     match args.format {
         TableFormat::Json => {
             print_pretty_json(&matrices.iter().map(as_json).collect::<Vec<_>>())?;
@@ -154,7 +157,7 @@ fn markdown_matrix(name: &str, matrix: &[Vec<Option<f64>>]) -> io::Result<()> {
     out.flush()
 }
 
-fn csv_matrix(matrices: &[(String, usize, Vec<Vec<Option<f64>>>)]) -> Vec<Vec<(String, String)>> {
+fn csv_matrix(matrices: &[(String, usize, Delays)]) -> Vec<Vec<(String, String)>> {
     let mut rows = Vec::new();
     for (name, n, matrix) in matrices {
         for (i, row) in matrix.iter().enumerate() {
