@@ -114,10 +114,12 @@ pub struct Watch {
     pub fence: bool,
     /// Nobody is overtaken more often than this.
     pub bypass: Option<u32>,
+    /// Nobody is overtaken more often than this by those who knew of its request when they asked.
+    pub overtaking: Option<u32>,
 }
 
 /// What to do about happened-before order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Order {
     /// Nothing.
     #[default]
@@ -137,6 +139,7 @@ impl Watch {
             order: if claims_order { Order::Judge } else { Order::Count },
             fence: sheet.fence.is_some(),
             bypass: None,
+            overtaking: None,
         }
     }
 }

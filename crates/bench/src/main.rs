@@ -3,6 +3,7 @@
 mod echo;
 mod elections;
 mod floors;
+mod locks;
 mod measure;
 mod sweep;
 mod workloads;
@@ -20,12 +21,15 @@ Measures the simulator against hand-written floors.
 
 Usage: konklave-bench sim [OPTIONS]
        konklave-bench elections [OPTIONS]
+       konklave-bench mutex [--json] [--quick]
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
 Commands:
-  sim   all workloads, each in a process of its own, and the sweep on two threads
-  elections   every election for large groups, beside W1 of the same size or W3
-  run   one side of one workload, in this process: w1:N, w2, w3 or election:NAME:N:one|all
+  sim        all workloads, each in a process of its own, and the sweep on two threads
+  elections  every election for large groups, beside W1 of the same size or W3
+  mutex      locks at the sizes they are made for, beside W2
+  run        one side of one workload, in this process: w1:N, w2, w3, a lock or
+             election:NAME:N:one|all
 
 Options:
   --json    one JSON object per row instead of a table
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         return exit(say(HELP.trim_end()));
     }
     let done = match args[..] {
+        ["mutex", ref options @ ..] => mutex(options),
         ["sim", ref options @ ..] => options_of(options).and_then(|options| sim(&options)),
         ["elections", ref options @ ..] => {
             options_of(options).and_then(|o| elections::elections(&o))
@@ -92,9 +97,17 @@ fn options_of(args: &[&str]) -> Result<Options, String> {
     Ok(options)
 }
 
+fn mutex(args: &[&str]) -> Result<(), String> {
+    match args.iter().find(|arg| !["--json", "--quick"].contains(arg)) {
+        Some(other) => Err(format!("`{other}` is no option of `mutex`; try --help")),
+        None => locks::mutex(args.contains(&"--json"), args.contains(&"--quick")),
+    }
+}
+
 fn run(name: &str, side: &str, runs: &str) -> Result<(), String> {
-    let what = What::named(name)
-        .ok_or(format!("`{name}` is no workload: w1:N, w2, w3 or election:NAME:N:one|all"))?;
+    let what = What::named(name).ok_or(format!(
+        "`{name}` is no workload: w1:N, w2, w3, a lock or election:NAME:N:one|all"
+    ))?;
     let floor = match side {
         "sim" => false,
         "floor" => true,

@@ -11,6 +11,7 @@ use konklave_sim::{Config, Counts, Delay, Ending, Pace, Parts, Sim};
 use crate::echo::{Echo, Everywhere, Once, Span};
 use crate::elections::Contest;
 use crate::floors;
+use crate::locks::Lock;
 use crate::measure::cpu_nanos;
 
 /// Which workload.
@@ -24,6 +25,8 @@ pub(crate) enum What {
     Wave,
     /// Another election.
     Election(Contest),
+    /// A lock at its size.
+    Lock(Lock),
 }
 
 /// What one run took.
@@ -42,6 +45,7 @@ impl What {
             Self::Mutex => "w2".into(),
             Self::Wave => "w3".into(),
             Self::Election(contest) => contest.name(),
+            Self::Lock(lock) => lock.name(),
         }
     }
 
@@ -51,7 +55,10 @@ impl What {
             "w2" => Some(Self::Mutex),
             "w3" => Some(Self::Wave),
             _ if name.starts_with("election:") => Contest::named(name).map(Self::Election),
-            _ => name.strip_prefix("w1:")?.parse().ok().filter(|n| *n > 1).map(Self::Ring),
+            _ => match name.strip_prefix("w1:") {
+                Some(n) => n.parse().ok().filter(|n| *n > 1).map(Self::Ring),
+                None => Lock::named(name).map(Self::Lock),
+            },
         }
     }
 
@@ -62,6 +69,7 @@ impl What {
             Self::Mutex => "W2 Ricart–Agrawala n=100".into(),
             Self::Wave => "W3 echo n=10^5 m=10^6".into(),
             Self::Election(contest) => contest.title(),
+            Self::Lock(lock) => lock.title(),
         }
     }
 
@@ -78,6 +86,7 @@ impl What {
             }
             Self::Mutex => mutex_run(100, 100, 1).map(|(taken, _)| taken),
             Self::Election(contest) => contest.simulate(),
+            Self::Lock(lock) => lock.simulate(),
             Self::Wave => {
                 let graph = random_graph(100_000)?;
                 let group = Group::of(graph.len());
@@ -109,6 +118,7 @@ impl What {
             Self::Election(_) => {
                 Err("elections are compared with W1 and W3, not with floors".into())
             }
+            Self::Lock(_) => Err("locks are measured beside W2, they have no floor".into()),
             Self::Wave => {
                 let graph = random_graph(100_000)?;
                 Ok(timed(|| floors::echo(&graph, 1)))

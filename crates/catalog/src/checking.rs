@@ -37,6 +37,11 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("fence", &["growing fences", "growing epochs"], "fence numbers and epochs only grow"),
     ("order", &["happened-before order"], "who asked first, causally, gets first"),
     ("bypass", &["bounded bypass"], "nobody is overtaken more than K times (bypass:K)"),
+    (
+        "overtaking",
+        &["bounded overtaking"],
+        "by those who knew of its request when they asked, nobody is overtaken more than K times",
+    ),
     ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
     ("agreement", &["agreement"], "in the end all name the same leader"),
     ("alive", &["live leader"], "in the end nobody follows a dead process"),
@@ -148,11 +153,13 @@ fn watched(names: &[String]) -> Result<(Watch, Vec<String>), Error> {
         match word {
             "order" => watch.order = Order::Judge,
             "fence" => watch.fence = true,
-            "bypass" => {
+            "bypass" | "overtaking" => {
                 let most = argument.and_then(|a| a.parse().ok()).ok_or_else(|| {
-                    Error::Usage(format!("--property {name}: say how many, as in bypass:2"))
+                    Error::Usage(format!("--property {name}: say how many, as in {word}:2"))
                 })?;
-                watch.bypass = Some(most);
+                let limit =
+                    if word == "bypass" { &mut watch.bypass } else { &mut watch.overtaking };
+                *limit = Some(most);
             }
             _ => {}
         }

@@ -1,5 +1,9 @@
 //! What an algorithm costs over n, measured against its formulas.
 
+mod locks;
+
+pub use locks::{LockCosts, Range};
+
 use serde::Serialize;
 
 use crate::report::{BoundReport, Verdict};
@@ -22,6 +26,10 @@ pub struct CostRow {
     pub entries: Option<u64>,
     /// The longest time from an exit to the next entry, in T, for locks.
     pub sync_delay: Option<f64>,
+    /// From request to entry on average, in T, for locks.
+    pub wait: Option<f64>,
+    /// From request to exit on average, in T, for locks.
+    pub response: Option<f64>,
     /// How long the run took, in T.
     pub time: f64,
     /// Measured against formula.
@@ -49,6 +57,9 @@ impl Entry {
                 };
                 let measures = report.problem.get(self.problem);
                 let measure = |name: &str| measures.and_then(|m| m.get(name));
+                let part = |name: &str, part: &str| {
+                    measure(name).and_then(|s| s.get(part)).and_then(serde_json::Value::as_f64)
+                };
                 rows.push(CostRow {
                     algorithm: self.name(),
                     nodes: n,
@@ -56,9 +67,9 @@ impl Entry {
                     verdict: report.verdict,
                     messages: report.messages.sent,
                     entries: measure("entries").and_then(serde_json::Value::as_u64),
-                    sync_delay: measure("sync_delay")
-                        .and_then(|s| s.get("max"))
-                        .and_then(serde_json::Value::as_f64),
+                    sync_delay: part("sync_delay", "max"),
+                    wait: part("wait", "mean"),
+                    response: part("response", "mean"),
                     time: report.time,
                     bounds: report.bounds,
                     command: report.command,

@@ -15,7 +15,7 @@ mod simulate;
 pub mod tolerance;
 
 pub use checking::{CheckPlan, Checked, PROPERTIES};
-pub use costs::CostRow;
+pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
 pub use konklave_check::{Options as CheckOptions, Progress, Timing};
 pub use konklave_net::Transport;

@@ -5,8 +5,10 @@
 //! ever after that?
 
 mod roles;
+mod tables;
 
 pub use roles::Role;
+pub use tables::{markdown, table};
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -181,32 +183,4 @@ impl Row {
             self.example = Some(report.command.clone());
         }
     }
-}
-
-/// The rows as a table for people.
-pub fn table(rows: &[Row]) -> String {
-    let mut lines = vec![["", "served", "harmless", "safe"].map(str::to_owned)];
-    let mut algorithm = "";
-    for row in rows {
-        if row.algorithm != algorithm {
-            algorithm = &row.algorithm;
-            lines.push([algorithm.to_owned(), String::new(), String::new(), String::new()]);
-        }
-        lines.push([
-            format!("  {}", row.fault),
-            row.served.to_string(),
-            format!("{} of {}", row.harmless, row.tried),
-            if row.safe { "yes" } else { "no" }.to_owned(),
-        ]);
-    }
-    let width =
-        |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3].map(width);
-    let mut table = String::new();
-    for line in &lines {
-        let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        table += cells.collect::<Vec<_>>().join("  ").trim_end();
-        table.push('\n');
-    }
-    table
 }

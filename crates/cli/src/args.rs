@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use konklave_catalog::Scenario;
 
-use crate::output::Format;
+use crate::output::{Format, TableFormat};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Sweep(Box<SweepArgs>),
     /// Measure every number of the sources again, and say which are right
     Reproduce(ReproduceArgs),
+    /// Crash someone, or lose a message: who still gets the lock?
+    Tolerance(ToleranceArgs),
     /// Run a recorded run again and compare it step by step
     Replay(ReplayArgs),
     /// Draw a recorded run as a space–time diagram
@@ -317,6 +319,8 @@ Examples:
   konklave costs
   konklave costs mutex --nodes 3,10,100
   konklave costs chang-roberts --format csv
+  konklave costs mutex --table --nodes 9          messages, delays, response times of all locks
+  konklave costs sanders --matrix --nodes 4       who follows whom how quickly
 Exit codes: 0 every formula holds · 1 one does not")]
 pub(crate) struct CostsArgs {
     /// A problem or an algorithm; default: everything
@@ -327,9 +331,33 @@ pub(crate) struct CostsArgs {
     /// For random ids and topologies
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Compare locks: messages, delays and response times, one row for each lock and size
+    #[arg(long, conflicts_with = "matrix")]
+    pub(crate) table: bool,
+    /// For locks: how long it takes from the exit of each to the entry of each other
+    #[arg(long)]
+    pub(crate) matrix: bool,
+    /// The form of the output; Markdown with --table or --matrix
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave tolerance                              all locks: crash each part, lose each kind
+  konklave tolerance central                      and the runs that show it
+  konklave tolerance raymond --nodes 15 --format json
+  konklave tolerance --format markdown            as in docs/tolerance.md")]
+pub(crate) struct ToleranceArgs {
+    /// A lock; default: all of them
+    pub(crate) what: Option<String>,
+    /// How many nodes
+    #[arg(short = 'n', long, env = "KONKLAVE_NODES", value_name = "N", default_value_t = 7)]
+    pub(crate) nodes: usize,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: TableFormat,
 }
 
 #[derive(Args, Debug)]
@@ -456,22 +484,6 @@ pub(crate) enum Loads {
     /// One after the other
     #[default]
     Both,
-}
-
-/// The form of a table.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum TableFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// For documents.
-    Markdown,
-    /// One JSON object, indented.
-    Json,
-    /// One JSON object a line.
-    Jsonl,
-    /// Comma-separated values, with a header.
-    Csv,
 }
 
 #[derive(Subcommand, Debug)]

@@ -15,6 +15,7 @@ mod reproduce;
 mod ring;
 mod run;
 mod sweep;
+mod tolerance;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -35,6 +36,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Compare(args) => compare::compare(*args),
         Command::Sweep(args) => sweep::sweep(*args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Tolerance(args) => tolerance::tolerate(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
         Command::Ring(args) => ring::ring(&args),

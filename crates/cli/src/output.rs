@@ -22,6 +22,22 @@ pub(crate) enum Format {
     Csv,
 }
 
+/// The form of a table.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum TableFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON array, indented.
+    Json,
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values, with a header.
+    Csv,
+    /// A table for documents.
+    Markdown,
+}
+
 /// Buffered stdout.
 pub(crate) fn stdout() -> BufWriter<io::StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
@@ -37,6 +53,16 @@ pub(crate) fn print_json(value: &impl Serialize, format: Format) -> io::Result<(
     }
     writeln!(out)?;
     out.flush()
+}
+
+/// Prints `value` as JSON, indented.
+pub(crate) fn print_pretty_json(value: &impl Serialize) -> io::Result<()> {
+    print_json(value, Format::Json)
+}
+
+/// Prints `value` as JSON on a line.
+pub(crate) fn print_jsonl(value: &impl Serialize) -> io::Result<()> {
+    print_json(value, Format::Jsonl)
 }
 
 /// Prints rows of named values; the first row's names are the header.

@@ -1,15 +1,18 @@
 //! The properties: mutual exclusion, one token, growing fences, happened-before order, bounded
-//! bypass.
+//! bypass and overtaking.
 
-use std::sync::Arc;
+mod order;
+
+pub use order::Knowledge;
 
 use konklave_process::{
     Group, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
 };
 use smallvec::SmallVec;
 
+use self::order::HappenedBefore;
 use super::{Fence, Indication, Request};
-use crate::{Order, Watch};
+use crate::Watch;
 
 /// The judges of mutual exclusion.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -28,8 +31,7 @@ impl Properties {
             inside: Few::default(),
             tokens: Tokens::default(),
             fences: watch.fence.then(Fences::default),
-            order: (watch.order != Order::Ignore)
-                .then(|| HappenedBefore::new(group, watch.order == Order::Judge)),
+            order: HappenedBefore::new(watch, group),
             bypass: watch
                 .bypass
                 .map(|most| Bypass { most, overtaken: ProcessMap::new(group, None) }),
@@ -38,7 +40,7 @@ impl Properties {
 
     /// How many entries broke happened-before order, where that is counted.
     pub fn inversions(&self) -> Option<u64> {
-        self.order.as_ref().map(|order| order.inversions)
+        self.order.as_ref().and_then(HappenedBefore::inversions)
     }
 
     /// Whether fences grew, where that is judged.
@@ -187,7 +189,10 @@ struct Fences {
 
 impl Fences {
     fn on_entry(&mut self, at: ProcessId, fence: Option<Fence>) -> Verdict {
-        let Some(fence) = fence else { return Ok(()) };
+        let Some(fence) = fence else {
+            self.broken = true;
+            return Err(Violation::new("growing fences", format!("{at} entered without a fence")));
+        };
         let last = self.last.replace(fence);
         if last < Some(fence) {
             return Ok(());
@@ -197,77 +202,6 @@ impl Fences {
             "growing fences",
             format!("{at} entered with {fence:?} after an entry with {last:?}"),
         ))
-    }
-}
-
-/// What a process knows of all requests: how many of each process, own ones included. It travels
-/// with every message; none where order is not watched.
-pub type Knowledge = Option<Arc<ProcessMap<u32>>>;
-
-/// If one request happened before another, it is granted before the other.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct HappenedBefore {
-    judged: bool,
-    inversions: u64,
-    /// What each process knows.
-    known: ProcessMap<Arc<ProcessMap<u32>>>,
-    /// What each waiting process knew when it asked.
-    past: ProcessMap<Option<Arc<ProcessMap<u32>>>>,
-    /// How many requests of each process were granted, or given up by a crash.
-    granted: ProcessMap<u32>,
-}
-
-impl HappenedBefore {
-    fn new(group: &Group, judged: bool) -> Self {
-        let nothing = ProcessMap::new(group, 0);
-        Self {
-            judged,
-            inversions: 0,
-            known: ProcessMap::new(group, Arc::new(nothing.clone())),
-            past: ProcessMap::new(group, None),
-            granted: nothing,
-        }
-    }
-
-    fn on_acquire(&mut self, at: ProcessId) {
-        self.past[at] = Some(self.known[at].clone());
-        Arc::make_mut(&mut self.known[at])[at] += 1;
-    }
-
-    fn learn(&mut self, at: ProcessId, known: &Arc<ProcessMap<u32>>) {
-        let mine = &mut self.known[at];
-        if Arc::ptr_eq(mine, known) || known.values().zip(mine.values()).all(|(a, b)| a <= b) {
-            return;
-        }
-        for (mine, theirs) in Arc::make_mut(mine).values_mut().zip(known.values()) {
-            *mine = (*mine).max(*theirs);
-        }
-    }
-
-    fn on_entry(&mut self, at: ProcessId) -> Verdict {
-        self.granted[at] += 1;
-        let Some(past) = self.past[at].take() else { return Ok(()) };
-        let overtaken = past.iter().find(|(p, asked)| *p != at && self.granted[*p] < **asked);
-        let Some((first, _)) = overtaken else { return Ok(()) };
-        self.inversions += 1;
-        if !self.judged {
-            return Ok(());
-        }
-        Err(Violation::new(
-            "happened-before order",
-            format!("{at} knew that {first} had asked before, but entered first"),
-        ))
-    }
-
-    /// What it wanted is void, and what it knew is lost with its memory; only its requests go on
-    /// being counted.
-    fn forget(&mut self, at: ProcessId) {
-        let asked = self.known[at][at];
-        let known = Arc::make_mut(&mut self.known[at]);
-        known.values_mut().for_each(|times| *times = 0);
-        known[at] = asked;
-        self.granted[at] = asked;
-        self.past[at] = None;
     }
 }
 
@@ -299,7 +233,7 @@ mod tests {
     use super::*;
     use crate::mutex::central::{Central, Message};
     use crate::mutex::suzuki_kasami::SuzukiKasami;
-    use crate::{Algorithm, Setup};
+    use crate::{Algorithm, Order, Setup};
     use konklave_process::Topology;
 
     const P0: ProcessId = ProcessId(0);
@@ -341,6 +275,31 @@ mod tests {
         assert_eq!(ask(&mut judges, P0, Request::Release), Ok(()));
         assert_eq!(broken(grant(&mut judges, P1, 5)), "growing fences");
         assert_eq!(judges.fences_monotone(), Some(false));
+    }
+
+    #[test]
+    fn an_entry_without_a_fence_has_none_that_grows() {
+        let mut judges = judges(&Watch { fence: true, ..Watch::default() });
+        let granted = Indication::Granted { fence: None };
+        let verdict = Monitor::<Central>::on_indication(&mut judges, P0, &granted);
+        assert_eq!(broken(verdict), "growing fences");
+    }
+
+    #[test]
+    fn only_those_who_knew_of_a_request_overtake_it() {
+        let mut judges = judges(&Watch { overtaking: Some(1), ..Watch::default() });
+        let enters = |judges: &mut Properties, fence| {
+            ask(judges, P1, Request::Acquire)?;
+            grant(judges, P1, fence)?;
+            ask(judges, P1, Request::Release)
+        };
+        ask(&mut judges, P0, Request::Acquire).unwrap();
+        let tag = Monitor::<Central>::on_send(&mut judges, P0, None);
+        assert_eq!([1, 2].map(|fence| enters(&mut judges, fence)), [Ok(()), Ok(())]);
+        Monitor::<Central>::on_receive(&mut judges, P1, None, &tag).unwrap();
+        assert_eq!(enters(&mut judges, 3), Ok(()));
+        assert_eq!(broken(enters(&mut judges, 4)), "bounded overtaking");
+        assert_eq!(judges.inversions(), None);
     }
 
     #[test]

@@ -62,6 +62,10 @@ fn timestamps_are_no_fence() {
     case.clone().no_fifo().check().exhausted(39);
     case.clone().mistake("timestamp-fence").check().violated("growing fences", 7);
     case.no_fifo().mistake("timestamp-fence").check().violated("growing fences", 7);
+    let case = Case::<CarvalhoRoucairol>::complete(3).requests(&[2, 2, 2]).fenced();
+    let case = case.mistake("timestamp-fence").judge(&["growing fences"]);
+    assert_eq!(case.check().property, Some("growing fences"));
+    assert_eq!(case.no_fifo().check().property, Some("growing fences"));
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn three_messages_for_each_entry_of_another_and_none_for_the_coordinator() {
 fn every_run_of_three_is_right_in_any_order_of_messages() {
     Case::<Central>::complete(3).requests(&[1, 2, 1]).check().exhausted(220);
     Case::<Central>::complete(3).requests(&[1, 2, 1]).no_fifo().check().exhausted(242);
+    Case::<Central>::complete(3).requests(&[0, 2, 2]).check().exhausted(123);
     Case::<Central>::complete(3).requests(&[0, 2, 2]).fenced().no_fifo().check().exhausted(141);
 }
 

@@ -73,6 +73,11 @@ fn order_holds_with_messages_of_the_application_that_carry_the_clock() {
     let mut case = Case::<Lamport>::complete(2).ordered();
     case.options.app_messages = 2;
     case.check().exhausted(1361);
+    if crate::long() {
+        let mut case = Case::<Lamport>::complete(3).ordered();
+        case.options.app_messages = 1;
+        case.check().exhausted(2_382_762);
+    }
 }
 
 #[test]

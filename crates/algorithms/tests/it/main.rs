@@ -20,6 +20,7 @@ mod lamport;
 mod maekawa;
 mod naimi_trehel;
 mod neilsen_mizuno;
+mod overtaking;
 mod phi_accrual;
 mod quorum;
 mod raymond;

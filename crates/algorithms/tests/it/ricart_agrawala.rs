@@ -68,5 +68,6 @@ fn a_simple_majority_of_replies_is_not_enough() {
     case.no_fifo().mistake("simple-majority").check().violated("mutual exclusion", 6);
     let case = Case::<RicartAgrawala>::complete(5).requests(&[1, 1, 0, 0, 0]);
     case.check().exhausted(14_474);
-    case.mistake("simple-majority").check().violated("mutual exclusion", 10);
+    case.clone().mistake("simple-majority").check().violated("mutual exclusion", 10);
+    case.no_fifo().mistake("simple-majority").check().violated("mutual exclusion", 10);
 }

@@ -67,6 +67,23 @@ fn every_run_of_four_is_right_in_any_order_of_messages() {
 }
 
 #[test]
+fn larger_spaces_are_right_by_any_arbitration() {
+    if !crate::long() {
+        return;
+    }
+    for (arbitration, three, four) in [("smallest", 145_003, 99_792), ("nearest", 153_153, 124_203)]
+    {
+        let case = |requests: &[u32]| {
+            let case = Case::<Singhal>::complete(requests.len()).requests(requests);
+            case.set("arbitration", arbitration)
+        };
+        case(&[3, 3, 3]).check().exhausted(three);
+        case(&[1, 1, 2, 1]).check().exhausted(four);
+    }
+    Case::<Singhal>::complete(4).requests(&[1, 1, 2, 1]).no_fifo().check().exhausted(777_295);
+}
+
+#[test]
 fn the_counts_are_those_of_the_table() {
     let printed = group(&[1; 4]).mistake("as-printed").judge(&["mutual exclusion"]).counting();
     assert_eq!(printed.check().messages, Some((9, 16)));

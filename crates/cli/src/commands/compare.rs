@@ -8,8 +8,10 @@ use konklave_sweep::{Comparison, Contest, Line, compare as run, html, svg};
 
 use super::run::number;
 use crate::Done;
-use crate::args::{CompareArgs, Loads, TableFormat};
-use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+use crate::args::{CompareArgs, Loads};
+use crate::output::{
+    Colour, TableFormat, Target, paint, print_csv, print_jsonl, print_pretty_json, stdout,
+};
 
 pub(crate) fn compare(args: CompareArgs) -> Done {
     if args.seeds == 0 {
@@ -57,8 +59,8 @@ pub(crate) fn compare(args: CompareArgs) -> Done {
     match args.format {
         TableFormat::Text => print(&all)?,
         TableFormat::Markdown => print_markdown(&all)?,
-        TableFormat::Json => print_json(&all, Format::Json)?,
-        TableFormat::Jsonl => print_json(&all, Format::Jsonl)?,
+        TableFormat::Json => print_pretty_json(&all)?,
+        TableFormat::Jsonl => print_jsonl(&all)?,
         TableFormat::Csv => {
             print_csv(&all.lines.iter().map(|line| csv(&all, line)).collect::<Vec<_>>())?;
         }

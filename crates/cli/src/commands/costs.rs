@@ -1,5 +1,7 @@
 //! `costs`: measured against formula, over n.
 
+mod locks;
+
 use std::io::{self, Write};
 
 use konklave_catalog::{CATALOG, CostRow, Entry, Error, Verdict, find};
@@ -7,23 +9,36 @@ use konklave_catalog::{CATALOG, CostRow, Entry, Error, Verdict, find};
 use super::run::number;
 use crate::Done;
 use crate::args::CostsArgs;
-use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
+use crate::output::{
+    Colour, TableFormat, paint, print_csv, print_jsonl, print_pretty_json, stdout,
+};
 
 pub(crate) fn costs(args: &CostsArgs) -> Done {
     if let Some(n) = args.nodes.iter().find(|&&n| n == 0 || n > 1_000_000) {
         let message = format!("--nodes {n}: costs are measured for 1 to 1000000 nodes");
         return Err(Error::Usage(message).into());
     }
+    let chosen = chosen(args.what.as_deref())?;
+    if args.table {
+        return locks::table(&chosen, args);
+    }
+    if args.matrix {
+        return locks::matrix(&chosen, args);
+    }
     let mut rows = Vec::new();
-    for entry in chosen(args.what.as_deref())? {
+    for entry in chosen {
         rows.extend(entry.costs(&args.nodes, args.seed)?);
     }
     let holds = rows.iter().all(row_holds);
     match args.format {
-        Format::Text => print(&rows)?,
-        Format::Json => print_json(&rows, args.format)?,
-        Format::Jsonl => rows.iter().try_for_each(|row| print_json(row, args.format))?,
-        Format::Csv => print_csv(&rows.iter().map(csv).collect::<Vec<_>>())?,
+        TableFormat::Text => print(&rows)?,
+        TableFormat::Markdown => {
+            let message = "--format markdown: costs has it with --table or --matrix";
+            return Err(Error::Usage(message.into()).into());
+        }
+        TableFormat::Json => print_pretty_json(&rows)?,
+        TableFormat::Jsonl => rows.iter().try_for_each(print_jsonl)?,
+        TableFormat::Csv => print_csv(&rows.iter().map(csv).collect::<Vec<_>>())?,
     }
     Ok(if holds { 0 } else { 1 })
 }
@@ -93,6 +108,8 @@ fn csv(row: &CostRow) -> Vec<(String, String)> {
         ("messages", row.messages.to_string()),
         ("entries", row.entries.map_or(String::new(), |e| e.to_string())),
         ("sync_delay", optional(row.sync_delay)),
+        ("wait", optional(row.wait)),
+        ("response", optional(row.response)),
         ("time", number(row.time)),
         ("formula", tightest.map_or(String::new(), |b| b.formula.clone())),
         ("limit", optional(tightest.and_then(|b| b.limit))),

@@ -19,8 +19,10 @@ use serde_json::Value;
 
 use self::claims::CLAIMS;
 use crate::Done;
-use crate::args::{ReproduceArgs, TableFormat};
-use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
+use crate::args::ReproduceArgs;
+use crate::output::{
+    Colour, TableFormat, paint, print_csv, print_jsonl, print_pretty_json, stdout,
+};
 
 /// Something that the sources say.
 struct Claim {
@@ -102,8 +104,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     match args.format {
         TableFormat::Text => print(&rows)?,
         TableFormat::Markdown => print_markdown(&rows)?,
-        TableFormat::Json => print_json(&rows, Format::Json)?,
-        TableFormat::Jsonl => rows.iter().try_for_each(|row| print_json(row, Format::Jsonl))?,
+        TableFormat::Json => print_pretty_json(&rows)?,
+        TableFormat::Jsonl => rows.iter().try_for_each(print_jsonl)?,
         TableFormat::Csv => print_csv(&rows.iter().map(csv).collect::<Vec<_>>())?,
     }
     if let Some(folder) = &args.output {

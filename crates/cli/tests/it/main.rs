@@ -3,12 +3,15 @@
 mod bad_input;
 mod conventions;
 mod determinism;
+mod documents;
 mod elections;
 mod measuring;
 mod mistakes;
 mod processes;
 mod ring;
 mod stories;
+mod thousand;
+mod verdicts;
 mod worlds;
 
 use std::path::PathBuf;

@@ -34,8 +34,9 @@ impl Members {
         self.0.is_empty()
     }
 
-    pub(in crate::mutex) fn len(&self) -> usize {
-        self.0.len()
+    /// Whether these, lowest first, are all that are in.
+    pub(in crate::mutex) fn are(&self, all: &[ProcessId]) -> bool {
+        *self.0 == *all
     }
 
     /// All, lowest first.

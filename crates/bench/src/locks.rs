@@ -1,0 +1,213 @@
+//! The locks at the sizes they are made for, beside W2 in the same run.
+
+use konklave_algorithms::mutex::maekawa::Maekawa;
+use konklave_algorithms::mutex::naimi_trehel::NaimiTrehel;
+use konklave_algorithms::mutex::raymond::Raymond;
+use konklave_algorithms::mutex::suzuki_kasami::SuzukiKasami;
+use konklave_algorithms::{Setup, Workload};
+use konklave_process::{Group, Topology};
+use konklave_sim::{Config, Delay, Pace};
+use serde_json::json;
+
+use crate::measure::{Best, apart};
+use crate::say;
+use crate::workloads::{Taken, What, run_algorithm};
+
+/// A message of a large lock should take no more than so many times that of W2.
+const TARGET: f64 = 3.0;
+
+/// How many contend in W2, and in the like of it here.
+const FEW: usize = 100;
+
+/// A lock at the size it is made for, and how many contend for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lock {
+    kind: Kind,
+    /// Everyone wants in at once, instead of a hundred again and again.
+    all: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Raymond on a binary tree of 10⁵.
+    Raymond,
+    /// Naimi and Tréhel, 10⁵.
+    NaimiTrehel,
+    /// Maekawa by a grid of 100 × 100.
+    MaekawaGrid,
+    /// Maekawa by the projective plane of order 101.
+    MaekawaPlane,
+    /// Suzuki and Kasami, 1000.
+    SuzukiKasami,
+}
+
+const KINDS: [Kind; 5] =
+    [Kind::Raymond, Kind::NaimiTrehel, Kind::MaekawaGrid, Kind::MaekawaPlane, Kind::SuzukiKasami];
+
+impl Lock {
+    fn all() -> impl Iterator<Item = Self> {
+        KINDS.into_iter().flat_map(|kind| [false, true].map(|all| Self { kind, all }))
+    }
+
+    pub(crate) fn name(self) -> String {
+        format!("{}:{}", self.kind.name(), if self.all { "all" } else { "few" })
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::all().find(|lock| lock.name() == name)
+    }
+
+    /// What it is, in words.
+    pub(crate) fn title(self) -> String {
+        format!("{}, {} contend", self.kind.title(), self.contenders())
+    }
+
+    fn contenders(self) -> usize {
+        if self.all { self.kind.nodes() } else { FEW }
+    }
+
+    /// How often each of them asks: so often that a run has some millions of messages.
+    fn times(self) -> u32 {
+        match (self.kind, self.all) {
+            (Kind::Raymond | Kind::NaimiTrehel, true) => 5,
+            (Kind::Raymond | Kind::NaimiTrehel, false) => 5000,
+            (Kind::MaekawaGrid | Kind::MaekawaPlane, true) => 1,
+            (Kind::MaekawaGrid | Kind::MaekawaPlane, false) => 30,
+            (Kind::SuzukiKasami, true) => 3,
+            (Kind::SuzukiKasami, false) => 30,
+        }
+    }
+
+    fn entries(self) -> u64 {
+        self.contenders() as u64 * u64::from(self.times())
+    }
+
+    /// Runs it once, with delays of 1 to 1000 ticks and 10 ticks inside, as W2 does.
+    pub(crate) fn simulate(self) -> Result<Taken, String> {
+        let n = self.kind.nodes();
+        let topology = match self.kind {
+            Kind::Raymond => Topology::kary_tree(n, 2),
+            _ => Topology::complete(n),
+        };
+        let mut setup = Setup::new(Group::of(n), topology);
+        if let Some(quorums) = self.kind.quorums() {
+            setup.chosen.insert("quorums", quorums.into());
+        }
+        let mut requests = vec![0; n];
+        for i in 0..self.contenders() {
+            requests[i * n / self.contenders()] = self.times();
+        }
+        let workload = Workload { initiators: Vec::new(), requests };
+        let config = Config {
+            seed: 1,
+            fifo: false,
+            delay: Delay::Uniform(0.001, 1.0),
+            hold: Pace::Constant(0.01),
+            ..Config::default()
+        };
+        match self.kind {
+            Kind::Raymond => run_algorithm::<Raymond>(setup, workload, &config),
+            Kind::NaimiTrehel => run_algorithm::<NaimiTrehel>(setup, workload, &config),
+            Kind::MaekawaGrid | Kind::MaekawaPlane => {
+                run_algorithm::<Maekawa>(setup, workload, &config)
+            }
+            Kind::SuzukiKasami => run_algorithm::<SuzukiKasami>(setup, workload, &config),
+        }
+    }
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Raymond => "raymond",
+            Self::NaimiTrehel => "naimi-trehel",
+            Self::MaekawaGrid => "maekawa-grid",
+            Self::MaekawaPlane => "maekawa-plane",
+            Self::SuzukiKasami => "suzuki-kasami",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Raymond => "Raymond, binary tree",
+            Self::NaimiTrehel => "Naimi–Tréhel",
+            Self::MaekawaGrid => "Maekawa, grid",
+            Self::MaekawaPlane => "Maekawa, plane",
+            Self::SuzukiKasami => "Suzuki–Kasami",
+        }
+    }
+
+    fn nodes(self) -> usize {
+        match self {
+            Self::Raymond | Self::NaimiTrehel => 100_000,
+            Self::MaekawaGrid => 10_000,
+            // 101² + 101 + 1: the first plane beyond 10⁴.
+            Self::MaekawaPlane => 10_303,
+            Self::SuzukiKasami => 1000,
+        }
+    }
+
+    fn quorums(self) -> Option<&'static str> {
+        match self {
+            Self::MaekawaGrid => Some("grid"),
+            Self::MaekawaPlane => Some("plane"),
+            Self::Raymond | Self::NaimiTrehel | Self::SuzukiKasami => None,
+        }
+    }
+}
+
+/// Measures all of them beside W2. Ratios are of processor time where it is known: what else runs
+/// on the machine lengthens the time by the clock, and not that of all alike.
+pub(crate) fn mutex(as_json: bool, quick: bool) -> Result<(), String> {
+    let runs = if quick { 1 } else { 5 };
+    let w2 = apart(What::Mutex, false, 3 * runs)?;
+    if !as_json {
+        say(&format!(
+            "{:<38} {:>7} {:>8} {:>9} {:>8} {:>8} {:>6} {:>8}",
+            "lock", "nodes", "entries", "messages", "ns wall", "ns cpu", "× W2", "peak MB"
+        ))?;
+        row("W2 Ricart–Agrawala, 100 contend", 100, 10_000, &w2, 1.0)?;
+    }
+    let mut slow = 0;
+    for lock in Lock::all() {
+        let best = apart(What::Lock(lock), false, runs)?;
+        let ratio = match (best.cpu_nanos, w2.cpu_nanos) {
+            (Some(ours), Some(theirs)) if theirs > 0.0 => ours / theirs,
+            _ => best.wall_nanos / w2.wall_nanos,
+        };
+        slow += usize::from(ratio > TARGET);
+        if as_json {
+            let line = json!({
+                "lock": lock.name(),
+                "nodes": lock.kind.nodes(),
+                "contenders": lock.contenders(),
+                "entries": lock.entries(),
+                "messages": best.messages,
+                "ns_per_message": best.wall_nanos,
+                "cpu_ns_per_message": best.cpu_nanos,
+                "w2_ns_per_message": w2.wall_nanos,
+                "w2_cpu_ns_per_message": w2.cpu_nanos,
+                "ratio": ratio,
+                "peak_mb": best.peak_kilobytes as f64 / 1024.0,
+                "runs": runs,
+            });
+            say(&line.to_string())?;
+        } else {
+            row(&lock.title(), lock.kind.nodes(), lock.entries(), &best, ratio)?;
+        }
+    }
+    if slow > 0 && !as_json {
+        say(&format!("{slow} take more than {TARGET} times as long as W2"))?;
+    }
+    Ok(())
+}
+
+fn row(title: &str, nodes: usize, entries: u64, best: &Best, ratio: f64) -> Result<(), String> {
+    say(&format!(
+        "{title:<38} {nodes:>7} {entries:>8} {:>9} {:>8.1} {:>8} {ratio:>6.2} {:>8.1}",
+        best.messages,
+        best.wall_nanos,
+        best.cpu_nanos.map_or("-".into(), |nanos| format!("{nanos:.1}")),
+        best.peak_kilobytes as f64 / 1024.0,
+    ))
+}
