@@ -23,6 +23,8 @@ pub use scenario::{Load, Scenario};
 pub use serve::RealWorld;
 pub use simulate::Outcome;
 
+use std::io::{self, Write};
+
 use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
 use konklave_algorithms::mutex::{
     central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
@@ -50,11 +52,13 @@ pub struct Entry {
     pub sheet: DataSheet,
     endless: bool,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
+    record: Record,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
 }
 
+type Record = fn(&Plan, &mut dyn Write) -> Result<io::Result<RunReport>, Error>;
 type Check = fn(&Plan, &CheckPlan, &mut dyn FnMut(Progress) -> bool) -> Result<Checked, Error>;
 
 const fn entry<P: Algorithm + NetProcess>() -> Entry {
@@ -63,6 +67,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         sheet: P::SHEET,
         endless: <P::Problem as Problem<P>>::ENDLESS,
         simulate: simulate::simulate::<P>,
+        record: simulate::record::<P>,
         serve: serve::serve::<P>,
         check: checking::check::<P>,
         replay: replay::<P>,
@@ -83,6 +88,12 @@ impl Entry {
     /// Runs it in the simulator.
     pub fn simulate(&self, plan: &Plan, record: bool) -> Result<Outcome, Error> {
         (self.simulate)(plan, record)
+    }
+
+    /// Runs it in the simulator and writes the run down in the compact form while it goes on. What
+    /// goes wrong with `out` is told apart from what is wrong with the plan.
+    pub fn record(&self, plan: &Plan, out: &mut dyn Write) -> Result<io::Result<RunReport>, Error> {
+        (self.record)(plan, out)
     }
 
     /// Runs it on real tasks.

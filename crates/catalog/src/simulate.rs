@@ -1,8 +1,11 @@
 //! Runs in the simulator.
 
+use std::io::{self, Write};
+
 use konklave_algorithms::{Algorithm, Bound, Metric, Pause, Problem};
 use konklave_process::{Effect, Input, ProcessId};
 use konklave_sim::{Ending, Incident, Observer, Parts, Sim, Time, UNIT};
+use konklave_trace::compact::CompactRecorder;
 use konklave_trace::{Footer, IncidentKind, Recordable, Recorder, Run};
 use serde_json::{Map, Value};
 
@@ -33,6 +36,19 @@ where
     }
     let (report, ()) = go::<P, _>(plan, ());
     Ok(Outcome { report, run: None })
+}
+
+/// Runs `plan` in the simulator and writes it down in the compact form.
+pub(crate) fn record<P>(plan: &Plan, out: &mut dyn Write) -> Result<io::Result<RunReport>, Error>
+where
+    P: Algorithm + Recordable,
+{
+    P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
+    let recorder = CompactRecorder::new(&header::<P>(plan, "sim"), out);
+    let (report, Streaming(recorder)) = go::<P, _>(plan, Streaming(recorder));
+    let summary = serde_json::to_value(&report).unwrap_or_default();
+    let footer = Footer { verdict: report.verdict.name().into(), summary };
+    Ok(recorder.finish(Some(&footer)).map(|_| report))
 }
 
 fn go<P, O>(plan: &Plan, observer: O) -> (RunReport, O)
@@ -233,6 +249,42 @@ impl<P: Recordable> Observer<P> for Recording<P> {
     }
     fn on_duplicated(&mut self, now: Time, tag: &u64) {
         self.0.duplicated(now, *tag);
+    }
+    fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
+        self.0.app_message(now, from, to)
+    }
+    fn on_incident(&mut self, now: Time, incident: &Incident) {
+        self.0.incident(now, incident_kind(incident));
+    }
+}
+
+/// Writes a simulated run down in the compact form.
+struct Streaming<'a>(CompactRecorder<&'a mut dyn Write>);
+
+impl<P: Recordable> Observer<P> for Streaming<'_> {
+    /// The number of the message.
+    type Tag = u64;
+
+    fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
+        self.0.begin(now, at, input, *tag);
+    }
+    fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
+        self.0.effect(effect)
+    }
+    fn on_send(&mut self, _now: Time, _at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
+        self.0.send(to, message)
+    }
+    fn on_draw(&mut self, drawn: u32) {
+        self.0.draw(drawn);
+    }
+    fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
+        self.0.end(process);
+    }
+    fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
+        self.0.incident(now, IncidentKind::Lost(*tag));
+    }
+    fn on_duplicated(&mut self, now: Time, tag: &u64) {
+        self.0.incident(now, IncidentKind::Duplicated(*tag));
     }
     fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
         self.0.app_message(now, from, to)

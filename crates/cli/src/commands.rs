@@ -4,19 +4,21 @@ mod check;
 mod costs;
 mod demo;
 mod draw;
+mod export;
 mod help;
 mod list;
 mod meta;
+mod race;
 mod replay;
 mod ring;
 mod run;
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use konklave_catalog::Error;
-use konklave_trace::Run;
+use konklave_trace::{Run, compact};
 
 use crate::Done;
 use crate::args::{Cli, Command};
@@ -29,6 +31,8 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Costs(args) => costs::costs(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
+        Command::Export(args) => export::export(&args),
+        Command::Race(args) => race::race(*args),
         Command::Ring(args) => ring::ring(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Help(args) => help::help(&args),
@@ -37,12 +41,20 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
     }
 }
 
-/// Reads a recorded run. One that was cut off is read as far as it goes, and that is said.
+/// Reads a recorded run, in either form. One that was cut off is read as far as it goes, and that
+/// is said.
 fn read_run(path: &Path) -> Result<Run, Error> {
     let file = path.display().to_string();
-    let source = File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
-    let salvaged =
-        Run::salvage(&file, BufReader::new(source)).map_err(|e| Error::Data(e.to_string()))?;
+    let unreadable = |why| Error::Unreadable { file: file.clone(), why };
+    let mut source = BufReader::new(File::open(path).map_err(unreadable)?);
+    let salvaged = if source.fill_buf().map_err(unreadable)?.starts_with(&compact::MAGIC[..7]) {
+        let mut bytes = Vec::new();
+        source.read_to_end(&mut bytes).map_err(unreadable)?;
+        compact::salvage(&file, &bytes)
+    } else {
+        Run::salvage(&file, source)
+    };
+    let salvaged = salvaged.map_err(|e| Error::Data(e.to_string()))?;
     if let Some(problem) = &salvaged.cut {
         eprintln!("konklave: {problem}; what is there is used");
     }

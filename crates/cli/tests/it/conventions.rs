@@ -61,7 +61,19 @@ fn a_check_as_json_has_what_the_schema_says() {
 #[test]
 fn every_command_has_help_with_examples() {
     let commands = konklave(&["--help"]).out;
-    for name in ["list", "run", "check", "replay", "draw", "ring", "demo", "completions", "man"] {
+    for name in [
+        "list",
+        "run",
+        "check",
+        "replay",
+        "draw",
+        "export",
+        "race",
+        "ring",
+        "demo",
+        "completions",
+        "man",
+    ] {
         assert!(commands.contains(name), "{name} is not in the help");
         let said = konklave(&[name, "--help"]);
         assert_eq!(said.code, 0, "{name}");

@@ -3,6 +3,7 @@
 mod bad_input;
 mod conventions;
 mod determinism;
+mod exports;
 mod mistakes;
 mod ring;
 mod stories;
