@@ -11,6 +11,7 @@ mod report;
 mod scenario;
 mod serve;
 mod simulate;
+pub mod tolerance;
 
 pub use checking::{CheckPlan, Checked, PROPERTIES};
 pub use costs::CostRow;
@@ -25,21 +26,58 @@ pub use simulate::Outcome;
 
 use std::io::{self, Write};
 
-use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
-use konklave_algorithms::mutex::{
-    central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
+use konklave_algorithms::detector::heartbeat::Heartbeat;
+use konklave_algorithms::election::{
+    adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts,
+    dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
+    franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation,
+    itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
+    virtual_tree::VirtualTree,
 };
-use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
+use konklave_algorithms::mutex::{
+    cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
+    lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno,
+    raymond::Raymond, ricart_agrawala::RicartAgrawala,
+    ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged,
+    ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal,
+    suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting,
+};
+use konklave_algorithms::{Algorithm, DataSheet, Problem, Setup};
 use konklave_net::NetProcess;
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
 /// Every algorithm, by problem.
 pub static CATALOG: &[Entry] = &[
+    entry::<Adoption>(),
+    entry::<Bully>(),
     entry::<ChangRoberts>(),
+    entry::<DolevKlaweRodeh>(),
+    entry::<Extinction>(),
+    entry::<FireWire>(),
+    entry::<Franklin>(),
+    entry::<HirschbergSinclair>(),
+    entry::<Invitation>(),
+    entry::<ItaiRodeh>(),
+    entry::<Quorum>(),
+    entry::<RingList>(),
     entry::<TreeWave>(),
+    entry::<VirtualTree>(),
+    entry::<CaoSinghal>(),
+    entry::<CarvalhoRoucairol>(),
     entry::<Central>(),
+    entry::<Lamport>(),
+    entry::<Maekawa>(),
+    entry::<NaimiTrehel>(),
+    entry::<NeilsenMizuno>(),
+    entry::<Raymond>(),
     entry::<RicartAgrawala>(),
+    entry::<RicartAgrawalaAcknowledged>(),
+    entry::<RicartAgrawalaToken>(),
+    entry::<Sanders>(),
+    entry::<Singhal>(),
     entry::<SuzukiKasami>(),
+    entry::<TokenRing>(),
+    entry::<Voting>(),
     entry::<Heartbeat>(),
 ];
 
@@ -51,6 +89,8 @@ pub struct Entry {
     /// Its data sheet.
     pub sheet: DataSheet,
     endless: bool,
+    /// The data sheet of the variant that a setup chose.
+    variant: fn(&Setup) -> DataSheet,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     record: Record,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
@@ -65,7 +105,8 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
     Entry {
         problem: <P::Problem as Problem<P>>::NAME,
         sheet: P::SHEET,
-        endless: <P::Problem as Problem<P>>::ENDLESS,
+        endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
+        variant: P::sheet,
         simulate: simulate::simulate::<P>,
         record: simulate::record::<P>,
         serve: serve::serve::<P>,
@@ -82,7 +123,9 @@ impl Entry {
 
     /// The plan for `scenario`, every wish checked.
     pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
-        Plan::new(&self.sheet, scenario, self.endless)
+        let plan = Plan::new(&self.sheet, scenario, self.endless)?;
+        let variant = (self.variant)(&plan.setup);
+        Ok(plan.judged_by(&variant))
     }
 
     /// Runs it in the simulator.

@@ -79,7 +79,7 @@ where
     let now = u64::try_from(done.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let mut recorder = done.recorder;
     let cut_off = done.ending == Ending::CutOff;
-    if !cut_off || P::Problem::ENDLESS {
+    if !cut_off || P::Problem::ENDLESS || P::ENDLESS {
         let alive = setup.group.members().iter().copied();
         let alive = alive.filter(|p| !done.down.contains(*p)).collect();
         let end = End { alive, faulty: done.faulty, quiet: !cut_off };
@@ -124,6 +124,7 @@ fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
         ("--duplicate", plan.config.duplicate > 0.0),
         ("--no-fifo", !plan.config.fifo),
         ("--app-messages", plan.config.app_messages > 0),
+        ("--script", !plan.config.script.is_empty()),
         ("--step-limit", scenario.step_limit.is_some()),
     ];
     match unreal.iter().find(|(_, asked)| *asked) {

@@ -1,13 +1,17 @@
 //! Runs in the simulator.
 
+mod recording;
+
 use std::io::{self, Write};
 
 use konklave_algorithms::{Algorithm, Bound, Metric, Pause, Problem};
-use konklave_process::{Effect, Input, ProcessId};
-use konklave_sim::{Ending, Incident, Observer, Parts, Sim, Time, UNIT};
+use konklave_process::ProcessId;
+use konklave_sim::{Ending, Parts, Sim, UNIT};
 use konklave_trace::compact::CompactRecorder;
-use konklave_trace::{Footer, IncidentKind, Recordable, Recorder, Run};
+use konklave_trace::{Footer, Recordable, Recorder, Run};
 use serde_json::{Map, Value};
+
+use recording::Recording;
 
 use crate::report::{BoundReport, Messages, RunReport, Verdict, ViolationReport};
 use crate::{Error, Plan, header};
@@ -27,34 +31,41 @@ where
     P: Algorithm + Recordable,
 {
     P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
-    if record {
-        let recorder = Recorder::<P, Run>::new(header::<P>(plan, "sim"));
-        let (report, Recording(recorder)) = go::<P, _>(plan, Recording(recorder));
-        let summary = serde_json::to_value(&report).unwrap_or_default();
-        let footer = Footer { verdict: report.verdict.name().into(), summary };
-        return Ok(Outcome { report, run: Some(recorder.finish(Some(footer))) });
-    }
-    let (report, ()) = go::<P, _>(plan, ());
-    Ok(Outcome { report, run: None })
+    let recording = match record {
+        true => Recording::Whole(Recorder::new(header::<P>(plan, "sim"))),
+        false => Recording::Off,
+    };
+    let (report, recording) = go::<P>(plan, recording);
+    let run = match recording {
+        Recording::Whole(recorder) => Some(recorder.finish(Some(footer(&report)))),
+        Recording::Off | Recording::Compact(_) => None,
+    };
+    Ok(Outcome { report, run })
 }
 
-/// Runs `plan` in the simulator and writes it down in the compact form.
+/// Runs `plan` in the simulator and writes it down in the compact form while it goes on.
 pub(crate) fn record<P>(plan: &Plan, out: &mut dyn Write) -> Result<io::Result<RunReport>, Error>
 where
     P: Algorithm + Recordable,
 {
     P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
     let recorder = CompactRecorder::new(&header::<P>(plan, "sim"), out);
-    let (report, Streaming(recorder)) = go::<P, _>(plan, Streaming(recorder));
-    let summary = serde_json::to_value(&report).unwrap_or_default();
-    let footer = Footer { verdict: report.verdict.name().into(), summary };
-    Ok(recorder.finish(Some(&footer)).map(|_| report))
+    let (report, recording) = go::<P>(plan, Recording::Compact(recorder));
+    let written = match recording {
+        Recording::Compact(recorder) => recorder.finish(Some(&footer(&report))).map(drop),
+        Recording::Off | Recording::Whole(_) => Ok(()),
+    };
+    Ok(written.map(|()| report))
 }
 
-fn go<P, O>(plan: &Plan, observer: O) -> (RunReport, O)
+fn footer(report: &RunReport) -> Footer {
+    let summary = serde_json::to_value(report).unwrap_or_default();
+    Footer { verdict: report.verdict.name().into(), summary }
+}
+
+fn go<'a, P>(plan: &Plan, observer: Recording<'a, P>) -> (RunReport, Recording<'a, P>)
 where
     P: Algorithm + Recordable,
-    O: Observer<P>,
 {
     let setup = &plan.setup;
     let parts = Parts {
@@ -67,7 +78,7 @@ where
     let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
     let mut sim = Sim::new(setup.group.clone(), parts, &plan.config, is_hold);
     let ending = sim.run();
-    if ending == Ending::Quiet || P::Problem::ENDLESS {
+    if ending == Ending::Quiet || P::Problem::ENDLESS || P::ENDLESS {
         sim.judge(ending);
     }
     let counts = sim.counts();
@@ -138,7 +149,7 @@ pub(crate) fn report<P: Algorithm>(
         }
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
-    let unending = run.cut_off && !P::Problem::ENDLESS;
+    let unending = run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS;
     // That a stuck run does not end is said by "stuck".
     let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
     let verdict = if !violations.is_empty() && !only_ends {
@@ -152,7 +163,7 @@ pub(crate) fn report<P: Algorithm>(
     };
     let summary = P::Problem::summary(meter, monitor, run.unit);
     let mut summary = serde_json::to_value(summary).unwrap_or_default();
-    if let (Value::Object(fields), Some(winner)) = (&mut summary, P::SHEET.winner) {
+    if let (Value::Object(fields), Some(winner)) = (&mut summary, P::sheet(&plan.setup).winner) {
         fields.insert("winner_rule".into(), serde_json::to_value(winner).unwrap_or_default());
     }
     if let Value::Object(fields) = &mut summary
@@ -208,9 +219,11 @@ fn bounds<P: Algorithm>(
                 P::Problem::measured(meter, cost.metric, run.unit)
             }
         };
-        // Formulas speak of one election, and of runs that came to their end.
+        // Formulas speak of one election, of runs that came to their end, and of messages that
+        // arrive once: what arrives twice may be answered twice.
         let once = plan.workload.requests.iter().all(|&r| r == 1) || P::Problem::NAME != "election";
-        let applies = !run.cut_off && once && facts.assumptions_hold;
+        let undoubled = run.messages.duplicated == 0;
+        let applies = !run.cut_off && once && undoubled && facts.assumptions_hold;
         let bound = if applies { (cost.bound)(&facts) } else { None };
         reports.push(BoundReport {
             metric: cost.metric,
@@ -223,94 +236,4 @@ fn bounds<P: Algorithm>(
         });
     }
     reports
-}
-
-/// Writes a simulated run down.
-struct Recording<P>(Recorder<P, Run>);
-
-impl<P: Recordable> Observer<P> for Recording<P> {
-    /// The number of the message.
-    type Tag = u64;
-
-    fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
-        self.0.begin(now, at, input, *tag);
-    }
-    fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
-        self.0.effect(effect)
-    }
-    fn on_draw(&mut self, drawn: u32) {
-        self.0.draw(drawn);
-    }
-    fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
-        self.0.end(process);
-    }
-    fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
-        self.0.lost(now, *tag);
-    }
-    fn on_duplicated(&mut self, now: Time, tag: &u64) {
-        self.0.duplicated(now, *tag);
-    }
-    fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
-        self.0.app_message(now, from, to)
-    }
-    fn on_incident(&mut self, now: Time, incident: &Incident) {
-        self.0.incident(now, incident_kind(incident));
-    }
-}
-
-/// Writes a simulated run down in the compact form.
-struct Streaming<'a>(CompactRecorder<&'a mut dyn Write>);
-
-impl<P: Recordable> Observer<P> for Streaming<'_> {
-    /// The number of the message.
-    type Tag = u64;
-
-    fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
-        self.0.begin(now, at, input, *tag);
-    }
-    fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
-        self.0.effect(effect)
-    }
-    fn on_send(&mut self, _now: Time, _at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
-        self.0.send(to, message)
-    }
-    fn on_draw(&mut self, drawn: u32) {
-        self.0.draw(drawn);
-    }
-    fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
-        self.0.end(process);
-    }
-    fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
-        self.0.incident(now, IncidentKind::Lost(*tag));
-    }
-    fn on_duplicated(&mut self, now: Time, tag: &u64) {
-        self.0.incident(now, IncidentKind::Duplicated(*tag));
-    }
-    fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
-        self.0.app_message(now, from, to)
-    }
-    fn on_incident(&mut self, now: Time, incident: &Incident) {
-        self.0.incident(now, incident_kind(incident));
-    }
-}
-
-fn incident_kind(incident: &Incident) -> IncidentKind {
-    match incident {
-        Incident::Crash(p) => IncidentKind::Crash(p.0),
-        Incident::Restart(p, memory) => IncidentKind::Restart {
-            node: p.0,
-            memory: match memory {
-                konklave_sim::Memory::Saved => konklave_trace::Memory::Saved,
-                konklave_sim::Memory::Nothing => konklave_trace::Memory::Nothing,
-                konklave_sim::Memory::Everything => konklave_trace::Memory::Everything,
-            },
-        },
-        Incident::Pause(p) => IncidentKind::Pause(p.0),
-        Incident::Resume(p) => IncidentKind::Resume(p.0),
-        Incident::Cut(what) => IncidentKind::Cut(what.clone()),
-        Incident::Heal(what) => IncidentKind::Heal(what.clone()),
-        Incident::Violation { property, detail } => {
-            IncidentKind::Violation { property: (*property).into(), detail: detail.clone() }
-        }
-    }
 }

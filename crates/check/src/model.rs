@@ -86,8 +86,16 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             spent: Spent::default(),
             sent: 0,
         };
+        for id in &self.options.down {
+            let place = self.group.place(*id).expect("who is down is a member");
+            state.down |= 1 << place;
+            state.application.on_crash(*id);
+        }
         let mut verdict = Ok(());
         for place in 0..self.n() {
+            if !state.is_up(place) {
+                continue;
+            }
             let mut draws = Draws::default();
             let started = self.step(&mut state, place, Input::Start, 0, &mut draws, log);
             verdict = verdict.and(started);
@@ -105,9 +113,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 actions.push(Action::Deliver(i as u32));
             }
         }
-        actions.extend((0..state.news.len() as u32).map(Action::Learn));
-        let quiet = actions.is_empty();
-        if options.timing == Timing::Anytime || quiet {
+        let known = (0..state.news.len()).filter(|&i| self.may_be_known(state, i));
+        actions.extend(known.map(|i| Action::Learn(i as u32)));
+        let quiet = self.is_quiet(state);
+        if options.timing == Timing::Anytime || quiet || state.spent.early < options.early {
             actions.extend((0..state.timers.len() as u32).map(Action::Fire));
         }
         for place in 0..self.n() {
@@ -142,6 +151,11 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         }
     }
 
+    /// Whether nothing is on its way: no message, and no news either.
+    fn is_quiet(&self, state: &State<P, A, M>) -> bool {
+        state.flight.is_empty() && state.news.is_empty()
+    }
+
     /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
     fn may_arrive(&self, state: &State<P, A, M>, i: usize) -> bool {
         let channel = state.flight[i].channel;
@@ -149,6 +163,14 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             return i == 0 || state.flight[i - 1].channel != channel;
         }
         self.is_first_of_its_kind(state, i)
+    }
+
+    /// Whether the news at `i` may arrive. In the synchronous model a crash is told from a delay:
+    /// by then, all that the crashed process sent has arrived.
+    fn may_be_known(&self, state: &State<P, A, M>, i: usize) -> bool {
+        let (_, peer, up) = state.news[i];
+        let sent = |f: &Flight<P, M::Tag>| self.group.id(f.channel.0 as usize) == peer;
+        up || self.options.timing == Timing::Anytime || !state.flight.iter().any(sent)
     }
 
     fn is_first_of_its_kind(&self, state: &State<P, A, M>, i: usize) -> bool {
@@ -189,6 +211,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 received.and(self.step(state, to, input, id, draws, log))
             }
             Action::Fire(i) => {
+                if self.options.early > 0 && !self.is_quiet(state) {
+                    state.spent.early += 1;
+                }
                 let (place, timer) = state.timers.remove(i as usize);
                 self.step(state, place, Input::Timer(timer), 0, draws, log)
             }

@@ -33,6 +33,7 @@ pub(crate) struct Spent {
     pub(crate) losses: u8,
     pub(crate) duplicates: u8,
     pub(crate) app_messages: u8,
+    pub(crate) early: u8,
 }
 
 /// A message on its way.

@@ -70,6 +70,8 @@ fn options(args: &CheckArgs) -> CheckOptions {
     CheckOptions {
         fifo: !args.no_fifo,
         timing: if args.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
+        early: args.early,
+        down: Vec::new(),
         crashes: args.crash,
         restarts: args.restart,
         stable_storage: !args.amnesia,
@@ -94,6 +96,7 @@ fn arguments(args: &CheckArgs) -> String {
         ("loss", args.loss),
         ("duplicate", args.duplicate),
         ("app-messages", args.app_messages),
+        ("early", args.early),
     ];
     words.extend(budgets.iter().filter(|(_, k)| *k > 0).map(|(name, k)| format!("--{name} {k}")));
     let flags = [

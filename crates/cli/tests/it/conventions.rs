@@ -159,3 +159,18 @@ fn the_demo_shows_all_four_acts() {
     );
     assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
 }
+
+#[test]
+fn a_script_says_who_asks_when() {
+    let run = json("run central -n 3 --script 2@1,1@4,2@9 --hold 1 --format json");
+    assert_eq!((&run["verdict"], &run["mutex"]["entries"]), (&"ok".into(), &3.into()));
+    assert_eq!(run["mutex"]["entries_per_node"], serde_json::json!([[0, 0], [1, 1], [2, 2]]));
+    // The last one asks at 9, enters at 11, leaves at 12, and is heard to have left at 13.
+    assert_eq!(run["time"], 13.0);
+    let election = json("run chang-roberts -n 4 --script 1@2 --format json");
+    assert_eq!(election["messages"]["sent"], 2 + 8);
+    for (bad, word) in [("1", "NODE@TIME"), ("9@1", "p9 is no member"), ("1@x", "1@x")] {
+        let said = konklave_line(&format!("run central -n 3 --script {bad}"));
+        assert!(said.code == 64 && said.err.contains(word), "{bad}: {}", said.err);
+    }
+}
