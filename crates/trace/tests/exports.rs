@@ -83,7 +83,7 @@ fn a_window_cuts_arrows_at_its_edges_and_keeps_what_lasts() {
         .iter()
         .find(|e| matches!(e, Entry::Incident(i) if matches!(i.kind, IncidentKind::Crash(_))));
     let crash = crash.unwrap().at();
-    let options = only(|only| only.window = Some((crash + 1, crash + 600)));
+    let options = only(|only| only.window = Some((crash + 1, crash + 400)));
     let part = layout(&run, &options);
     assert!(part.points.len() < all.points.len() && part.width < all.width);
     assert!(part.bars.iter().any(|bar| bar.what == konklave_trace::diagram::Lasting::Down));
