@@ -1,8 +1,10 @@
-//! Measures the simulator against hand-written floors, in the same binary and the same run.
+//! Measures the simulator against hand-written floors, and recording against none, in the same binary
+//! and the same run.
 
 mod echo;
 mod floors;
 mod measure;
+mod recording;
 mod sweep;
 mod workloads;
 
@@ -15,13 +17,15 @@ use measure::{apart, child};
 use workloads::What;
 
 const HELP: &str = "\
-Measures the simulator against hand-written floors.
+Measures the simulator against hand-written floors, and recording against none.
 
 Usage: konklave-bench sim [OPTIONS]
+       konklave-bench trace [--json] [--quick]
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
 Commands:
   sim   all workloads, each in a process of its own, and the sweep on two threads
+  trace recording to disk in both forms, beside the same run without; drawing ten thousand steps
   run   one side of one workload, in this process: w1:N, w2 or w3
 
 Options of `sim`:
@@ -48,6 +52,8 @@ fn main() -> ExitCode {
     }
     let done = match args[..] {
         ["sim", ref options @ ..] => options_of(options).and_then(|options| sim(&options)),
+        ["trace", ref options @ ..] => options_of(options)
+            .and_then(|options| recording::recording(options.quick, options.json)),
         ["run", name, side] => run(name, side, "3"),
         ["run", name, side, runs] => run(name, side, runs),
         _ => Err(format!("`{}` is no command; try --help", args.join(" "))),
@@ -80,7 +86,7 @@ fn options_of(args: &[&str]) -> Result<Options, String> {
             "--json" => options.json = true,
             "--quick" => options.quick = true,
             "--huge" => options.huge = true,
-            other => return Err(format!("`{other}` is no option of `sim`; try --help")),
+            other => return Err(format!("`{other}` is no option; try --help")),
         }
     }
     Ok(options)

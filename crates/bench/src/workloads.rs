@@ -122,7 +122,7 @@ pub(crate) fn mutex_run(n: usize, entries: u32, seed: u64) -> Result<(Taken, Cou
     run(setup.group, parts, &config, is_hold::<RicartAgrawala>)
 }
 
-fn permutation(n: usize) -> Vec<ProcessId> {
+pub(crate) fn permutation(n: usize) -> Vec<ProcessId> {
     let mut ids: Vec<ProcessId> = (0..n as u32).map(ProcessId).collect();
     Rng::new(42).shuffle(&mut ids);
     ids
@@ -132,7 +132,7 @@ fn random_graph() -> Result<Topology, String> {
     Topology::random_graph(100_000, 1_000_000, &mut Rng::new(42)).map_err(|e| e.to_string())
 }
 
-type PartsOf<P> = Parts<
+pub(crate) type PartsOf<P> = Parts<
     P,
     <<P as Algorithm>::Problem as Problem<P>>::Application,
     <<P as Algorithm>::Problem as Problem<P>>::Monitor,
@@ -140,7 +140,7 @@ type PartsOf<P> = Parts<
     (),
 >;
 
-fn parts_of<P: Algorithm>(setup: &Setup, workload: &Workload) -> PartsOf<P> {
+pub(crate) fn parts_of<P: Algorithm>(setup: &Setup, workload: &Workload) -> PartsOf<P> {
     let watch = Watch { order: Order::Ignore, ..Watch::all(&P::SHEET) };
     Parts {
         processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect(),
@@ -151,7 +151,7 @@ fn parts_of<P: Algorithm>(setup: &Setup, workload: &Workload) -> PartsOf<P> {
     }
 }
 
-fn is_hold<P: Algorithm>(request: &P::Request) -> bool {
+pub(crate) fn is_hold<P: Algorithm>(request: &P::Request) -> bool {
     <P::Problem as Problem<P>>::pause(request) == Pause::Hold
 }
 

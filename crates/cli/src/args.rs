@@ -392,6 +392,9 @@ pub(crate) struct ExportArgs {
     /// Where it goes; `-` is stdout; default: beside the run
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Take a recording that was cut off as far as it goes, instead of refusing it
+    #[arg(long)]
+    pub(crate) partial: bool,
     /// PNG: so many points for one of the SVG
     #[arg(long, value_name = "K", default_value_t = 2.0)]
     pub(crate) scale: f32,
@@ -449,7 +452,7 @@ pub(crate) struct RaceArgs {
     pub(crate) svg: Option<PathBuf>,
 
     /// Write a player of all of them
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, env = "KONKLAVE_HTML", value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
 
     /// The form of the output

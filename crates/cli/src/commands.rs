@@ -18,7 +18,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use konklave_catalog::Error;
-use konklave_trace::{Run, compact};
+use konklave_trace::{Run, Salvaged, compact};
 
 use crate::Done;
 use crate::args::{Cli, Command};
@@ -41,9 +41,24 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
     }
 }
 
+/// Whether there is something to read: known before anything is opened for writing.
+fn readable(path: &Path) -> Result<(), Error> {
+    let unreadable = |why| Error::Unreadable { file: path.display().to_string(), why };
+    File::open(path).map(drop).map_err(unreadable)
+}
+
 /// Reads a recorded run, in either form. One that was cut off is read as far as it goes, and that
 /// is said.
 fn read_run(path: &Path) -> Result<Run, Error> {
+    let Salvaged { run, cut } = salvage(path)?;
+    if let Some(problem) = cut {
+        eprintln!("konklave: {problem}; what is there is used");
+    }
+    Ok(run)
+}
+
+/// Reads a recorded run, in either form, as far as it goes.
+fn salvage(path: &Path) -> Result<Salvaged, Error> {
     let file = path.display().to_string();
     let unreadable = |why| Error::Unreadable { file: file.clone(), why };
     let mut source = BufReader::new(File::open(path).map_err(unreadable)?);
@@ -54,9 +69,5 @@ fn read_run(path: &Path) -> Result<Run, Error> {
     } else {
         Run::salvage(&file, source)
     };
-    let salvaged = salvaged.map_err(|e| Error::Data(e.to_string()))?;
-    if let Some(problem) = &salvaged.cut {
-        eprintln!("konklave: {problem}; what is there is used");
-    }
-    Ok(salvaged.run)
+    salvaged.map_err(|e| Error::Data(e.to_string()))
 }

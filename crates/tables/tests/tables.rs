@@ -3,7 +3,10 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use bytes::Bytes;
 use konklave_tables::Table;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 
 fn table(rows: i64) -> Table {
     let mut table = Table::default();
@@ -32,6 +35,41 @@ fn a_table_without_rows_or_columns_is_a_file_still() {
     for table in [Table::default(), table(0)] {
         let file = table.to_parquet();
         assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1"));
+    }
+}
+
+#[test]
+fn what_is_read_back_is_what_was_written() {
+    // More than one row group.
+    for rows in [1, 8, 1000, 140_000] {
+        let table = table(rows);
+        let bytes = table.to_parquet();
+        assert_eq!(bytes, table.to_parquet(), "the same bytes");
+        let file = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+        let about = file.metadata().file_metadata().key_value_metadata().unwrap();
+        assert_eq!(about[0].key, "made by");
+        assert_eq!(file.num_row_groups(), (rows as usize).div_ceil(131_072));
+        let mut lines = table.to_csv();
+        lines.drain(..=lines.find('\n').unwrap());
+        let mut read = String::new();
+        for row in file.get_row_iter(None).unwrap() {
+            let cells: Vec<String> = row.unwrap().get_column_iter().map(|(_, f)| cell(f)).collect();
+            read += &(cells.join(",") + "\n");
+        }
+        assert!(read == lines, "{rows} rows");
+    }
+}
+
+/// As CSV has it.
+fn cell(field: &Field) -> String {
+    match field {
+        Field::Null => String::new(),
+        Field::Str(text) if text.contains(',') => format!("\"{}\"", text.replace('"', "\"\"")),
+        Field::Str(text) => text.clone(),
+        Field::Double(number) => number.to_string(),
+        Field::Long(number) => number.to_string(),
+        Field::Bool(yes) => yes.to_string(),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -5,12 +5,14 @@
 //! numbers of messages count up, names are told once, and of a new state only the part that
 //! differs from the last one is written.
 
+mod bytes;
 mod read;
 mod value;
 
 use std::io::{self, Write};
 
 use konklave_process::{Effect, Input, ProcessId};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::record::json;
@@ -66,9 +68,8 @@ pub struct CompactRecorder<W> {
     out: W,
     result: io::Result<()>,
     buffer: Vec<u8>,
-    nodes: Vec<u32>,
-    /// Whether each node's place is its id.
-    plain: bool,
+    /// Where each node stands in the header; empty where each stands at its id.
+    places: FxHashMap<u32, usize>,
     names: Names,
     next_id: u64,
     /// The number that a reader gives to the next message, if it is not told another.
@@ -101,15 +102,15 @@ impl<W: Write> CompactRecorder<W> {
         let mut buffer = Vec::with_capacity(2 * FULL);
         buffer.extend(MAGIC);
         put_json(&mut buffer, header);
-        let nodes = header.nodes.clone();
-        let plain = nodes.iter().enumerate().all(|(i, &node)| i == node as usize);
-        let states = vec![Vec::new(); nodes.len()];
+        let places = header.nodes.iter().enumerate().map(|(place, &node)| (node, place));
+        let plain = places.clone().all(|(node, place)| node as usize == place);
+        let places = if plain { FxHashMap::default() } else { places.collect() };
+        let states = vec![Vec::new(); header.nodes.len()];
         Self {
             out,
             result: Ok(()),
             buffer,
-            nodes,
-            plain,
+            places,
             names: Names::default(),
             next_id: 1,
             told_id: 1,
@@ -222,10 +223,7 @@ impl<W: Write> CompactRecorder<W> {
     }
 
     fn place(&self, node: u32) -> usize {
-        if self.plain {
-            return node as usize;
-        }
-        self.nodes.iter().position(|id| *id == node).unwrap_or_default()
+        self.places.get(&node).copied().unwrap_or(node as usize)
     }
 
     fn clear(&mut self) {

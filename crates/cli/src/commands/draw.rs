@@ -6,16 +6,17 @@ use konklave_catalog::Error;
 use konklave_trace::diagram::Options;
 use konklave_trace::{Filter, Run, known_node, svg};
 
-use super::read_run;
+use super::{read_run, readable};
 use crate::Done;
 use crate::args::{DrawArgs, ShownArgs};
 use crate::output::Target;
 
 pub(crate) fn draw(args: &DrawArgs) -> Done {
     let path = args.output.clone().unwrap_or_else(|| args.file.with_extension("svg"));
+    readable(&args.file)?;
+    let target = Target::open(&path)?;
     let run = read_run(&args.file)?;
     let options = options(&args.shown, &run)?;
-    let target = Target::open(&path)?;
     target.finish(svg::draw(&run, &options).as_bytes())?;
     if path != Path::new("-") {
         eprintln!("konklave: drawn to {}", path.display());

@@ -10,7 +10,7 @@ use konklave_trace::export::{csv, html, mermaid, plantuml, png, shiviz, table, t
 use konklave_trace::{Run, compact, svg};
 
 use super::draw::options;
-use super::read_run;
+use super::{read_run, readable, salvage};
 use crate::Done;
 use crate::args::{ExportArgs, Form};
 use crate::output::Target;
@@ -31,9 +31,10 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     if !(args.scale >= 0.1 && args.scale <= 20.0) {
         return usage(format!("--scale {}: it lies between 0.1 and 20", args.scale));
     }
-    let run = read_run(&args.file)?;
-    let options = options(&args.shown, &run)?;
+    readable(&args.file)?;
     let target = Target::open(&path)?;
+    let run = whole(args)?;
+    let options = options(&args.shown, &run)?;
     let content = content(form, &run, &options, args.scale)?;
     if form == Form::Mermaid && content.len() > MERMAID_MOST {
         eprintln!(
@@ -47,6 +48,18 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
         eprintln!("konklave: exported to {}", path.display());
     }
     Ok(0)
+}
+
+/// The run. One that was cut off is no run: its figures would be wrong without anyone noticing.
+fn whole(args: &ExportArgs) -> Result<Run, Error> {
+    if args.partial {
+        return read_run(&args.file);
+    }
+    let salvaged = salvage(&args.file)?;
+    match salvaged.cut {
+        Some(problem) => Err(Error::Data(format!("{problem}; --partial takes what is there"))),
+        None => Ok(salvaged.run),
+    }
 }
 
 fn usage<T>(message: impl Into<String>) -> Result<T, crate::Failure> {

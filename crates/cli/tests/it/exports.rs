@@ -138,6 +138,23 @@ fn wishes_that_cannot_be_fulfilled() {
 }
 
 #[test]
+fn a_recording_that_was_cut_off_is_no_run() {
+    let (folder, run) = recorded("cut");
+    let text = std::fs::read_to_string(&run).unwrap();
+    let lines: Vec<&str> = text.lines().take(9).collect();
+    let cut = folder.write("cut.run", &(lines.join("\n") + "\n"));
+    refused(&format!("export {cut} --to csv"), 65, &["cut.run:10: cut off", "--partial"]);
+    let torn = folder.write("torn.run", &text[..text.len() / 2]);
+    let line = text[..text.len() / 2].lines().count();
+    refused(&format!("export {torn} --to parquet"), 65, &[&format!("torn.run:{line}:")]);
+    let table = folder.file("cut.csv");
+    assert!(!std::path::Path::new(&table).exists());
+    let said = konklave(&["export", &cut, "--to", "csv", "--partial"]);
+    assert!(said.code == 0 && said.err.contains("what is there is used"), "{}", said.err);
+    assert!(std::fs::read_to_string(&table).unwrap().lines().count() > 9);
+}
+
+#[test]
 fn a_race_has_one_picture_and_a_table() {
     let folder = Folder::new("race");
     let (picture, page) = (folder.file("race.svg"), folder.file("race.html"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::value::{Bad, Bytes};
+use super::bytes::{Bad, Bytes};
 use super::{
     ARRIVAL, CANCEL, CHANGED, DREW, DUPLICATED, END, INCIDENT, INDICATE, LOST, MAGIC, MESSAGE,
     NAME, RECOVER, RECOVER_SAVED, REQUEST, SAVE, SEND, SEND_NUMBERED, SEND_SAME, SET_TIMER, STAMP,

@@ -31,6 +31,9 @@ type Flight = (Fate, (f64, f64), (f64, f64));
 /// Half the height of a thick bar.
 const THICK: f64 = 10.0;
 
+/// So much of the way at least is drawn of a message that crosses an edge of the window.
+const LEAST_SHARE: f64 = 0.25;
+
 impl Layout<'_> {
     fn lane(&self, node: u32) -> Option<(usize, f64)> {
         let place = *self.places.get(&node)?;
@@ -113,13 +116,19 @@ impl Layout<'_> {
             return None;
         }
         let (rise, took) = (to.1 - from.1, (arrives - leaves).max(1) as f64);
-        let height = |time: u64| from.1 + rise * (time - leaves) as f64 / took;
-        let (begin, finish) = (height(leaves.max(first)), height(arrives.min(last)));
+        let share = |ticks: u64| (ticks as f64 / took).max(LEAST_SHARE);
+        let (start, end) = (from, to);
         if leaves < first {
-            from.1 = begin;
+            from.1 = end.1 - rise * share(arrives - first);
         }
         if arrives > last {
-            (fate, to.1) = (Fate::Beyond, finish);
+            fate = Fate::Beyond;
+            to = (end.0.max(start.0 + 20.0), start.1 + rise * share(last.saturating_sub(leaves)));
+            // Through the window from edge to edge.
+            if leaves < first {
+                let height = |time: u64| start.1 + rise * (time - leaves) as f64 / took;
+                (from.1, to.1) = (height(first), height(last));
+            }
         }
         Some((fate, from, to))
     }

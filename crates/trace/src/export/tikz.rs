@@ -39,7 +39,9 @@ impl Tex {
             "\\usepackage[paperwidth={paper_width}bp,paperheight={paper_height}bp,margin=0bp]\
              {{geometry}}"
         ));
-        self.put("\\usepackage[T1]{fontenc}\n\\usepackage{tikz}");
+        // Fonts of outlines, where they are there.
+        self.put("\\usepackage[T1]{fontenc}\n\\IfFileExists{lmodern.sty}{\\usepackage{lmodern}}{}");
+        self.put("\\usepackage{tikz}");
         self.put("\\usetikzlibrary{arrows.meta}\n\\pagestyle{empty}\n\\parindent0pt\n\\topskip0pt");
         self.put("\\begin{document}");
         for (i, (light, _)) in COLOURS.iter().enumerate() {
