@@ -5,7 +5,7 @@
 //! describes the file.
 //!
 //! * [`Recorder`] writes a run down while it happens, to memory or to a file;
-//! * [`compact`] does so in a tenth of the bytes, at the speed of the simulator;
+//! * [`compact`] does so in a tenth of the bytes, while the simulation goes on;
 //! * [`Reader`] and [`Run::read`] read it again, with the line of whatever is wrong;
 //! * [`replay`](replay()) feeds it to fresh processes and compares what they do;
 //! * [`text`] tells it as a story, [`diagram`] lays it out in space and time, [`svg`] draws that;

@@ -33,6 +33,17 @@ fn what_is_packed_is_what_is_read() {
     }
 }
 
+/// Reading rounds to the nearest double, and 5/11 is one that a quick reader misses.
+#[test]
+fn numbers_keep_their_last_digit() {
+    let mut run = stored("ricart-agrawala");
+    let numbers = json!([0.45454545454545453, 0.1, 2.0 / 3.0, 1e-7, 5e-324, f64::MAX]);
+    run.footer.as_mut().unwrap().summary = numbers;
+    let text = run.to_text();
+    assert_eq!(Run::read("x.run", text.as_bytes()).unwrap().to_text(), text);
+    assert_eq!(compact::salvage("x", &packed(&run)).unwrap().run.to_text(), text);
+}
+
 #[test]
 fn every_value_of_json_comes_back() {
     let mut run = stored("ricart-agrawala");

@@ -46,6 +46,10 @@ pub(super) struct Names {
     /// By place in memory: names in types never move.
     fixed: FxHashMap<(usize, usize), u32>,
     by_text: BTreeMap<String, u32>,
+    /// By the bytes that a key would have as a value: JSON's way to write a number as a key is long.
+    by_key: FxHashMap<Vec<u8>, u32>,
+    /// For new keys.
+    key: Vec<u8>,
     /// Those not yet written.
     pub(super) fresh: Vec<String>,
 }
@@ -428,6 +432,17 @@ impl ser::SerializeMap for Parts<'_> {
     type Ok = ();
     type Error = Unspeakable;
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
+        let names = &mut *self.encoder.names;
+        let mut bytes = std::mem::take(&mut names.key);
+        bytes.clear();
+        let mut encoder = Encoder { out: &mut bytes, names: &mut *names };
+        let encoded = key.serialize(&mut encoder).is_ok();
+        let known = names.by_key.get(&bytes).copied().filter(|_| encoded);
+        names.key = bytes;
+        if let Some(number) = known {
+            self.name(number);
+            return Ok(());
+        }
         // JSON has its ways to write numbers and the like as keys.
         let key = match serde_json::to_value(key).map_err(|_| Unspeakable)? {
             Value::String(text) => text,
@@ -438,6 +453,9 @@ impl ser::SerializeMap for Parts<'_> {
         let names = &mut *self.encoder.names;
         if names.by_text.len() < MOST_NAMES || names.by_text.contains_key(&key) {
             let number = names.by_text(&key);
+            if encoded {
+                names.by_key.insert(names.key.clone(), number);
+            }
             self.name(number);
             return Ok(());
         }

@@ -110,11 +110,11 @@
     if (track.verdict !== 'ok') verdict.className = 'kp-wrong';
     head.append(make('span', {}, make('b', { textContent: track.name }), ' ', verdict));
   });
-  const first = button(say.first, '⏮', () => go(0));
+  const first = button(say.first, '|◀', () => go(0));
   const back = button(say.back, '◀', () => go(position - 1));
   const play = button(say.play, '▶▶', () => toggle());
   const next = button(say.next, '▶', () => go(position + 1));
-  const last = button(say.last, '⏭', () => go(told.length));
+  const last = button(say.last, '▶|', () => go(told.length));
   [back.id, next.id] = ['kp-back', 'kp-next'];
   const slide = make('input', { type: 'range', min: 0, max: told.length, value: 0 });
   slide.setAttribute('aria-label', say.time);
