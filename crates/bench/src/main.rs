@@ -1,10 +1,12 @@
-//! Measures the simulator against hand-written floors, in the same binary and the same run.
+//! Measures the simulator against hand-written floors, and recording against none, in the same binary
+//! and the same run.
 
 mod echo;
 mod elections;
 mod floors;
 mod locks;
 mod measure;
+mod recording;
 mod sweep;
 mod workloads;
 
@@ -17,17 +19,19 @@ use measure::{apart, child};
 use workloads::What;
 
 const HELP: &str = "\
-Measures the simulator against hand-written floors.
+Measures the simulator against hand-written floors, and recording against none.
 
 Usage: konklave-bench sim [OPTIONS]
        konklave-bench elections [OPTIONS]
        konklave-bench mutex [--json] [--quick]
+       konklave-bench trace [--json] [--quick]
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
 Commands:
   sim        all workloads, each in a process of its own, and the sweep on two threads
   elections  every election for large groups, beside W1 of the same size or W3
   mutex      locks at the sizes they are made for, beside W2
+  trace      recording to disk in both forms, beside the same run without; drawing
   run        one side of one workload, in this process: w1:N, w2, w3, a lock or
              election:NAME:N:one|all
 
@@ -59,6 +63,8 @@ fn main() -> ExitCode {
         ["elections", ref options @ ..] => {
             options_of(options).and_then(|o| elections::elections(&o))
         }
+        ["trace", ref options @ ..] => options_of(options)
+            .and_then(|options| recording::recording(options.quick, options.json)),
         ["run", name, side] => run(name, side, "3"),
         ["run", name, side, runs] => run(name, side, runs),
         _ => Err(format!("`{}` is no command; try --help", args.join(" "))),

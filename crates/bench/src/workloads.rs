@@ -153,7 +153,7 @@ pub(crate) fn random_graph(n: usize) -> Result<Topology, String> {
     Topology::random_graph(n, 10 * n, &mut Rng::new(42)).map_err(|e| e.to_string())
 }
 
-type PartsOf<P> = Parts<
+pub(crate) type PartsOf<P> = Parts<
     P,
     <<P as Algorithm>::Problem as Problem<P>>::Application,
     <<P as Algorithm>::Problem as Problem<P>>::Monitor,
@@ -161,7 +161,7 @@ type PartsOf<P> = Parts<
     (),
 >;
 
-fn parts_of<P: Algorithm>(setup: &Setup, workload: &Workload) -> PartsOf<P> {
+pub(crate) fn parts_of<P: Algorithm>(setup: &Setup, workload: &Workload) -> PartsOf<P> {
     let watch = Watch { order: Order::Ignore, ..Watch::all(&P::SHEET) };
     Parts {
         processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect(),
@@ -172,7 +172,7 @@ fn parts_of<P: Algorithm>(setup: &Setup, workload: &Workload) -> PartsOf<P> {
     }
 }
 
-fn is_hold<P: Algorithm>(request: &P::Request) -> bool {
+pub(crate) fn is_hold<P: Algorithm>(request: &P::Request) -> bool {
     <P::Problem as Problem<P>>::pause(request) == Pause::Hold
 }
 

@@ -26,6 +26,8 @@ pub use scenario::{Load, Scenario};
 pub use serve::RealWorld;
 pub use simulate::Outcome;
 
+use std::io::{self, Write};
+
 use konklave_algorithms::detector::{heartbeat::Heartbeat, phi_accrual::PhiAccrual};
 use konklave_algorithms::election::{
     adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts,
@@ -94,12 +96,14 @@ pub struct Entry {
     /// The data sheet of the variant that a setup chose.
     variant: fn(&Setup) -> DataSheet,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
+    record: Record,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
     member: fn(&Plan, MemberPlan<'_>) -> Result<(), Error>,
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
 }
 
+type Record = fn(&Plan, &mut dyn Write) -> Result<io::Result<RunReport>, Error>;
 type Check = fn(&Plan, &CheckPlan, &mut dyn FnMut(Progress) -> bool) -> Result<Checked, Error>;
 
 const fn entry<P: Algorithm + NetProcess>() -> Entry {
@@ -109,6 +113,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
         variant: P::sheet,
         simulate: simulate::simulate::<P>,
+        record: simulate::record::<P>,
         serve: serve::serve::<P>,
         member: member::member::<P>,
         check: checking::check::<P>,
@@ -132,6 +137,12 @@ impl Entry {
     /// Runs it in the simulator.
     pub fn simulate(&self, plan: &Plan, record: bool) -> Result<Outcome, Error> {
         (self.simulate)(plan, record)
+    }
+
+    /// Runs it in the simulator and writes the run down in the compact form while it goes on. What
+    /// goes wrong with `out` is told apart from what is wrong with the plan.
+    pub fn record(&self, plan: &Plan, out: &mut dyn Write) -> Result<io::Result<RunReport>, Error> {
+        (self.record)(plan, out)
     }
 
     /// Runs it on real tasks.

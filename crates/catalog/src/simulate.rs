@@ -1,10 +1,17 @@
 //! Runs in the simulator.
 
+mod recording;
+
+use std::io::{self, Write};
+
 use konklave_algorithms::{Algorithm, Bound, Metric, Pause, Problem};
-use konklave_process::{Effect, Input, ProcessId};
-use konklave_sim::{Ending, Incident, Observer, Parts, Sim, Time, UNIT};
-use konklave_trace::{Footer, IncidentKind, Recordable, Recorder, Run};
+use konklave_process::ProcessId;
+use konklave_sim::{Ending, Parts, Sim, UNIT};
+use konklave_trace::compact::CompactRecorder;
+use konklave_trace::{Footer, Recordable, Recorder, Run};
 use serde_json::{Map, Value};
+
+use recording::Recording;
 
 use crate::report::{BoundReport, Messages, RunReport, Verdict, ViolationReport};
 use crate::{Error, Plan, header};
@@ -24,17 +31,39 @@ where
     P: Algorithm + Recordable,
 {
     P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
-    let recorder = record.then(|| Recorder::<P, Run>::new(header::<P>(plan, "sim")));
-    let (report, Recording(recorder)) = go::<P>(plan, Recording(recorder));
-    let run = recorder.map(|recorder| {
-        let summary = serde_json::to_value(&report).unwrap_or_default();
-        let footer = Footer { verdict: report.verdict.name().into(), summary };
-        recorder.finish(Some(footer))
-    });
+    let recording = match record {
+        true => Recording::Whole(Recorder::new(header::<P>(plan, "sim"))),
+        false => Recording::Off,
+    };
+    let (report, recording) = go::<P>(plan, recording);
+    let run = match recording {
+        Recording::Whole(recorder) => Some(recorder.finish(Some(footer(&report)))),
+        Recording::Off | Recording::Compact(_) => None,
+    };
     Ok(Outcome { report, run })
 }
 
-fn go<P>(plan: &Plan, observer: Recording<P>) -> (RunReport, Recording<P>)
+/// Runs `plan` in the simulator and writes it down in the compact form while it goes on.
+pub(crate) fn record<P>(plan: &Plan, out: &mut dyn Write) -> Result<io::Result<RunReport>, Error>
+where
+    P: Algorithm + Recordable,
+{
+    P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
+    let recorder = CompactRecorder::new(&header::<P>(plan, "sim"), out);
+    let (report, recording) = go::<P>(plan, Recording::Compact(recorder));
+    let written = match recording {
+        Recording::Compact(recorder) => recorder.finish(Some(&footer(&report))).map(drop),
+        Recording::Off | Recording::Whole(_) => Ok(()),
+    };
+    Ok(written.map(|()| report))
+}
+
+fn footer(report: &RunReport) -> Footer {
+    let summary = serde_json::to_value(report).unwrap_or_default();
+    Footer { verdict: report.verdict.name().into(), summary }
+}
+
+fn go<'a, P>(plan: &Plan, observer: Recording<'a, P>) -> (RunReport, Recording<'a, P>)
 where
     P: Algorithm + Recordable,
 {
@@ -207,77 +236,4 @@ fn bounds<P: Algorithm>(
         });
     }
     reports
-}
-
-/// Writes a simulated run down, if that is wanted. One type for both, for each algorithm is compiled
-/// once with each type of observer.
-struct Recording<P>(Option<Recorder<P, Run>>);
-
-impl<P: Recordable> Observer<P> for Recording<P> {
-    /// The number of the message; 0 where nobody counts.
-    type Tag = u64;
-
-    fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
-        if let Some(recorder) = &mut self.0 {
-            recorder.begin(now, at, input, *tag);
-        }
-    }
-    fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
-        self.0.as_mut().map_or(0, |recorder| recorder.effect(effect))
-    }
-    fn on_send(&mut self, now: Time, at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
-        if self.0.is_none() {
-            return 0;
-        }
-        self.on_effect(now, at, &Effect::Send { to, message: message.clone() })
-    }
-    fn on_draw(&mut self, drawn: u32) {
-        if let Some(recorder) = &mut self.0 {
-            recorder.draw(drawn);
-        }
-    }
-    fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
-        if let Some(recorder) = &mut self.0 {
-            recorder.end(process);
-        }
-    }
-    fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
-        if let Some(recorder) = &mut self.0 {
-            recorder.lost(now, *tag);
-        }
-    }
-    fn on_duplicated(&mut self, now: Time, tag: &u64) {
-        if let Some(recorder) = &mut self.0 {
-            recorder.duplicated(now, *tag);
-        }
-    }
-    fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
-        self.0.as_mut().map_or(0, |recorder| recorder.app_message(now, from, to))
-    }
-    fn on_incident(&mut self, now: Time, incident: &Incident) {
-        if let Some(recorder) = &mut self.0 {
-            recorder.incident(now, incident_kind(incident));
-        }
-    }
-}
-
-fn incident_kind(incident: &Incident) -> IncidentKind {
-    match incident {
-        Incident::Crash(p) => IncidentKind::Crash(p.0),
-        Incident::Restart(p, memory) => IncidentKind::Restart {
-            node: p.0,
-            memory: match memory {
-                konklave_sim::Memory::Saved => konklave_trace::Memory::Saved,
-                konklave_sim::Memory::Nothing => konklave_trace::Memory::Nothing,
-                konklave_sim::Memory::Everything => konklave_trace::Memory::Everything,
-            },
-        },
-        Incident::Pause(p) => IncidentKind::Pause(p.0),
-        Incident::Resume(p) => IncidentKind::Resume(p.0),
-        Incident::Cut(what) => IncidentKind::Cut(what.clone()),
-        Incident::Heal(what) => IncidentKind::Heal(what.clone()),
-        Incident::Violation { property, detail } => {
-            IncidentKind::Violation { property: (*property).into(), detail: detail.clone() }
-        }
-    }
 }

@@ -5,11 +5,13 @@ mod compare;
 mod costs;
 mod demo;
 mod draw;
+mod export;
 mod help;
 mod list;
 mod member;
 mod meta;
 mod plot;
+mod race;
 mod replay;
 mod reproduce;
 mod ring;
@@ -18,11 +20,11 @@ mod sweep;
 mod tolerance;
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use konklave_catalog::Error;
-use konklave_trace::Run;
+use konklave_trace::{Run, Salvaged, compact};
 
 use crate::Done;
 use crate::args::{Cli, Command};
@@ -39,6 +41,8 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Tolerance(args) => tolerance::tolerate(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
+        Command::Export(args) => export::export(&args),
+        Command::Race(args) => race::race(*args),
         Command::Ring(args) => ring::ring(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Help(args) => help::help(&args),
@@ -48,14 +52,33 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
     }
 }
 
-/// Reads a recorded run. One that was cut off is read as far as it goes, and that is said.
+/// Whether there is something to read: known before anything is opened for writing.
+fn readable(path: &Path) -> Result<(), Error> {
+    let unreadable = |why| Error::Unreadable { file: path.display().to_string(), why };
+    File::open(path).map(drop).map_err(unreadable)
+}
+
+/// Reads a recorded run, in either form. One that was cut off is read as far as it goes, and that
+/// is said.
 fn read_run(path: &Path) -> Result<Run, Error> {
-    let file = path.display().to_string();
-    let source = File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
-    let salvaged =
-        Run::salvage(&file, BufReader::new(source)).map_err(|e| Error::Data(e.to_string()))?;
-    if let Some(problem) = &salvaged.cut {
+    let Salvaged { run, cut } = salvage(path)?;
+    if let Some(problem) = cut {
         eprintln!("konklave: {problem}; what is there is used");
     }
-    Ok(salvaged.run)
+    Ok(run)
+}
+
+/// Reads a recorded run, in either form, as far as it goes.
+fn salvage(path: &Path) -> Result<Salvaged, Error> {
+    let file = path.display().to_string();
+    let unreadable = |why| Error::Unreadable { file: file.clone(), why };
+    let mut source = BufReader::new(File::open(path).map_err(unreadable)?);
+    let salvaged = if source.fill_buf().map_err(unreadable)?.starts_with(&compact::MAGIC[..7]) {
+        let mut bytes = Vec::new();
+        source.read_to_end(&mut bytes).map_err(unreadable)?;
+        compact::salvage(&file, &bytes)
+    } else {
+        Run::salvage(&file, source)
+    };
+    salvaged.map_err(|e| Error::Data(e.to_string()))
 }

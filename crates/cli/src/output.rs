@@ -148,6 +148,20 @@ impl Target {
         path.map(|p| Self::open(p)).transpose()
     }
 
+    /// Lets `write` write while the work goes on, and puts the file in its place when it is done.
+    pub(crate) fn stream<T>(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> Result<io::Result<T>, Error>,
+    ) -> Result<T, Error> {
+        let fail = |why| Error::Unwritable { file: self.path.display().to_string(), why };
+        let Some((_, file)) = &mut self.draft else {
+            return write(&mut stdout())?.map_err(fail);
+        };
+        let done = write(file)?.map_err(fail)?;
+        self.finish(&[])?;
+        Ok(done)
+    }
+
     /// Writes `content` and puts the file in its place.
     pub(crate) fn finish(mut self, content: &[u8]) -> Result<(), Error> {
         let fail = |why| Error::Unwritable { file: self.path.display().to_string(), why };

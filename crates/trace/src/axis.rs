@@ -22,6 +22,15 @@ pub(crate) struct Room {
     pub(crate) gap: f64,
 }
 
+/// One run on the axis.
+#[derive(Clone, Copy)]
+pub(crate) struct Track<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) messages: &'a BTreeMap<u64, Message<'a>>,
+    /// On which lane each node is, if it is shown.
+    pub(crate) places: &'a BTreeMap<u32, usize>,
+}
+
 /// Where each entry lies in time.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Axis {
@@ -35,55 +44,64 @@ pub(crate) struct Axis {
     pub(crate) end: f64,
 }
 
+/// An axis in the making.
+struct Making<'a> {
+    tracks: &'a [Track<'a>],
+    causes: Vec<BTreeMap<usize, usize>>,
+    room: Room,
+    scale: f64,
+    /// The place of the last step of each lane.
+    last: BTreeMap<(usize, usize), f64>,
+    xs: Vec<Vec<f64>>,
+    base: f64,
+    moments: Vec<(u64, f64)>,
+    gaps: Vec<(f64, f64, u64)>,
+    end: f64,
+}
+
 impl Axis {
-    /// Places the entries of `run`; `lane` says where a node is shown, if at all.
-    pub(crate) fn new(
-        run: &Run,
-        messages: &BTreeMap<u64, Message<'_>>,
-        lane: impl Fn(u32) -> Option<usize>,
-        room: Room,
-    ) -> Self {
-        let causes = causes(messages);
-        let scale = room.delay / typical_delay(run, messages);
-        let mut last: BTreeMap<usize, f64> = BTreeMap::new();
-        let mut axis =
-            Self { xs: Vec::new(), moments: Vec::new(), gaps: Vec::new(), end: room.left };
-        let mut base = room.left;
-        for (i, entry) in run.entries.iter().enumerate() {
-            let at = entry.at();
-            match axis.moments.last() {
-                Some(&(before, _)) if at > before => {
-                    let ticks = at - before;
-                    let width = ticks as f64 * scale;
-                    let shortened = width > room.quiet;
-                    let from = base.max(axis.end);
-                    base = (base + if shortened { room.gap } else { width }).max(axis.end + 1.0);
-                    if shortened {
-                        base = base.max(from + room.gap);
-                        axis.gaps.push((from, base, ticks));
+    /// Places the entries of all `tracks` on one axis, and gives it to each of them. What lies
+    /// before `window` is placed at its begin, what lies after it at its end.
+    pub(crate) fn new(tracks: &[Track<'_>], room: Room, window: Option<(u64, u64)>) -> Vec<Self> {
+        let mut making = Making {
+            tracks,
+            causes: tracks.iter().map(|track| causes(track.messages)).collect(),
+            room,
+            scale: room.delay / typical_delay(tracks),
+            last: BTreeMap::new(),
+            xs: tracks.iter().map(|track| vec![room.left; track.run.entries.len()]).collect(),
+            base: room.left,
+            moments: Vec::new(),
+            gaps: Vec::new(),
+            end: room.left,
+        };
+        let mut later = Vec::new();
+        let mut earlier = false;
+        let runs: Vec<&Run> = tracks.iter().map(|track| track.run).collect();
+        for (track, i) in in_order(&runs) {
+            let at = tracks[track].run.entries[i].at();
+            match window {
+                Some((from, _)) if at < from => earlier = true,
+                Some((_, to)) if at > to => later.push((track, i)),
+                Some((from, _)) => {
+                    if std::mem::take(&mut earlier) {
+                        making.advance(from);
                     }
-                    axis.moments.push((at, base));
+                    making.place(track, i);
                 }
-                Some(_) => {}
-                None => axis.moments.push((at, base)),
+                None => making.place(track, i),
             }
-            let mut x = base;
-            if let Some(lane) = shown_at(entry, messages).and_then(&lane) {
-                x = x.max(last.get(&lane).map_or(x, |last| last + room.step));
-                x = x.max(causes.get(&i).map_or(x, |&sent| axis.xs[sent] + room.flight));
-                last.insert(lane, x);
-            }
-            // What the application says, it says right after the step it belongs to.
-            if let Entry::Incident(incident) = entry
-                && let IncidentKind::AppMessage { from, .. } = incident.kind
-                && let Some(step) = lane(from).and_then(|lane| last.get(&lane))
-            {
-                x = x.max(*step);
-            }
-            axis.end = axis.end.max(x);
-            axis.xs.push(x);
         }
-        axis
+        if let (Some((_, to)), false) = (window, later.is_empty()) {
+            making.advance(to);
+            making.end = making.end.max(making.base);
+        }
+        for (track, i) in later {
+            making.xs[track][i] = making.end;
+        }
+        let Making { xs, moments, gaps, end, .. } = making;
+        let axis = |xs| Self { xs, moments: moments.clone(), gaps: gaps.clone(), end };
+        xs.into_iter().map(axis).collect()
     }
 
     /// Where entry `i` lies.
@@ -125,6 +143,68 @@ impl Axis {
         }
         ticks
     }
+}
+
+impl Making<'_> {
+    /// Time goes on to `at`.
+    fn advance(&mut self, at: u64) {
+        match self.moments.last() {
+            Some(&(before, _)) if at > before => {
+                let ticks = at - before;
+                let width = ticks as f64 * self.scale;
+                let shortened = width > self.room.quiet;
+                let from = self.base.max(self.end);
+                let next = self.base + if shortened { self.room.gap } else { width };
+                self.base = next.max(self.end + 1.0);
+                if shortened {
+                    self.base = self.base.max(from + self.room.gap);
+                    self.gaps.push((from, self.base, ticks));
+                }
+                self.moments.push((at, self.base));
+            }
+            Some(_) => {}
+            None => self.moments.push((at, self.base)),
+        }
+    }
+
+    /// Places entry `i` of a track.
+    fn place(&mut self, track: usize, i: usize) {
+        let Track { run, messages, places } = self.tracks[track];
+        let entry = &run.entries[i];
+        self.advance(entry.at());
+        let mut x = self.base;
+        if let Some(&lane) = shown_at(entry, messages).and_then(|node| places.get(&node)) {
+            let last = self.last.get(&(track, lane));
+            x = x.max(last.map_or(x, |last| last + self.room.step));
+            let sent = self.causes[track].get(&i);
+            x = x.max(sent.map_or(x, |&sent| self.xs[track][sent] + self.room.flight));
+            self.last.insert((track, lane), x);
+        }
+        // What the application says, it says right after the step it belongs to.
+        if let Entry::Incident(incident) = entry
+            && let IncidentKind::AppMessage { from, .. } = incident.kind
+            && let Some(lane) = places.get(&from)
+            && let Some(step) = self.last.get(&(track, *lane))
+        {
+            x = x.max(*step);
+        }
+        self.end = self.end.max(x);
+        self.xs[track][i] = x;
+    }
+}
+
+/// All entries of all runs, in the order of time; those of one run in their own order.
+pub(crate) fn in_order(runs: &[&Run]) -> Vec<(usize, usize)> {
+    let mut all = Vec::new();
+    for (t, run) in runs.iter().enumerate() {
+        let mut latest = 0;
+        for (i, entry) in run.entries.iter().enumerate() {
+            latest = entry.at().max(latest);
+            all.push((latest, t, i));
+        }
+    }
+    all.sort_by_key(|(at, ..)| *at);
+    all.into_iter().map(|(_, track, i)| (track, i)).collect()
 }
 
 /// The next of 1, 2, 5, 10 … that is not less.
@@ -170,15 +250,18 @@ fn shown_at(entry: &Entry, messages: &BTreeMap<u64, Message<'_>>) -> Option<u32>
 }
 
 /// The median delay of the messages that took any time, in ticks.
-fn typical_delay(run: &Run, messages: &BTreeMap<u64, Message<'_>>) -> f64 {
-    let at = |i: usize| run.entries[i].at();
-    let flights = messages.values().flat_map(|m| m.received.iter().map(|&r| (m.sent, r)));
-    let mut delays: Vec<u64> = flights.map(|(s, r)| at(r).saturating_sub(at(s))).collect();
-    delays.retain(|&delay| delay > 0);
+pub(crate) fn typical_delay(tracks: &[Track<'_>]) -> f64 {
+    let mut delays: Vec<u64> = Vec::new();
+    for Track { run, messages, .. } in tracks {
+        let at = |i: usize| run.entries[i].at();
+        let flights = messages.values().flat_map(|m| m.received.iter().map(|&r| (m.sent, r)));
+        delays.extend(flights.map(|(s, r)| at(r).saturating_sub(at(s))).filter(|&d| d > 0));
+    }
     if delays.is_empty() {
-        let pairs = run.entries.windows(2);
+        let pairs = tracks.iter().flat_map(|track| track.run.entries.windows(2));
         delays = pairs.map(|w| w[1].at().saturating_sub(w[0].at())).filter(|&d| d > 0).collect();
     }
     delays.sort_unstable();
-    delays.get(delays.len() / 2).map_or(run.header.unit, |&delay| delay as f64)
+    let unit = tracks.first().map_or(1.0, |track| track.run.header.unit);
+    delays.get(delays.len() / 2).map_or(unit, |&delay| delay as f64)
 }

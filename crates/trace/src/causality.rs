@@ -20,26 +20,8 @@ impl Causality {
         let nodes = &run.header.nodes;
         let places: BTreeMap<u32, usize> =
             nodes.iter().enumerate().map(|(place, &id)| (id, place)).collect();
-        let mut causes: BTreeMap<usize, usize> = BTreeMap::new();
+        let causes = causes(run);
         let mut now = vec![vec![0; nodes.len()]; nodes.len()];
-        // A message of the application leaves after its sender's last step.
-        let mut last_step: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut sender_step = BTreeMap::new();
-        for (i, entry) in run.entries.iter().enumerate() {
-            if let Entry::Step(step) = entry {
-                last_step.insert(step.node, i);
-            }
-            if let Entry::Incident(incident) = entry
-                && let crate::IncidentKind::AppMessage { from, .. } = incident.kind
-                && let Some(&step) = last_step.get(&from)
-            {
-                sender_step.insert(i, step);
-            }
-        }
-        for message in messages(run).values() {
-            let sent = sender_step.get(&message.sent).copied().unwrap_or(message.sent);
-            causes.extend(message.received.iter().map(|&received| (received, sent)));
-        }
         let mut times: BTreeMap<usize, (usize, Vec<u32>)> = BTreeMap::new();
         for (i, entry) in run.entries.iter().enumerate() {
             let Entry::Step(step) = entry else { continue };
@@ -95,4 +77,28 @@ impl Causality {
             later.filter(move |&b| self.concurrent(a, b)).map(move |b| (a, b))
         })
     }
+}
+
+/// For each step that receives a message, the step that sent it.
+pub fn causes(run: &Run) -> BTreeMap<usize, usize> {
+    let mut causes = BTreeMap::new();
+    // A message of the application leaves after its sender's last step.
+    let mut last_step: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut sender_step = BTreeMap::new();
+    for (i, entry) in run.entries.iter().enumerate() {
+        if let Entry::Step(step) = entry {
+            last_step.insert(step.node, i);
+        }
+        if let Entry::Incident(incident) = entry
+            && let crate::IncidentKind::AppMessage { from, .. } = incident.kind
+            && let Some(&step) = last_step.get(&from)
+        {
+            sender_step.insert(i, step);
+        }
+    }
+    for message in messages(run).values() {
+        let sent = sender_step.get(&message.sent).copied().unwrap_or(message.sent);
+        causes.extend(message.received.iter().map(|&received| (received, sent)));
+    }
+    causes
 }

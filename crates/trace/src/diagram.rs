@@ -4,23 +4,28 @@
 
 mod place;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::axis::{Axis, Room};
+use crate::axis::{Axis, Room, Track};
 use crate::labels::{Taken, width_of};
 use crate::messages::{Message, messages};
 use crate::spans::spans;
-use crate::{Entry, Header, IncidentKind, Run};
+use crate::text::time;
+use crate::{Entry, Filter, Header, IncidentKind, Run};
 
 use place::Layout;
+
+pub(crate) use place::short;
 
 pub use crate::spans::Lasting;
 
 /// What to show.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// Whose lanes; none: everyone's.
-    pub nodes: Option<BTreeSet<u32>>,
+    /// What of the run; lanes of other nodes are left out.
+    pub only: Filter,
+    /// Whose lanes come first, in this order; the others follow in node order.
+    pub lanes: Vec<u32>,
     /// With more arrows than this, colours alone tell the kinds of messages apart.
     pub most_labels: usize,
     /// Silence longer than this many typical delays is shown as a gap.
@@ -31,7 +36,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { nodes: None, most_labels: 150, quiet: 3.0, width: 4500.0 }
+        let (only, lanes) = (Filter::default(), Vec::new());
+        Self { only, lanes, most_labels: 150, quiet: 3.0, width: 4500.0 }
     }
 }
 
@@ -46,7 +52,7 @@ pub struct Diagram {
     pub width: f64,
     /// How high it is.
     pub height: f64,
-    /// One for each node, in node order.
+    /// One for each node that is shown, from top to bottom.
     pub lanes: Vec<Lane>,
     /// Steps.
     pub points: Vec<Point>,
@@ -74,6 +80,8 @@ pub struct Diagram {
     pub time: String,
     /// The size of small words.
     pub font: f64,
+    /// Where each entry of the run lies, shown or not.
+    pub xs: Vec<f64>,
 }
 
 /// The line of a node.
@@ -145,6 +153,8 @@ pub enum Fate {
     Lost,
     /// It was on its way when the recording ended.
     Pending,
+    /// It arrives after what is shown.
+    Beyond,
 }
 
 /// A word in its place.
@@ -241,22 +251,33 @@ pub enum Sample {
 
 /// Lays out `run`.
 pub fn layout(run: &Run, options: &Options) -> Diagram {
-    let messages = messages(run);
-    let shown = |node: &u32| options.nodes.as_ref().is_none_or(|nodes| nodes.contains(node));
-    let nodes: Vec<u32> = run.header.nodes.iter().copied().filter(shown).collect();
-    let places: BTreeMap<u32, usize> = nodes.iter().enumerate().map(|(i, &p)| (p, i)).collect();
-    let visible =
-        messages.values().filter(|m| places.contains_key(&m.from) && places.contains_key(&m.to));
-    let arrows = visible.clone().count();
-    let labelled = arrows <= options.most_labels;
-    let names: Vec<String> = nodes.iter().map(|p| format!("p{p}")).collect();
-    let widest = names.iter().map(|name| width_of(name, 14.0)).fold(0.0, f64::max);
+    layout_all(&[run], options).pop().expect("one run has one diagram")
+}
+
+/// Lays out several runs on one axis of time: where one has nothing to show, it waits for the
+/// others.
+pub fn layout_all(runs: &[&Run], options: &Options) -> Vec<Diagram> {
+    let only = &options.only;
+    let messages: Vec<_> = runs.iter().map(|run| messages(run)).collect();
+    let nodes: Vec<Vec<u32>> = runs.iter().map(|run| lane_order(run, options)).collect();
+    let places: Vec<BTreeMap<u32, usize>> = nodes
+        .iter()
+        .map(|nodes| nodes.iter().enumerate().map(|(i, &p)| (p, i)).collect())
+        .collect();
+    let tracks: Vec<Track<'_>> = (0..runs.len())
+        .map(|t| Track { run: runs[t], messages: &messages[t], places: &places[t] })
+        .collect();
+    let most_arrows = messages.iter().zip(runs).map(|(m, run)| visible(m, run, only).count()).max();
+    let labelled = most_arrows.unwrap_or(0) <= options.most_labels;
+    let names = nodes.iter().flatten().map(|p| width_of(&format!("p{p}"), 14.0));
+    let left = names.fold(0.0, f64::max) + 56.0;
+    let quiet = options.quiet;
     let room = |delay: f64, step, flight| Room {
-        left: widest + 56.0,
+        left,
         delay,
         step,
         flight,
-        quiet: delay * options.quiet,
+        quiet: delay * quiet,
         gap: 90.0,
     };
     // From roomy to tight, until it fits.
@@ -264,17 +285,28 @@ pub fn layout(run: &Run, options: &Options) -> Diagram {
         true => [room(140.0, 16.0, 60.0), room(100.0, 16.0, 50.0), room(40.0, 8.0, 16.0)],
         false => [room(90.0, 12.0, 24.0), room(70.0, 10.0, 24.0), room(30.0, 8.0, 12.0)],
     };
-    let widths = [options.width * 0.4, options.width];
-    let place = |node: u32| places.get(&node).copied();
-    let axes = rooms.map(|room| Axis::new(run, &messages, place, room));
-    let fitting = axes.iter().zip(widths).position(|(axis, width)| axis.end <= width);
-    let fitting = fitting.unwrap_or(2);
-    let (axis, room) = (&axes[fitting], rooms[fitting]);
-    let spans = spans(run);
-    let kinds = kinds(visible);
+    let widths = [options.width * 0.4, options.width, f64::INFINITY];
+    let axes = rooms.iter().map(|room| (Axis::new(&tracks, *room, only.window), *room));
+    let fits = |axes: &[Axis], width| axes.iter().all(|axis| axis.end <= width);
+    let mut fitting = axes.zip(widths).filter(|((axes, _), width)| fits(axes, *width));
+    let ((axes, room), _) = fitting.next().expect("everything fits into infinite width");
+    let parts = tracks.iter().zip(&axes).zip(&nodes);
+    parts.map(|((track, axis), nodes)| lay_out(*track, axis, nodes, room, labelled, only)).collect()
+}
 
+fn lay_out(
+    track: Track<'_>,
+    axis: &Axis,
+    nodes: &[u32],
+    room: Room,
+    labelled: bool,
+    only: &Filter,
+) -> Diagram {
+    let Track { run, messages, places } = track;
+    let spans = spans(run);
     let notes = spans.iter().any(|span| span.what == Lasting::Cut);
-    let broken = run.entries.iter().filter(|e| is_violation(e)).count().min(MOST_VIOLATIONS);
+    let broken = run.entries.iter().filter(|e| is_violation(e) && only.shows_time(e.at()));
+    let broken = broken.count().min(MOST_VIOLATIONS);
     let top = 100.0 + 18.0 * (broken + usize::from(notes)) as f64;
     let spacing = match nodes.len() {
         0..=8 => 76.0,
@@ -282,23 +314,23 @@ pub fn layout(run: &Run, options: &Options) -> Diagram {
         15..=24 => 48.0,
         _ => 32.0,
     };
-    let lanes: Vec<Lane> = nodes
-        .iter()
-        .zip(names)
-        .enumerate()
-        .map(|(i, (&node, label))| Lane { node, label, y: top + 20.0 + i as f64 * spacing })
-        .collect();
+    let lane = |(i, &node): (usize, &u32)| {
+        let label = format!("p{node}");
+        Lane { node, label, y: top + 20.0 + i as f64 * spacing }
+    };
+    let lanes: Vec<Lane> = nodes.iter().enumerate().map(lane).collect();
     let bottom = lanes.last().map_or(top, |lane| lane.y) + 34.0;
     let right = axis.end + 40.0;
     let mut layout = Layout {
         run,
-        messages: &messages,
+        messages,
         axis,
-        places: &places,
+        places,
+        only,
         taken: Taken::default(),
         diagram: Diagram {
             title: run.header.algorithm.clone(),
-            subtitle: subtitle(run),
+            subtitle: subtitle(run, only),
             width: right + 24.0,
             height: bottom + 44.0,
             lanes,
@@ -310,11 +342,12 @@ pub fn layout(run: &Run, options: &Options) -> Diagram {
             violations: Vec::new(),
             gaps: Vec::new(),
             ticks: Vec::new(),
-            kinds,
+            kinds: kinds(visible(messages, run, only)),
             legend: Vec::new(),
             field: (room.left - 24.0, top, right, bottom),
             time: run.header.time.clone(),
             font: 11.0,
+            xs: (0..run.entries.len()).map(|i| axis.of(i)).collect(),
         },
     };
     layout.place_points();
@@ -328,6 +361,30 @@ pub fn layout(run: &Run, options: &Options) -> Diagram {
     layout.place_time();
     layout.place_legend();
     layout.diagram
+}
+
+/// The nodes that have a lane, from top to bottom.
+pub(crate) fn lane_order(run: &Run, options: &Options) -> Vec<u32> {
+    let nodes = &run.header.nodes;
+    let first = options.lanes.iter().filter(|node| nodes.contains(node));
+    let others = nodes.iter().filter(|node| !options.lanes.contains(node));
+    first.chain(others).copied().filter(|node| options.only.shows_node(*node)).collect()
+}
+
+/// The messages that have an arrow, or a part of one.
+fn visible<'a>(
+    messages: &'a BTreeMap<u64, Message<'a>>,
+    run: &'a Run,
+    only: &'a Filter,
+) -> impl Iterator<Item = &'a Message<'a>> {
+    let at = |i: usize| run.entries[i].at();
+    messages.values().filter(move |message| {
+        let end = message.received.iter().copied().chain(message.lost).map(at).max();
+        let on_time = only.window.is_none_or(|(from, to)| {
+            at(message.sent) <= to && end.unwrap_or(at(message.sent)) >= from
+        });
+        on_time && only.shows_message(message)
+    })
 }
 
 /// The kinds of `messages` in the order of their first, those of the application last.
@@ -357,7 +414,7 @@ fn is_violation(entry: &Entry) -> bool {
     matches!(entry, Entry::Incident(i) if matches!(i.kind, IncidentKind::Violation { .. }))
 }
 
-fn subtitle(run: &Run) -> String {
+fn subtitle(run: &Run, only: &Filter) -> String {
     let Header { nodes, topology, seed, world, mistake, .. } = &run.header;
     let mut parts = vec![format!("{} nodes", nodes.len())];
     parts.extend((!topology.is_empty()).then(|| topology.clone()));
@@ -365,5 +422,14 @@ fn subtitle(run: &Run) -> String {
     parts.push(format!("seed {seed}"));
     parts.extend(mistake.as_ref().map(|mistake| format!("mistake {mistake}")));
     parts.push(run.footer.as_ref().map_or("cut off".into(), |footer| footer.verdict.clone()));
+    if let Some((from, to)) = only.window {
+        let last = run.entries.last().map_or(0, Entry::at);
+        let (from, to) = (time(&run.header, from), time(&run.header, to.min(last)));
+        parts.push(format!("only {from} to {to} {}", run.header.time));
+    }
+    if let Some(kinds) = &only.kinds {
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        parts.push(format!("only {}", kinds.join(", ")));
+    }
     parts.join(" · ")
 }

@@ -1,6 +1,6 @@
 //! Where words fit: labels keep clear of each other, and cross as few arrows as they can.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A rectangle, turned about its centre.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,6 +55,8 @@ pub(crate) struct Taken {
     lines: Vec<((f64, f64), (f64, f64))>,
     /// Areas by the columns they reach into.
     columns: BTreeMap<i64, Vec<usize>>,
+    /// Lines likewise.
+    line_columns: BTreeMap<i64, Vec<usize>>,
 }
 
 const COLUMN: f64 = 100.0;
@@ -68,6 +70,10 @@ impl Taken {
     }
 
     pub(crate) fn take_line(&mut self, from: (f64, f64), to: (f64, f64)) {
+        let (left, right) = (from.0.min(to.0), from.0.max(to.0));
+        for column in column_of(left)..=column_of(right) {
+            self.line_columns.entry(column).or_default().push(self.lines.len());
+        }
         self.lines.push((from, to));
     }
 
@@ -76,12 +82,20 @@ impl Taken {
         !near.into_iter().any(|&i| self.areas[i].overlaps(area))
     }
 
+    /// How many lines cross `area`.
+    fn crossings(&self, area: &Area) -> usize {
+        let near = columns(area).filter_map(|column| self.line_columns.get(&column)).flatten();
+        let crossing = near.filter(|line| {
+            let (from, to) = self.lines[**line];
+            area.crossed_by(from, to)
+        });
+        crossing.collect::<BTreeSet<_>>().len()
+    }
+
     /// Takes the free one of `choices` that crosses the fewest lines; earlier ones are better.
     pub(crate) fn take_best(&mut self, choices: impl Iterator<Item = Area>) -> Option<Area> {
         let free = choices.filter(|area| self.is_free(area));
-        let best = free.min_by_key(|area| {
-            self.lines.iter().filter(|(from, to)| area.crossed_by(*from, *to)).count()
-        })?;
+        let best = free.min_by_key(|area| self.crossings(area))?;
         self.take(best);
         Some(best)
     }
@@ -89,7 +103,11 @@ impl Taken {
 
 fn columns(area: &Area) -> std::ops::RangeInclusive<i64> {
     let reach = area.reach(1.0, 0.0);
-    ((area.x - reach) / COLUMN).floor() as i64..=((area.x + reach) / COLUMN).floor() as i64
+    column_of(area.x - reach)..=column_of(area.x + reach)
+}
+
+fn column_of(x: f64) -> i64 {
+    (x / COLUMN).floor() as i64
 }
 
 /// About how wide `text` is at `size` in a common sans-serif font.

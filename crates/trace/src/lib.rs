@@ -5,14 +5,19 @@
 //! describes the file.
 //!
 //! * [`Recorder`] writes a run down while it happens, to memory or to a file;
+//! * [`compact`] does so in a tenth of the bytes, while the simulation goes on;
 //! * [`Reader`] and [`Run::read`] read it again, with the line of whatever is wrong;
 //! * [`replay`](replay()) feeds it to fresh processes and compares what they do;
 //! * [`text`] tells it as a story, [`diagram`] lays it out in space and time, [`svg`] draws that;
+//! * [`export`] turns it into what other tools read;
 //! * [`causality`] says what could have caused what.
 
 mod axis;
 pub mod causality;
+pub mod compact;
 pub mod diagram;
+pub mod export;
+mod filter;
 mod labels;
 pub mod messages;
 mod read;
@@ -22,6 +27,7 @@ mod spans;
 pub mod svg;
 pub mod text;
 
+pub use filter::{Filter, known_node};
 pub use read::{ReadError, Reader, Salvaged};
 pub use record::{Recordable, Recorder, Sink, Writer};
 pub use replay::{ReplayError, Replayed, Replayer, replay};

@@ -8,7 +8,8 @@ use crate::diagram::{
     Arrow, Bar, Cause, Diagram, Fate, Key, Label, Lasting, Mark, Options, Point, Sample, layout,
 };
 use crate::{Run, text};
-use style::COLOURS;
+
+pub(crate) use style::COLOURS;
 
 /// The picture of `run`.
 pub fn draw(run: &Run, options: &Options) -> String {
@@ -18,21 +19,27 @@ pub fn draw(run: &Run, options: &Options) -> String {
 /// The picture of `diagram`: the same bytes for the same diagram.
 pub fn render(diagram: &Diagram) -> String {
     let mut svg = Svg { out: String::new(), font: diagram.font };
-    svg.head(diagram);
-    svg.field(diagram);
-    diagram.bars.iter().for_each(|bar| svg.bar(bar, diagram.lanes[bar.lane].y));
-    diagram.violations.iter().for_each(|violation| svg.violation(violation, diagram));
-    diagram.arrows.iter().for_each(|arrow| svg.arrow(arrow));
-    diagram.points.iter().for_each(|point| svg.point(point));
-    diagram.bars.iter().for_each(|bar| svg.end_of_bar(bar, diagram.lanes[bar.lane].y));
-    for arrow in &diagram.arrows {
-        if let Some(label) = &arrow.label {
-            svg.label(label, &format!("label {}", fill(arrow.kind)));
-        }
+    svg.open(diagram.width, diagram.height, &format!("{}, {}", diagram.title, diagram.subtitle));
+    svg.diagram(diagram);
+    svg.out.push_str("</svg>\n");
+    svg.out
+}
+
+/// Diagrams one above the other, in one picture.
+pub fn stack(diagrams: &[Diagram]) -> String {
+    let width = diagrams.iter().map(|diagram| diagram.width).fold(0.0, f64::max);
+    let height = diagrams.iter().map(|diagram| diagram.height).sum();
+    let titles: Vec<&str> = diagrams.iter().map(|diagram| diagram.title.as_str()).collect();
+    let mut svg = Svg { out: String::new(), font: 11.0 };
+    svg.open(width, height, &titles.join(", "));
+    let mut y = 0.0;
+    for (track, diagram) in diagrams.iter().enumerate() {
+        svg.font = diagram.font;
+        svg.put(format_args!("<g data-track=\"{track}\" transform=\"translate(0 {})\">", n(y)));
+        svg.diagram(diagram);
+        svg.put(format_args!("</g>"));
+        y += diagram.height;
     }
-    diagram.marks.iter().for_each(|mark| svg.mark(mark));
-    svg.axis(diagram);
-    diagram.legend.iter().for_each(|key| svg.key(key));
     svg.out.push_str("</svg>\n");
     svg.out
 }
@@ -55,17 +62,34 @@ impl Svg {
         writeln!(self.out, "{line}").expect("a string takes everything");
     }
 
-    fn head(&mut self, diagram: &Diagram) {
-        let (width, height) = (n(diagram.width), n(diagram.height));
-        let (title, subtitle) = (escape(&diagram.title), escape(&diagram.subtitle));
+    fn open(&mut self, width: f64, height: f64, name: &str) {
+        let (width, height, name) = (n(width), n(height), escape(name));
         self.put(format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}, {subtitle}\">"
+             viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{name}\">"
         ));
         self.put(format_args!("<style>{}</style>", style::sheet()));
         self.put(format_args!("<rect class=\"page\" width=\"{width}\" height=\"{height}\"/>"));
+    }
+
+    fn diagram(&mut self, diagram: &Diagram) {
+        let (title, subtitle) = (escape(&diagram.title), escape(&diagram.subtitle));
         self.put(format_args!("<text class=\"title\" x=\"24\" y=\"32\">{title}</text>"));
         self.put(format_args!("<text class=\"sub\" x=\"24\" y=\"52\">{subtitle}</text>"));
+        self.field(diagram);
+        diagram.bars.iter().for_each(|bar| self.bar(bar, diagram.lanes[bar.lane].y));
+        diagram.violations.iter().for_each(|violation| self.violation(violation, diagram));
+        diagram.arrows.iter().for_each(|arrow| self.arrow(arrow));
+        diagram.points.iter().for_each(|point| self.point(point));
+        diagram.bars.iter().for_each(|bar| self.end_of_bar(bar, diagram.lanes[bar.lane].y));
+        for arrow in &diagram.arrows {
+            if let Some(label) = &arrow.label {
+                self.label(label, &format!("label {}", fill(arrow.kind)));
+            }
+        }
+        diagram.marks.iter().for_each(|mark| self.mark(mark));
+        self.axis(diagram);
+        diagram.legend.iter().for_each(|key| self.key(key));
     }
 
     /// The lanes, and what lies behind them.
@@ -143,11 +167,12 @@ impl Svg {
             Fate::Again => " again",
             Fate::Lost => " lost",
             Fate::Pending => " pending",
+            Fate::Beyond => "",
         };
         // More kinds than colours: the second round is dashed.
         let dash = match (kind / COLOURS.len(), fate) {
             (0, _) | (_, Fate::Again | Fate::Lost | Fate::Pending) => "",
-            (_, Fate::Arrived) => " stroke-dasharray=\"10 2\"",
+            (_, Fate::Arrived | Fate::Beyond) => " stroke-dasharray=\"10 2\"",
         };
         let (x0, y0, x1, y1) = (n(from.0), n(from.1), n(to.0), n(to.1));
         let own = from.1 == to.1;
@@ -171,7 +196,7 @@ impl Svg {
                 let middle = (f64::midpoint(from.0, to.0), from.1 - 36.0);
                 self.tip(if own { middle } else { *from }, *to, *kind);
             }
-            Fate::Pending => {}
+            Fate::Pending | Fate::Beyond => {}
         }
         self.put(format_args!("</g>"));
     }
@@ -355,13 +380,13 @@ fn polygon(corners: &[(f64, f64)]) -> String {
 }
 
 /// A number with at most one digit after the point.
-fn n(number: f64) -> String {
+pub(crate) fn n(number: f64) -> String {
     // Adding zero makes no minus zero.
     text::trimmed((number * 10.0).round() / 10.0 + 0.0)
 }
 
 /// `words` as they may stand in XML.
-fn escape(words: &str) -> String {
+pub(crate) fn escape(words: &str) -> String {
     let mut safe = String::with_capacity(words.len());
     for c in words.chars() {
         match c {

@@ -1,20 +1,23 @@
 //! Real runs: recorded, read, replayed, told and drawn. `UPDATE=1` rewrites what is told and drawn,
 //! `UPDATE=runs` records the stored runs anew: they need not follow every change of an algorithm.
 
+mod files;
 mod world;
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
 
+use files::{golden, path_of};
 use konklave_algorithms::election::chang_roberts::ChangRoberts;
 use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
 use konklave_process::Topology;
 use konklave_sim::Pace;
 use konklave_trace::causality::Causality;
 use konklave_trace::diagram::{self, Fate, Lasting, layout};
-use konklave_trace::{EffectRecord, Entry, InputRecord, Reader, Recorder, Run, replay, svg, text};
+use konklave_trace::{
+    EffectRecord, Entry, Filter, InputRecord, Reader, Recorder, Run, replay, svg, text,
+};
 use world::Scene;
 
 fn three_want_in() -> Scene {
@@ -232,8 +235,8 @@ fn many_lanes_and_messages_stay_apart() {
         assert!(xs.windows(2).all(|pair| pair[1] - pair[0] >= 8.0), "points are seen apart");
     }
     assert!(diagram.arrows.iter().all(|a| a.to.0 > a.from.0), "arrows go forward in time");
-    let nodes = Some(BTreeSet::from([0, 3]));
-    let few = layout(&run, &diagram::Options { nodes, ..diagram::Options::default() });
+    let only = Filter { nodes: Some(BTreeSet::from([0, 3])), ..Filter::default() };
+    let few = layout(&run, &diagram::Options { only, ..diagram::Options::default() });
     assert_eq!((few.lanes.len(), few.kinds.len()), (2, 2));
     assert!(few.arrows.iter().any(|arrow| arrow.label.is_some()));
 }
@@ -254,28 +257,4 @@ fn stored(name: &str, record: impl Fn() -> Run) -> Run {
         std::fs::rename(new, &path).unwrap();
     }
     Run::read(name, BufReader::new(File::open(&path).unwrap())).unwrap()
-}
-
-fn path_of(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
-}
-
-/// Compares with a file under `tests/golden`.
-fn golden(name: &str, found: &str) {
-    let path = path_of(name);
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, found).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    let line = expected.lines().zip(found.lines()).position(|(a, b)| a != b);
-    let shorter = expected.lines().count().min(found.lines().count());
-    let line = line.unwrap_or(shorter);
-    let show = |text: &str| text.lines().nth(line).unwrap_or("(the end)").to_owned();
-    assert!(
-        expected == found,
-        "{name}:{}: expected `{}`, found `{}`; UPDATE=1 rewrites the file",
-        line + 1,
-        show(&expected),
-        show(found)
-    );
 }

@@ -11,6 +11,7 @@ use konklave_catalog::{
 };
 use konklave_trace::{Run, diagram, svg, text};
 
+use super::run::recording;
 use crate::Done;
 use crate::args::CheckArgs;
 use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
@@ -49,7 +50,7 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     bar.finish_and_clear();
     if let Some(witness) = &checked.witness {
         if let Some(target) = record_to {
-            target.finish(witness.to_text().as_bytes())?;
+            target.finish(&recording(witness, args.record.as_deref())?)?;
         }
         if let Some(target) = draw_to {
             target.finish(svg::draw(witness, &diagram::Options::default()).as_bytes())?;

@@ -2,25 +2,50 @@
 
 use std::path::Path;
 
-use konklave_trace::{diagram, svg};
+use konklave_catalog::Error;
+use konklave_trace::diagram::Options;
+use konklave_trace::{Filter, Run, known_node, svg};
 
-use super::read_run;
+use super::{read_run, readable};
 use crate::Done;
-use crate::args::DrawArgs;
+use crate::args::{DrawArgs, ShownArgs};
 use crate::output::Target;
 
 pub(crate) fn draw(args: &DrawArgs) -> Done {
     let path = args.output.clone().unwrap_or_else(|| args.file.with_extension("svg"));
-    let run = read_run(&args.file)?;
+    readable(&args.file)?;
     let target = Target::open(&path)?;
-    let options = diagram::Options {
-        nodes: args.only.as_ref().map(|nodes| nodes.iter().copied().collect()),
-        most_labels: args.labels,
-        ..diagram::Options::default()
-    };
+    let run = read_run(&args.file)?;
+    let options = options(&args.shown, &run)?;
     target.finish(svg::draw(&run, &options).as_bytes())?;
     if path != Path::new("-") {
         eprintln!("konklave: drawn to {}", path.display());
     }
     Ok(0)
+}
+
+/// What of `run` is shown, every wish checked.
+pub(crate) fn options(args: &ShownArgs, run: &Run) -> Result<Options, Error> {
+    let window = args.window.as_ref().map(|text| Filter::parse_window(text, &run.header));
+    let window = window.transpose().map_err(|e| Error::Usage(format!("--window: {e}")))?;
+    let check = |option: &str, only: &Filter| {
+        only.check(run).map_err(|e| Error::Usage(format!("--{option}: {e}")))
+    };
+    let nodes = args.only.as_ref().map(|nodes| nodes.iter().copied().collect());
+    let kinds = args.only_kinds.as_ref().map(|kinds| kinds.iter().cloned().collect());
+    let only = Filter { nodes, ..Filter::default() };
+    check("only", &only)?;
+    let only = Filter { kinds, ..only };
+    check("only-kinds", &only)?;
+    let only = Filter { window, ..only };
+    check("window", &only)?;
+    for node in &args.lanes {
+        known_node(*node, &run.header).map_err(|e| Error::Usage(format!("--lanes: {e}")))?;
+    }
+    if !(args.width >= 100.0 && args.width <= 1e6) {
+        let width = args.width;
+        return Err(Error::Usage(format!("--width {width}: it lies between 100 and 1000000")));
+    }
+    let (lanes, most_labels, width) = (args.lanes.clone(), args.labels, args.width);
+    Ok(Options { only, lanes, most_labels, width, ..Options::default() })
 }

@@ -1,6 +1,7 @@
 //! `run`: one run, judged and measured.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use konklave_catalog::{
@@ -20,13 +21,22 @@ const RECORD_UP_TO: usize = 400;
 
 pub(crate) fn run(args: RunArgs) -> Done {
     let (entry, plan) = plan(&args)?;
-    let record_to = Target::open_if(args.record.as_ref())?;
+    let mut record_to = Target::open_if(args.record.as_ref())?;
     let draw_to = Target::open_if(args.svg.as_ref())?;
     warn(&plan);
     let small = plan.setup.group.len() * plan.workload.requests.iter().sum::<u32>() as usize
         <= RECORD_UP_TO;
     let told = args.format == Format::Text && (args.story || args.states || small);
     let record = told || record_to.is_some() || draw_to.is_some();
+    // Only to be recorded: it needs no memory, and no more time than the disk takes.
+    if let Some(target) = record_to.take_if(|_| {
+        args.world == World::Sim && !told && draw_to.is_none() && is_compact(args.record.as_deref())
+    }) {
+        let report = target.stream(|out| entry.record(&plan, out))?;
+        let outcome = Outcome { report, run: None };
+        print(&args, &outcome)?;
+        return Ok(outcome.report.verdict.exit_code());
+    }
     let unit = Duration::from_secs_f64(args.unit / 1e3);
     let real = |transport| RealWorld { transport, unit };
     let outcome = match args.world {
@@ -35,7 +45,7 @@ pub(crate) fn run(args: RunArgs) -> Done {
         World::Tcp => entry.serve(&plan, real(Transport::Tcp), record)?,
     };
     if let (Some(target), Some(run)) = (record_to, &outcome.run) {
-        target.finish(run.to_text().as_bytes())?;
+        target.finish(&recording(run, args.record.as_deref())?)?;
     }
     if let (Some(target), Some(run)) = (draw_to, &outcome.run) {
         target.finish(svg::draw(run, &diagram::Options::default()).as_bytes())?;
@@ -44,16 +54,31 @@ pub(crate) fn run(args: RunArgs) -> Done {
     Ok(outcome.report.verdict.exit_code())
 }
 
-fn plan(args: &RunArgs) -> Result<(&'static konklave_catalog::Entry, Plan), Error> {
-    let mut scenario = args.scenario.clone();
-    if let Some(path) = &args.file {
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|why| Error::Unreadable { file: file.clone(), why })?;
-        scenario = scenario.or(Scenario::parse(&text, &file)?);
+/// Whether a recording of this name is to be in the compact form.
+fn is_compact(path: Option<&Path>) -> bool {
+    path.and_then(Path::extension).is_some_and(|ending| ending == "runz")
+}
+
+/// The bytes of a recording: JSON lines, or the compact form where the name ends in `.runz`.
+pub(crate) fn recording(run: &Run, path: Option<&Path>) -> io::Result<Vec<u8>> {
+    if is_compact(path) {
+        konklave_trace::compact::write(run, Vec::new())
     } else {
-        scenario = scenario.or(Scenario::default());
+        Ok(run.to_text().into_bytes())
     }
+}
+
+/// What the command line says, and after it the scenario file.
+pub(crate) fn scenario_of(line: &Scenario, file: Option<&PathBuf>) -> Result<Scenario, Error> {
+    let Some(path) = file else { return Ok(line.clone().or(Scenario::default())) };
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+    Ok(line.clone().or(Scenario::parse(&text, &file)?))
+}
+
+fn plan(args: &RunArgs) -> Result<(&'static konklave_catalog::Entry, Plan), Error> {
+    let scenario = scenario_of(&args.scenario, args.file.as_ref())?;
     let Some(name) = args.algorithm.as_deref().or(scenario.algorithm.as_deref()) else {
         return Err(Error::Usage(
             "which algorithm? Name one, or give a scenario file with `algorithm = …`".into(),
@@ -68,7 +93,7 @@ fn plan(args: &RunArgs) -> Result<(&'static konklave_catalog::Entry, Plan), Erro
 }
 
 /// Says once which assumptions do not hold, and what may follow.
-fn warn(plan: &Plan) {
+pub(crate) fn warn(plan: &Plan) {
     for (assumption, by) in &plan.broken {
         eprintln!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
     }

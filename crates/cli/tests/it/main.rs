@@ -5,6 +5,7 @@ mod conventions;
 mod determinism;
 mod documents;
 mod elections;
+mod exports;
 mod measuring;
 mod mistakes;
 mod processes;

@@ -12,7 +12,7 @@ use crate::labels::{Area, Taken, width_of};
 use crate::messages::Message;
 use crate::spans::Span;
 use crate::text::{incident_line, render, step_lines, time, trimmed};
-use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, kind_of};
+use crate::{EffectRecord, Entry, Filter, IncidentKind, InputRecord, Run, kind_of};
 
 /// A diagram in the making.
 pub(super) struct Layout<'a> {
@@ -20,12 +20,19 @@ pub(super) struct Layout<'a> {
     pub(super) messages: &'a BTreeMap<u64, Message<'a>>,
     pub(super) axis: &'a Axis,
     pub(super) places: &'a BTreeMap<u32, usize>,
+    pub(super) only: &'a Filter,
     pub(super) taken: Taken,
     pub(super) diagram: Diagram,
 }
 
+/// What becomes of a message, where its arrow begins and where it ends.
+type Flight = (Fate, (f64, f64), (f64, f64));
+
 /// Half the height of a thick bar.
 const THICK: f64 = 10.0;
+
+/// So much of the way at least is drawn of a message that crosses an edge of the window.
+const LEAST_SHARE: f64 = 0.25;
 
 impl Layout<'_> {
     fn lane(&self, node: u32) -> Option<(usize, f64)> {
@@ -41,6 +48,9 @@ impl Layout<'_> {
     pub(super) fn place_points(&mut self) {
         for (entry, step) in self.run.entries.iter().enumerate() {
             let Some(step) = step.step() else { continue };
+            if !self.only.shows_time(step.at) {
+                continue;
+            }
             let Some((_, y)) = self.lane(step.node) else { continue };
             if step.input == InputRecord::Start && step.effects.is_empty() {
                 continue;
@@ -61,7 +71,7 @@ impl Layout<'_> {
     }
 
     pub(super) fn place_arrows(&mut self, delay: f64) {
-        for message in self.messages.values() {
+        for message in self.messages.values().filter(|m| self.only.shows_message(m)) {
             let (Some((_, y)), Some((_, end))) = (self.lane(message.from), self.lane(message.to))
             else {
                 continue;
@@ -82,8 +92,12 @@ impl Layout<'_> {
                 None => {}
             }
             let kind = self.diagram.kinds.iter().position(|kind| kind.name == message.kind());
-            let kind = kind.expect("every kind was counted");
             for (fate, to, entry) in ends {
+                let Some((fate, from, to)) = self.clip(message.sent, entry, (fate, from, to))
+                else {
+                    continue;
+                };
+                let kind = kind.expect("every kind was counted");
                 let tooltip = self.arrow_tooltip(message, fate, entry);
                 self.taken.take_line(from, to);
                 let (id, label) = (message.id, None);
@@ -92,13 +106,40 @@ impl Layout<'_> {
         }
     }
 
+    /// The part of an arrow that lies in the window, if any does.
+    fn clip(&self, sent: usize, end: Option<usize>, arrow: Flight) -> Option<Flight> {
+        let (mut fate, mut from, mut to) = arrow;
+        let Some((first, last)) = self.only.window else { return Some(arrow) };
+        let at = |i: usize| self.run.entries[i].at();
+        let (leaves, arrives) = (at(sent), end.map_or(at(sent), at));
+        if arrives < first || leaves > last {
+            return None;
+        }
+        let (rise, took) = (to.1 - from.1, (arrives - leaves).max(1) as f64);
+        let share = |ticks: u64| (ticks as f64 / took).max(LEAST_SHARE);
+        let (start, end) = (from, to);
+        if leaves < first {
+            from.1 = end.1 - rise * share(arrives - first);
+        }
+        if arrives > last {
+            fate = Fate::Beyond;
+            to = (end.0.max(start.0 + 20.0), start.1 + rise * share(last.saturating_sub(leaves)));
+            // Through the window from edge to edge.
+            if leaves < first {
+                let height = |time: u64| start.1 + rise * (time - leaves) as f64 / took;
+                (from.1, to.1) = (height(first), height(last));
+            }
+        }
+        Some((fate, from, to))
+    }
+
     fn arrow_tooltip(&self, message: &Message<'_>, fate: Fate, entry: Option<usize>) -> String {
         let said = message.body.map_or("message of the application".into(), render);
         let Message { id, from, to, .. } = message;
         let sent = self.time(message.sent);
         let end = entry.map_or(String::new(), |entry| self.time(entry));
         let fate = match fate {
-            Fate::Arrived => format!("{sent} to {end}"),
+            Fate::Arrived | Fate::Beyond => format!("{sent} to {end}"),
             Fate::Again => format!("{sent} to {end}, once more"),
             Fate::Lost => format!("{sent}, lost at {end}"),
             Fate::Pending => format!("{sent}, still on its way"),
@@ -108,7 +149,14 @@ impl Layout<'_> {
 
     pub(super) fn place_spans(&mut self, spans: &[Span]) {
         let right = self.diagram.field.2;
+        let at = |i: usize| self.run.entries[i].at();
+        let run_end = self.run.entries.last().map_or(0, Entry::at);
         for span in spans {
+            let ends = span.end.map_or(run_end, at);
+            let outside = |(first, last)| at(span.begin) > last || ends < first;
+            if self.only.window.is_some_and(outside) {
+                continue;
+            }
             let from = self.axis.of(span.begin);
             let to = span.end.map_or(right, |end| self.axis.of(end));
             let until = span.end.map_or("the end".into(), |end| self.time(end));
@@ -168,6 +216,9 @@ impl Layout<'_> {
         for (i, entry) in self.run.entries.iter().enumerate() {
             let Entry::Step(step) = entry else { continue };
             let Some((_, y)) = self.lane(step.node) else { continue };
+            if !self.only.shows_time(step.at) {
+                continue;
+            }
             let mut words = Vec::new();
             match &step.input {
                 InputRecord::Request(request) => match kind_of(request) {
@@ -247,6 +298,9 @@ impl Layout<'_> {
         for (i, entry) in self.run.entries.iter().enumerate() {
             let Entry::Incident(incident) = entry else { continue };
             let IncidentKind::Violation { property, detail } = &incident.kind else { continue };
+            if !self.only.shows_time(incident.at) {
+                continue;
+            }
             let x = self.axis.of(i);
             let row = self.diagram.violations.len();
             let words =
@@ -310,7 +364,7 @@ impl Layout<'_> {
 }
 
 /// `body` in one or two words: `Request 1` for `Request { timestamp: 1 }`.
-fn short(body: &Value) -> String {
+pub(crate) fn short(body: &Value) -> String {
     let kind = kind_of(body);
     let inner = match body {
         Value::Object(fields) if fields.len() == 1 => &body[kind],

@@ -13,7 +13,7 @@ pub(super) fn sheet() -> String {
 
 /// Colours that everyone can tell apart (Okabe and Ito), the clearest first; for a dark page a
 /// lighter shade of each.
-pub(super) const COLOURS: [(&str, &str); 6] = [
+pub(crate) const COLOURS: [(&str, &str); 6] = [
     ("#0072b2", "#56a8e0"),
     ("#d55e00", "#f08a3c"),
     ("#009e73", "#2cc79b"),

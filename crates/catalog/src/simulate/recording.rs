@@ -1,0 +1,111 @@
+//! Writing a simulated run down.
+
+use std::io::Write;
+
+use konklave_process::{Effect, Input, ProcessId};
+use konklave_sim::{Incident, Observer, Time};
+use konklave_trace::compact::CompactRecorder;
+use konklave_trace::{IncidentKind, Recordable, Recorder, Run};
+
+/// What is written down, and how. One type for all ways, for each algorithm is compiled once with
+/// each type of observer.
+pub(super) enum Recording<'a, P> {
+    /// Nothing.
+    Off,
+    /// In memory.
+    Whole(Recorder<P, Run>),
+    /// In the compact form, while the run goes on.
+    Compact(CompactRecorder<&'a mut dyn Write>),
+}
+
+impl<P: Recordable> Observer<P> for Recording<'_, P> {
+    /// The number of the message; 0 where nobody counts.
+    type Tag = u64;
+
+    fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
+        match self {
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.begin(now, at, input, *tag),
+            Self::Compact(recorder) => recorder.begin(now, at, input, *tag),
+        }
+    }
+    fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
+        match self {
+            Self::Off => 0,
+            Self::Whole(recorder) => recorder.effect(effect),
+            Self::Compact(recorder) => recorder.effect(effect),
+        }
+    }
+    fn on_send(&mut self, _now: Time, _at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
+        match self {
+            Self::Off => 0,
+            Self::Whole(recorder) => {
+                recorder.effect(&Effect::Send { to, message: message.clone() })
+            }
+            Self::Compact(recorder) => recorder.send(to, message),
+        }
+    }
+    fn on_draw(&mut self, drawn: u32) {
+        match self {
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.draw(drawn),
+            Self::Compact(recorder) => recorder.draw(drawn),
+        }
+    }
+    fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
+        match self {
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.end(process),
+            Self::Compact(recorder) => recorder.end(process),
+        }
+    }
+    fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
+        match self {
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.lost(now, *tag),
+            Self::Compact(recorder) => recorder.incident(now, IncidentKind::Lost(*tag)),
+        }
+    }
+    fn on_duplicated(&mut self, now: Time, tag: &u64) {
+        match self {
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.duplicated(now, *tag),
+            Self::Compact(recorder) => recorder.incident(now, IncidentKind::Duplicated(*tag)),
+        }
+    }
+    fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
+        match self {
+            Self::Off => 0,
+            Self::Whole(recorder) => recorder.app_message(now, from, to),
+            Self::Compact(recorder) => recorder.app_message(now, from, to),
+        }
+    }
+    fn on_incident(&mut self, now: Time, incident: &Incident) {
+        match self {
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.incident(now, incident_kind(incident)),
+            Self::Compact(recorder) => recorder.incident(now, incident_kind(incident)),
+        }
+    }
+}
+
+fn incident_kind(incident: &Incident) -> IncidentKind {
+    match incident {
+        Incident::Crash(p) => IncidentKind::Crash(p.0),
+        Incident::Restart(p, memory) => IncidentKind::Restart {
+            node: p.0,
+            memory: match memory {
+                konklave_sim::Memory::Saved => konklave_trace::Memory::Saved,
+                konklave_sim::Memory::Nothing => konklave_trace::Memory::Nothing,
+                konklave_sim::Memory::Everything => konklave_trace::Memory::Everything,
+            },
+        },
+        Incident::Pause(p) => IncidentKind::Pause(p.0),
+        Incident::Resume(p) => IncidentKind::Resume(p.0),
+        Incident::Cut(what) => IncidentKind::Cut(what.clone()),
+        Incident::Heal(what) => IncidentKind::Heal(what.clone()),
+        Incident::Violation { property, detail } => {
+            IncidentKind::Violation { property: (*property).into(), detail: detail.clone() }
+        }
+    }
+}
