@@ -130,7 +130,8 @@ fn pictures(runs: u32, as_json: bool) -> Result<(), String> {
     let run = recorder.finish(None);
     let options = Options::default();
     let mut bytes = 0;
-    let forms: [(&str, fn(&Run, &Options) -> String); 2] = [("SVG", svg::draw), ("player", html)];
+    type Draw = fn(&Run, &Options) -> String;
+    let forms: [(&str, Draw); 2] = [("SVG", svg::draw), ("player", html)];
     for (form, draw) in forms {
         let took = quickest(runs, || {
             bytes = draw(&run, &options).len();

@@ -417,7 +417,10 @@ pub(crate) struct SweepArgs {
     /// The measure to tell and to plot
     #[arg(long, env = "KONKLAVE_MEASURE", value_name = "NAME", default_value = "messages")]
     pub(crate) measure: String,
-    /// Draw the measure over n, with error bars
+    /// Write all runs as a table for other programs: FILE.csv or FILE.parquet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) table: Option<PathBuf>,
+    /// Draw the measure over n, with error bars: FILE.svg or FILE.png
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
     /// The form of the output
@@ -450,7 +453,7 @@ pub(crate) struct CompareArgs {
     /// Do not try which faults they outlive
     #[arg(long)]
     pub(crate) no_faults: bool,
-    /// Draw bars, and messages – delay – fault tolerance as triangles
+    /// Draw bars, and messages – delay – fault tolerance as triangles: FILE.svg or FILE.png
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Write picture and table as one page

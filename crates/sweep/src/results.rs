@@ -1,9 +1,10 @@
 //! Results: one JSON object a line, in the order of the cases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Write};
 
 use konklave_catalog::RunReport;
+use konklave_tables::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -138,6 +139,37 @@ impl Results {
             }
         }
         Ok(Self { heading, rows, cut })
+    }
+
+    /// The rows as columns, for DuckDB, Polars, pandas or R: one for each parameter and each measure
+    /// that any row has.
+    pub fn table(&self) -> Table {
+        let mut table = Table::default();
+        table.about.push(("study".to_owned(), self.heading.study.clone()));
+        table.ints("case", self.rows.iter().map(|row| Some(row.case as i64)));
+        table.texts("algorithm", self.rows.iter().map(|row| Some(row.algorithm.clone())));
+        let keys: BTreeSet<&String> = self.rows.iter().flat_map(|r| r.parameters.keys()).collect();
+        for key in keys {
+            let values = || self.rows.iter().map(|row| row.parameters.get(key));
+            if values().flatten().all(Value::is_number) {
+                table.floats(key, values().map(|v| v.and_then(Value::as_f64)));
+            } else {
+                let word = |v: &Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+                table.texts(key, values().map(|v| v.map(word)));
+            }
+        }
+        table.ints("seed", self.rows.iter().map(|row| Some(row.seed as i64)));
+        table.texts("verdict", self.rows.iter().map(|row| Some(row.verdict.clone())));
+        let names: BTreeSet<&String> = self.rows.iter().flat_map(|r| r.measures.keys()).collect();
+        for name in names {
+            table.floats(name, self.rows.iter().map(|row| row.measures.get(name).copied()));
+        }
+        let metrics: BTreeSet<&String> = self.rows.iter().flat_map(|r| r.formulas.keys()).collect();
+        for metric in metrics {
+            let limit = |row: &Row| row.formulas.get(metric).map(|(_, limit)| *limit);
+            table.floats(&format!("formula.{metric}"), self.rows.iter().map(limit));
+        }
+        table
     }
 
     /// Writes them.

@@ -9,6 +9,7 @@ use konklave_trace::{IncidentKind, Recordable, Recorder, Run};
 
 /// What is written down, and how. One type for all ways, for each algorithm is compiled once with
 /// each type of observer.
+#[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 pub(super) enum Recording<'a, P> {
     /// Nothing.
     Off,

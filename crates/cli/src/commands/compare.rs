@@ -51,7 +51,7 @@ pub(crate) fn compare(args: CompareArgs) -> Done {
         return Err(Error::Usage("nobody could take part".into()).into());
     }
     if let Some(target) = svg_target {
-        target.finish(svg(&all).as_bytes())?;
+        target.finish(&super::plot::encode(svg(&all), args.svg.as_deref())?)?;
     }
     if let Some(target) = html_target {
         target.finish(html(&all).as_bytes())?;

@@ -35,13 +35,20 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
     let heading = Heading::new(study.hash(), cases.len() as u64, shard);
     let ours: Vec<Case> = cases.into_iter().filter(|c| shard.has(c.number)).collect();
     let plot = Target::open_if(args.plot.as_ref())?;
+    let table = table_target(&args)?;
     let (mut rows, ours, mut out) = begin(&args, &heading, ours)?;
     let stop = super::check::interrupt()?;
     rows.extend(run(&args, &ours, &stop, &mut out)?);
     let interrupted = stop.load(Ordering::Relaxed) && rows.len() < ours.len();
     if let (Some(target), false) = (plot, interrupted) {
         let picture = super::plot::plot(&groups(&rows), &args.measure);
-        target.finish(picture.map_err(|e| Error::Usage(e.to_string()))?.as_bytes())?;
+        let picture = picture.map_err(Error::Usage)?;
+        target.finish(&super::plot::encode(picture, args.plot.as_deref())?)?;
+    }
+    if let (Some((target, parquet)), false) = (table, interrupted) {
+        let results = Results { heading, rows: rows.clone(), cut: false };
+        let table = results.table();
+        target.finish(&if parquet { table.to_parquet() } else { table.to_csv().into_bytes() })?;
     }
     report(&args, &rows)?;
     if interrupted {
@@ -50,6 +57,21 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
         return Ok(130);
     }
     Ok(if rows.iter().all(|row| row.verdict == "ok") { 0 } else { 1 })
+}
+
+/// Where the table goes, and whether it is Parquet.
+fn table_target(args: &SweepArgs) -> Result<Option<(Target, bool)>, Error> {
+    let Some(path) = &args.table else { return Ok(None) };
+    let parquet = match path.extension().and_then(|e| e.to_str()) {
+        Some("parquet") => true,
+        Some("csv") => false,
+        _ => {
+            let file = path.display();
+            let why = format!("--table {file}: its name ends in .csv or .parquet");
+            return Err(Error::Usage(why));
+        }
+    };
+    Ok(Some((Target::open(path)?, parquet)))
 }
 
 /// The study of the file, with what the command line says put over it.

@@ -92,6 +92,24 @@ fn a_plot_has_a_line_for_every_algorithm() {
 }
 
 #[test]
+fn tables_and_plots_take_the_form_of_their_names() {
+    let folder = Folder::new("tables");
+    let (csv, parquet, png) =
+        (folder.file("t.csv"), folder.file("t.parquet"), folder.file("p.png"));
+    let base = "sweep --algorithms central,lamport --nodes 2,3 --seeds 2 --vary hold=1,2";
+    assert_eq!(konklave_line(&format!("{base} --table {csv} --plot {png}")).code, 0);
+    assert_eq!(konklave_line(&format!("{base} --table {parquet}")).code, 0);
+    let table = fs::read_to_string(&csv).expect("a table");
+    assert!(table.starts_with("case,algorithm,hold,nodes,seed,verdict,"), "{table}");
+    assert_eq!(table.lines().count(), 1 + 2 * 2 * 2 * 2);
+    assert!(fs::read(&parquet).expect("a table").starts_with(b"PAR1"));
+    assert!(fs::read(&png).expect("a plot").starts_with(b"\x89PNG"));
+    let said = konklave_line(&format!("{base} --table {}", folder.file("t.xls")));
+    assert_eq!(said.code, 64);
+    assert!(said.err.contains(".parquet"), "{}", said.err);
+}
+
+#[test]
 fn a_comparison_is_drawn_and_told_to_machines() {
     let folder = Folder::new("compare");
     let (svg, html) = (folder.file("c.svg"), folder.file("c.html"));
