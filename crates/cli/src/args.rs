@@ -379,7 +379,7 @@ Exit codes: 0 every run was ok · 1 one was not · 130 interrupted; what is done
 pub(crate) struct SweepArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SweepCommand>,
-    /// A study (TOML): algorithms, nodes, seeds, [base], [vary]
+    /// A study (TOML): algorithms, nodes, seeds, base, vary
     pub(crate) file: Option<PathBuf>,
     /// The algorithms
     #[arg(long, env = "KONKLAVE_SWEEP_ALGORITHMS", value_name = "LIST", value_delimiter = ',')]

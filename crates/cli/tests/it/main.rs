@@ -6,6 +6,7 @@ mod determinism;
 mod documents;
 mod elections;
 mod exports;
+mod house;
 mod measuring;
 mod mistakes;
 mod processes;
