@@ -1,7 +1,10 @@
 //! Measures the simulator against hand-written floors, in the same binary and the same run.
 
+mod checker;
 mod echo;
 mod floors;
+mod mc;
+mod mc_peer;
 mod measure;
 mod sweep;
 mod workloads;
@@ -15,13 +18,17 @@ use measure::{apart, child};
 use workloads::What;
 
 const HELP: &str = "\
-Measures the simulator against hand-written floors.
+Measures the simulator against hand-written floors, and the checker against its peers.
 
 Usage: konklave-bench sim [OPTIONS]
+       konklave-bench check [--quick] [--json]
+       konklave-bench mc N K MODE
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
 Commands:
   sim   all workloads, each in a process of its own, and the sweep on two threads
+  check MC(n,k), exhausted by our checker and by stateright, and by SPIN where it is installed
+  mc    MC(n,k) once, in this process: bag or fifo, with two and compact, or peer-dfs, peer-bfs
   run   one side of one workload, in this process: w1:N, w2 or w3
 
 Options of `sim`:
@@ -48,6 +55,8 @@ fn main() -> ExitCode {
     }
     let done = match args[..] {
         ["sim", ref options @ ..] => options_of(options).and_then(|options| sim(&options)),
+        ["check", ref options @ ..] => checker::check(options),
+        ["mc", n, k, mode] => checker::one(n, k, mode),
         ["run", name, side] => run(name, side, "3"),
         ["run", name, side, runs] => run(name, side, runs),
         _ => Err(format!("`{}` is no command; try --help", args.join(" "))),

@@ -14,7 +14,7 @@ mod simulate;
 pub use checking::{CheckPlan, Checked, PROPERTIES};
 pub use costs::CostRow;
 pub use error::Error;
-pub use konklave_check::{Options as CheckOptions, Progress, Timing};
+pub use konklave_check::{Options as CheckOptions, Progress, Swarm, Timing};
 pub use plan::Plan;
 pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, ViolationReport};
 pub use scenario::{Load, Scenario};

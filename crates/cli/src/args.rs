@@ -129,6 +129,13 @@ pub(crate) enum World {
     Tcp,
 }
 
+/// What a run may cost most of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Maximise {
+    /// Messages
+    Messages,
+}
+
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -181,6 +188,9 @@ pub(crate) struct CheckArgs {
     /// How many messages may be doubled
     #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
     pub(crate) duplicate: u8,
+    /// How many channels may be cut, each in one direction, for ever
+    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    pub(crate) cut: u8,
     /// How many messages the application may send past the algorithm
     #[arg(long, value_name = "K", num_args = 0..=1, default_missing_value = "1",
           default_value_t = 0, help_heading = "Budgets")]
@@ -208,6 +218,21 @@ pub(crate) struct CheckArgs {
     /// Find the fewest and the most messages of all runs
     #[arg(long, help_heading = "Search")]
     pub(crate) count_messages: bool,
+    /// Find a run that costs the most
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Search")]
+    pub(crate) maximise: Option<Maximise>,
+    /// How many threads search; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
+    pub(crate) threads: usize,
+    /// Keep only 64 bits of each state: less memory, and a state may be missed
+    #[arg(long, help_heading = "Search")]
+    pub(crate) compact: bool,
+    /// Try random runs in place of all: the I-th of N shares of them
+    #[arg(long, value_name = "I/N", help_heading = "Search")]
+    pub(crate) shard: Option<String>,
+    /// How many random runs this share has
+    #[arg(long, value_name = "K", default_value_t = 10_000, help_heading = "Search")]
+    pub(crate) runs: u64,
     /// Give up beyond this many states
     #[arg(long, value_name = "N", default_value_t = 20_000_000, help_heading = "Search")]
     pub(crate) max_states: u64,
@@ -217,7 +242,7 @@ pub(crate) struct CheckArgs {
     /// Give up beyond about this much memory, in MB
     #[arg(long, value_name = "MB", default_value_t = 8192, help_heading = "Search")]
     pub(crate) max_memory: u64,
-    /// For random topologies and ids
+    /// For random topologies and ids, and for random runs
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Search")]
     pub(crate) seed: Option<u64>,
 

@@ -55,6 +55,12 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
         Ok(())
     }
 
+    /// All that `after_step` looks at in a process, as a number; none stands for the whole process.
+    /// The checker judges one process of each number.
+    fn view(_process: &P) -> Option<u64> {
+        None
+    }
+
     /// Nothing more can happen.
     fn at_end(&self, _end: &End) -> Verdict {
         Ok(())

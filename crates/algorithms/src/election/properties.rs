@@ -121,6 +121,10 @@ impl Properties {
 impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
     type Tag = ();
 
+    fn view(_process: &P) -> Option<u64> {
+        Some(0)
+    }
+
     fn on_request(&mut self, _at: ProcessId, Request::Elect: &Request) -> Verdict {
         self.begun = true;
         Ok(())

@@ -127,6 +127,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     fn after_step(&mut self, at: ProcessId, process: &P) -> Verdict {
         self.tokens.after_step(at, process.tokens())
     }
+
+    fn view(process: &P) -> Option<u64> {
+        Some(process.tokens() as u64)
+    }
 }
 
 /// At most one token exists, at a process or on its way.

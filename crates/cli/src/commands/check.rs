@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
-    CheckOptions, CheckPlan, CheckReport, Checked, Error, Progress, Scenario, Timing, find,
+    CheckOptions, CheckPlan, CheckReport, Checked, Error, Progress, Scenario, Swarm, Timing, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
 
@@ -35,7 +35,11 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     let plan = entry.plan(scenario)?;
     let record_to = Target::open_if(args.record.as_ref())?;
     let draw_to = Target::open_if(args.svg.as_ref())?;
-    let check = CheckPlan { options: options(&args), arguments: arguments(&args) };
+    let check = CheckPlan {
+        options: options(&args)?,
+        maximise: args.maximise.is_some(),
+        arguments: arguments(&args),
+    };
     let stop = interrupt()?;
     let bar = progress_bar(args.format);
     let mut watch = |progress: Progress| {
@@ -65,8 +69,8 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     })
 }
 
-fn options(args: &CheckArgs) -> CheckOptions {
-    CheckOptions {
+fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
+    Ok(CheckOptions {
         fifo: !args.no_fifo,
         timing: if args.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
         crashes: args.crash,
@@ -74,13 +78,28 @@ fn options(args: &CheckArgs) -> CheckOptions {
         stable_storage: !args.amnesia,
         losses: args.loss,
         duplicates: args.duplicate,
+        cuts: args.cut,
         detector: !args.no_detector,
         app_messages: args.app_messages,
-        count_messages: args.count_messages,
+        count_messages: args.count_messages || args.maximise.is_some(),
+        threads: args.threads,
+        compact: args.compact,
+        swarm: args.shard.as_deref().map(|shard| swarm(shard, args)).transpose()?,
         properties: args.properties.clone(),
         max_states: args.max_states,
         max_depth: args.max_depth.unwrap_or(u32::MAX),
         max_bytes: args.max_memory.saturating_mul(1 << 20),
+    })
+}
+
+fn swarm(shard: &str, args: &CheckArgs) -> Result<Swarm, Error> {
+    let parts = shard.split_once('/');
+    let parts = parts.and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    match parts {
+        Some((i, n)) if 1 <= i && i <= n => {
+            Ok(Swarm { shard: i - 1, of: n, seed: args.seed.unwrap_or(0), runs: args.runs })
+        }
+        _ => Err(Error::Usage(format!("--shard {shard}: say which of how many, as in 1/4"))),
     }
 }
 
@@ -92,6 +111,7 @@ fn arguments(args: &CheckArgs) -> String {
         ("restart", args.restart),
         ("loss", args.loss),
         ("duplicate", args.duplicate),
+        ("cut", args.cut),
         ("app-messages", args.app_messages),
     ];
     words.extend(budgets.iter().filter(|(_, k)| *k > 0).map(|(name, k)| format!("--{name} {k}")));
@@ -100,8 +120,13 @@ fn arguments(args: &CheckArgs) -> String {
         ("no-detector", args.no_detector),
         ("amnesia", args.amnesia),
         ("count-messages", args.count_messages),
+        ("compact", args.compact),
     ];
     words.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| format!("--{name}")));
+    words.extend(args.maximise.map(|_| "--maximise messages".to_owned()));
+    if let Some(shard) = &args.shard {
+        words.push(format!("--shard {shard} --runs {}", args.runs));
+    }
     words.extend(args.properties.iter().map(|p| format!("--property {p}")));
     words.join(" ")
 }
@@ -154,7 +179,12 @@ fn tell(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let length = report.witness_length.unwrap_or(0);
-    writeln!(out, "A shortest run that breaks it, {length} steps:")?;
+    let what = match (report.verdict, &args.shard) {
+        ("violated", None) => "A shortest run that breaks it",
+        ("violated", Some(_)) => "A run that breaks it",
+        _ => "A run with the most messages",
+    };
+    writeln!(out, "{what}, {length} steps:")?;
     writeln!(out)?;
     let options = text::Options { states: args.states, ..text::Options::default() };
     writeln!(out, "{}", text::transcript(witness, &options))?;
