@@ -72,7 +72,13 @@ fn verify() -> Result<()> {
     run(&mut cargo(&["fmt", "--all", "--check"]))?;
     tidy::tidy()?;
     run(&mut cargo(&[
-        "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings",
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
     ]))?;
     let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
     run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
@@ -90,7 +96,8 @@ fn fix() -> Result<()> {
 }
 
 fn bench(args: &[&str]) -> Result<()> {
-    let mut command = cargo(&["run", "--profile", "bench", "--quiet", "-p", "konklave-bench", "--"]);
+    let mut command =
+        cargo(&["run", "--profile", "bench", "--quiet", "-p", "konklave-bench", "--"]);
     run(command.args(if args.is_empty() { &["sim"][..] } else { args }))
 }
 

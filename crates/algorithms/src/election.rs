@@ -3,15 +3,30 @@
 //! The application tells some processes to [`Elect`](Request::Elect); in the end each process is
 //! [`Leading`](Indication::Leading) or [`Following`](Indication::Following).
 
+mod edges;
 mod measures;
 mod properties;
+mod ring;
 mod starters;
 
+pub mod adoption;
+pub mod bully;
 pub mod chang_roberts;
+pub mod dolev_klawe_rodeh;
+pub mod extinction;
+pub mod firewire;
+pub mod franklin;
+pub mod hirschberg_sinclair;
+pub mod invitation;
+pub mod itai_rodeh;
+pub mod quorum;
+pub mod ring_list;
 pub mod tree_wave;
+pub mod virtual_tree;
 
 pub use measures::{Measures, Summary};
 pub use properties::Properties;
+pub use ring::Way;
 pub use starters::Starters;
 
 use konklave_process::{Process, ProcessId};
@@ -50,6 +65,17 @@ pub enum Indication {
     Loop,
 }
 
+impl Indication {
+    /// What `me` is told of the election of `leader`, where there are no epochs.
+    pub(crate) fn outcome(leader: ProcessId, me: ProcessId) -> Self {
+        if leader == me {
+            Self::Leading { epoch: 0 }
+        } else {
+            Self::Following { leader: Some(leader), epoch: 0 }
+        }
+    }
+}
+
 /// The problem of leader election.
 #[derive(Clone, Copy, Debug)]
 pub struct Election;
@@ -67,7 +93,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     }
 
     fn monitor(_watch: &Watch, setup: &Setup) -> Properties {
-        Properties::new(&P::SHEET, setup)
+        Properties::new(&P::sheet(setup), setup)
     }
 
     fn meter(_setup: &Setup) -> Measures {

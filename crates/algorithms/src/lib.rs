@@ -10,7 +10,7 @@ pub mod mutex;
 mod setup;
 mod sheet;
 
-pub use setup::{Chosen, Setup, SetupError};
+pub use setup::{Chosen, Setup, SetupError, Shared};
 pub use sheet::{
     Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,
 };
@@ -26,8 +26,17 @@ pub trait Algorithm: Process {
     /// What it is, assumes, costs and promises.
     const SHEET: DataSheet;
 
+    /// Whether its runs have no end of their own, because it watches for ever.
+    const ENDLESS: bool = false;
+
     /// The process `me` of the group that `setup` describes.
     fn new(me: ProcessId, setup: &Setup) -> Self;
+
+    /// The data sheet as it holds for what `setup` chose: a variant may elect another winner, assume
+    /// less or promise more.
+    fn sheet(_setup: &Setup) -> DataSheet {
+        Self::SHEET
+    }
 
     /// What `setup` lacks for this algorithm, beyond what the data sheet says.
     fn check_setup(_setup: &Setup) -> Result<(), SetupError> {
@@ -38,11 +47,11 @@ pub trait Algorithm: Process {
 /// What all algorithms of one problem share: clients, judges and measures.
 pub trait Problem<P: Algorithm>: 'static {
     /// Who asks.
-    type Application: Application<P>;
+    type Application: Application<P> + Send + 'static;
     /// Who judges.
-    type Monitor: Monitor<P>;
+    type Monitor: Monitor<P, Tag: Send> + Send + 'static;
     /// Who measures.
-    type Meter: Meter<P>;
+    type Meter: Meter<P> + Send + 'static;
     /// What is measured, for people and machines.
     type Summary: Serialize + std::fmt::Debug;
 

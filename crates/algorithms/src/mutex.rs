@@ -4,12 +4,27 @@
 //! [`Granted`](Indication::Granted) and may be alone inside until it [`Release`](Request::Release)s.
 
 mod clients;
+mod locking;
 mod measures;
 mod properties;
 
+pub mod cao_singhal;
+pub mod carvalho_roucairol;
 pub mod central;
+pub mod coterie;
+pub mod lamport;
+pub mod maekawa;
+pub mod naimi_trehel;
+pub mod neilsen_mizuno;
+pub mod raymond;
 pub mod ricart_agrawala;
+pub mod ricart_agrawala_acknowledged;
+pub mod ricart_agrawala_token;
+pub mod sanders;
+pub mod singhal;
 pub mod suzuki_kasami;
+pub mod token_ring;
+pub mod voting;
 
 pub use clients::Clients;
 pub use measures::{Measures, Summary};

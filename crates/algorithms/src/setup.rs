@@ -1,7 +1,9 @@
 //! What an algorithm is built from.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use konklave_process::{Fixed, Group, ProcessId, Topology};
@@ -23,6 +25,34 @@ pub struct Setup {
     pub unit: Duration,
     /// Who is known to be down from the start.
     pub down: Vec<ProcessId>,
+    /// What all processes of this setup have in common.
+    pub shared: Shared,
+}
+
+/// What was built last from a setup for all its processes together, and from what. A clone has
+/// nothing yet; what is here never changes what an algorithm does.
+#[derive(Default)]
+pub struct Shared(Mutex<Option<(Origin, Arc<dyn Any + Send + Sync>)>>);
+
+/// What a shared part was built from: a name, the group, who is down.
+type Origin = (String, Group, Vec<ProcessId>);
+
+impl Clone for Shared {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Shared {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
 }
 
 /// Why an algorithm cannot be built.
@@ -48,7 +78,22 @@ impl Setup {
             chosen: BTreeMap::new(),
             unit: Duration::from_millis(1),
             down: Vec::new(),
+            shared: Shared::default(),
         }
+    }
+
+    /// What `name` stands for in this setup, built once for all processes.
+    pub fn share<T: Send + Sync + 'static>(&self, name: &str, build: impl FnOnce() -> T) -> Arc<T> {
+        let last = || self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(((known, group, down), part)) = &*last()
+            && (known == name && *group == self.group && *down == self.down)
+            && let Ok(part) = part.clone().downcast()
+        {
+            return part;
+        }
+        let part = Arc::new(build());
+        *last() = Some(((name.to_owned(), self.group.clone(), self.down.clone()), part.clone()));
+        part
     }
 
     /// Where `me` stands in node order.
@@ -69,6 +114,20 @@ impl Setup {
     /// The neighbours of `me`, lowest id first: port i leads to the i-th.
     pub fn neighbours(&self, me: ProcessId) -> Vec<ProcessId> {
         self.topology.neighbour_ids(self.place(me), &self.group)
+    }
+
+    /// The next process on the way to the first of the group, in the tree that the topology is, or
+    /// else in its tree of shortest paths; none for the first itself.
+    pub fn parent(&self, me: ProcessId) -> Option<ProcessId> {
+        self.topology.parent(self.place(me)).map(|place| self.group.id(place))
+    }
+
+    /// The diameter of that tree.
+    pub fn tree_diameter(&self) -> usize {
+        if self.topology.is_tree() {
+            return self.topology.diameter();
+        }
+        self.topology.spanning_tree(0).diameter()
     }
 
     /// Whether `mistake` is to be made.

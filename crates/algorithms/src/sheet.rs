@@ -52,6 +52,8 @@ pub enum Assumption {
     NoCrash,
     /// Delays and reactions have known bounds, so that a timeout tells a crash.
     Synchronous,
+    /// Nobody's clock stops, and their rates differ by less than a tenth.
+    SteadyClocks,
     /// Everyone knows everyone.
     KnownMembership,
     /// No two processes share an id.
@@ -69,6 +71,7 @@ impl Assumption {
             Self::Fifo => "a message that overtakes another may break its promises",
             Self::NoCrash => "a crashed process may block the others for ever",
             Self::Synchronous => "a slow process may be taken for dead",
+            Self::SteadyClocks => "two leaders may act at the same time",
             Self::KnownMembership | Self::UniqueIds => "its promises are void",
             Self::StableStorage => "a restarted process may break its word",
         }
@@ -83,6 +86,7 @@ impl fmt::Display for Assumption {
             Self::Fifo => "FIFO channels",
             Self::NoCrash => "no crashes",
             Self::Synchronous => "known time bounds",
+            Self::SteadyClocks => "steady clocks",
             Self::KnownMembership => "known membership",
             Self::UniqueIds => "unique ids",
             Self::StableStorage => "stable storage",
@@ -128,12 +132,20 @@ pub enum Guarantee {
     UniqueLeader,
     /// At most one leader in each epoch.
     UniquePerEpoch,
+    /// A process that comes into office again does so in a higher epoch.
+    GrowingEpochs,
     /// In the end all name the same leader.
     Agreement,
+    /// In the end nobody takes a dead process for the leader.
+    LiveLeader,
     /// It ends.
     Termination,
     /// It ends with probability one.
     TerminationWithProbabilityOne,
+    /// Parents never form a cycle.
+    AcyclicParents,
+    /// In the end the parents form a tree, and the leader is its root.
+    SpanningTree,
     /// Every crashed process is suspected in the end.
     Completeness,
     /// In the end no live process is suspected.
@@ -149,9 +161,13 @@ impl fmt::Display for Guarantee {
             Self::HappenedBefore => "happened-before order",
             Self::UniqueLeader => "one leader at a time",
             Self::UniquePerEpoch => "one leader per epoch",
+            Self::GrowingEpochs => "growing epochs",
             Self::Agreement => "agreement",
+            Self::LiveLeader => "a live leader",
             Self::Termination => "termination",
             Self::TerminationWithProbabilityOne => "termination with probability 1",
+            Self::AcyclicParents => "acyclic parents",
+            Self::SpanningTree => "spanning tree",
             Self::Completeness => "completeness",
             Self::EventualAccuracy => "eventual accuracy",
         })

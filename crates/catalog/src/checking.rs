@@ -36,13 +36,15 @@ pub struct Checked {
 pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("exclusion", &["mutual exclusion"], "at most one is inside"),
     ("token", &["one token"], "there is at most one token"),
-    ("fence", &["growing fences"], "fence numbers grow from entry to entry"),
+    ("fence", &["growing fences", "growing epochs"], "fence numbers and epochs only grow"),
     ("order", &["happened-before order"], "who asked first, causally, gets first"),
     ("bypass", &["bounded bypass"], "nobody is overtaken more than K times (bypass:K)"),
     ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
     ("agreement", &["agreement"], "in the end all name the same leader"),
+    ("alive", &["live leader"], "in the end nobody follows a dead process"),
     ("winner", &["right winner"], "the right one wins"),
     ("termination", &["termination"], "in the end all know who leads"),
+    ("tree", &["acyclic parents", "spanning tree"], "parents form no cycle, in the end a tree"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
     ("deadlock", &["deadlock"], "nobody waits for ever"),
     ("quiescence", &["quiescence"], "in the end everything is at rest"),
@@ -66,7 +68,8 @@ where
         return Err(Error::Usage(format!("--nodes {n}: only groups of up to 64 can be explored")));
     }
     let (judged, properties) = watched(&check.options.properties)?;
-    let options = Options { properties, fifo: plan.config.fifo, ..check.options.clone() };
+    let down = setup.down.clone();
+    let options = Options { properties, down, fifo: plan.config.fifo, ..check.options.clone() };
     let model = Model {
         group: setup.group.clone(),
         processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
@@ -235,10 +238,13 @@ fn record<P: Algorithm + Recordable>(plan: &Plan, witness: &Witness<P>, command:
     header.time = "steps".into();
     header.command = command.to_owned();
     let verdict = if is_broken { "violated" } else { "ok" };
-    let footer = Footer { verdict: verdict.into(), summary: json!({
-        "property": violation.property,
-        "detail": violation.detail,
-    }) };
+    let footer = Footer {
+        verdict: verdict.into(),
+        summary: json!({
+            "property": violation.property,
+            "detail": violation.detail,
+        }),
+    };
     Run { header, entries, footer: Some(footer) }
 }
 

@@ -9,31 +9,73 @@ mod error;
 mod plan;
 mod report;
 mod scenario;
+mod serve;
 mod simulate;
+pub mod tolerance;
 
 pub use checking::{CheckPlan, Checked, PROPERTIES};
 pub use costs::CostRow;
 pub use error::Error;
 pub use konklave_check::{Options as CheckOptions, Progress, Swarm, Timing};
+pub use konklave_net::Transport;
 pub use plan::Plan;
 pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, ViolationReport};
 pub use scenario::{Load, Scenario};
+pub use serve::RealWorld;
 pub use simulate::Outcome;
 
-use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
-use konklave_algorithms::mutex::{
-    central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
+use konklave_algorithms::detector::heartbeat::Heartbeat;
+use konklave_algorithms::election::{
+    adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts,
+    dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
+    franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation,
+    itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
+    virtual_tree::VirtualTree,
 };
-use konklave_algorithms::{Algorithm, DataSheet, Problem, detector::heartbeat::Heartbeat};
+use konklave_algorithms::mutex::{
+    cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
+    lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno,
+    raymond::Raymond, ricart_agrawala::RicartAgrawala,
+    ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged,
+    ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal,
+    suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting,
+};
+use konklave_algorithms::{Algorithm, DataSheet, Problem, Setup};
+use konklave_net::NetProcess;
 use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 
 /// Every algorithm, by problem.
 pub static CATALOG: &[Entry] = &[
+    entry::<Adoption>(),
+    entry::<Bully>(),
     entry::<ChangRoberts>(),
+    entry::<DolevKlaweRodeh>(),
+    entry::<Extinction>(),
+    entry::<FireWire>(),
+    entry::<Franklin>(),
+    entry::<HirschbergSinclair>(),
+    entry::<Invitation>(),
+    entry::<ItaiRodeh>(),
+    entry::<Quorum>(),
+    entry::<RingList>(),
     entry::<TreeWave>(),
+    entry::<VirtualTree>(),
+    entry::<CaoSinghal>(),
+    entry::<CarvalhoRoucairol>(),
     entry::<Central>(),
+    entry::<Lamport>(),
+    entry::<Maekawa>(),
+    entry::<NaimiTrehel>(),
+    entry::<NeilsenMizuno>(),
+    entry::<Raymond>(),
     entry::<RicartAgrawala>(),
+    entry::<RicartAgrawalaAcknowledged>(),
+    entry::<RicartAgrawalaToken>(),
+    entry::<Sanders>(),
+    entry::<Singhal>(),
     entry::<SuzukiKasami>(),
+    entry::<TokenRing>(),
+    entry::<Voting>(),
     entry::<Heartbeat>(),
 ];
 
@@ -45,19 +87,24 @@ pub struct Entry {
     /// Its data sheet.
     pub sheet: DataSheet,
     endless: bool,
+    /// The data sheet of the variant that a setup chose.
+    variant: fn(&Setup) -> DataSheet,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
+    serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
 }
 
 type Check = fn(&Plan, &CheckPlan, &mut dyn FnMut(Progress) -> bool) -> Result<Checked, Error>;
 
-const fn entry<P: Algorithm + Recordable>() -> Entry {
+const fn entry<P: Algorithm + NetProcess>() -> Entry {
     Entry {
         problem: <P::Problem as Problem<P>>::NAME,
         sheet: P::SHEET,
-        endless: <P::Problem as Problem<P>>::ENDLESS,
+        endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
+        variant: P::sheet,
         simulate: simulate::simulate::<P>,
+        serve: serve::serve::<P>,
         check: checking::check::<P>,
         replay: replay::<P>,
     }
@@ -71,12 +118,19 @@ impl Entry {
 
     /// The plan for `scenario`, every wish checked.
     pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
-        Plan::new(&self.sheet, scenario, self.endless)
+        let plan = Plan::new(&self.sheet, scenario, self.endless)?;
+        let variant = (self.variant)(&plan.setup);
+        Ok(plan.judged_by(&variant))
     }
 
     /// Runs it in the simulator.
     pub fn simulate(&self, plan: &Plan, record: bool) -> Result<Outcome, Error> {
         (self.simulate)(plan, record)
+    }
+
+    /// Runs it on real tasks.
+    pub fn serve(&self, plan: &Plan, world: RealWorld, record: bool) -> Result<Outcome, Error> {
+        (self.serve)(plan, world, record)
     }
 
     /// Explores it.
@@ -105,7 +159,9 @@ pub fn find(name: &str) -> Result<&'static Entry, Error> {
     let names: Vec<String> =
         CATALOG.iter().flat_map(|e| [e.sheet.name.to_owned(), e.name()]).collect();
     let hint = did_you_mean(&wanted, names.iter().map(String::as_str));
-    Err(Error::Usage(format!("no algorithm is called `{name}`{hint}; `konklave list` names them all")))
+    Err(Error::Usage(format!(
+        "no algorithm is called `{name}`{hint}; `konklave list` names them all"
+    )))
 }
 
 /// " (did you mean …?)" where something is near enough.
@@ -131,9 +187,10 @@ fn sheet_hash(sheet: &DataSheet) -> String {
     // Costs hold functions, whose addresses differ from build to build.
     let costs: Vec<_> = sheet.costs.iter().map(|c| (c.metric, c.formula, c.when)).collect();
     let sheet = DataSheet { costs: &[], ..*sheet };
-    let hash = format!("{sheet:?}{costs:?}").bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash =
+        format!("{sheet:?}{costs:?}").bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
     format!("{hash:016x}")
 }
 
@@ -174,7 +231,10 @@ pub fn plan_of(run: &Run) -> Result<(&'static Entry, Plan), Error> {
         value => serde_json::from_value(value.clone())
             .map_err(|e| Error::Data(format!("the run's scenario cannot be read: {e}")))?,
     };
-    let plan = entry.plan(scenario)?;
+    let mut plan = entry.plan(scenario)?;
+    if matches!(run.header.world.as_str(), "threads" | "tcp") && run.header.unit >= 1.0 {
+        plan.setup.unit = std::time::Duration::from_nanos(run.header.unit as u64);
+    }
     let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();
     if ids != run.header.nodes {
         return Err(Error::Data(format!(

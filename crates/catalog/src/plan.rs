@@ -27,6 +27,9 @@ pub struct Plan {
     pub watch: Watch,
     /// Assumptions of the algorithm that do not hold, with what breaks each.
     pub broken: Vec<(Assumption, String)>,
+    /// Whether nothing breaks what the plain form of the algorithm assumes: only then it costs what
+    /// its formulas say, even if a variant outlives more.
+    pub regular: bool,
 }
 
 /// As many nodes where nobody says.
@@ -47,8 +50,9 @@ impl Plan {
             down: list(&scenario.down, "down", &group)?,
             ..Setup::new(group, topology)
         };
-        let workload = workload(&scenario, &setup, &rng)?;
-        let config = config(&scenario, &setup, seed, endless)?;
+        let script = script(&scenario, &setup.group)?;
+        let workload = workload(&scenario, &setup, &script, &rng)?;
+        let config = Config { script, ..config(&scenario, &setup, seed, endless)? };
         let mut watch = Watch::all(sheet);
         if setup.group.len() > MOST_FOR_ORDER {
             watch.order = konklave_algorithms::Order::Ignore;
@@ -56,20 +60,29 @@ impl Plan {
         let broken = broken_assumptions(sheet, &config, &setup);
         let nodes = Some(setup.group.len());
         let scenario = Scenario { nodes, seed: Some(seed), ..scenario };
-        Ok(Self { scenario, setup, workload, config, watch, broken })
+        let regular = broken.is_empty();
+        Ok(Self { scenario, setup, workload, config, watch, broken, regular })
+    }
+
+    /// The same plan, judged by what the chosen variant assumes.
+    pub(crate) fn judged_by(self, variant: &DataSheet) -> Self {
+        let broken = broken_assumptions(variant, &self.config, &self.setup);
+        Self { broken, ..self }
     }
 
     /// What is known for cost formulas, given who was served how often.
     pub fn facts<'a>(&'a self, served: &'a [(ProcessId, u64)]) -> Facts<'a> {
-        let delayed = self.config.faults.iter().any(|f| {
-            matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_)))
-        });
+        let delayed = self
+            .config
+            .faults
+            .iter()
+            .any(|f| matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_))));
         Facts {
             setup: &self.setup,
             initiators: &self.workload.initiators,
             served,
             delay_max: self.config.delay.longest().filter(|_| !delayed),
-            assumptions_hold: self.broken.is_empty(),
+            assumptions_hold: self.regular && self.broken.is_empty(),
             uncontended: false,
         }
     }
@@ -212,10 +225,7 @@ fn mistake(sheet: &DataSheet, scenario: &Scenario) -> Result<Option<&'static str
     ))
 }
 
-fn chosen(
-    sheet: &DataSheet,
-    scenario: &Scenario,
-) -> Result<BTreeMap<&'static str, String>, Error> {
+fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static str, String>, Error> {
     let mut chosen = BTreeMap::new();
     for word in &scenario.set {
         let Some((name, value)) = word.split_once('=') else {
@@ -237,8 +247,45 @@ fn chosen(
     Ok(chosen)
 }
 
-fn workload(scenario: &Scenario, setup: &Setup, rng: &Rng) -> Result<Workload, Error> {
+/// Who asks when.
+fn script(scenario: &Scenario, group: &Group) -> Result<Vec<(ProcessId, f64)>, Error> {
+    let mut script = Vec::new();
+    for word in scenario.script.iter().flat_map(|s| s.split(',')) {
+        let wrong = || Error::Usage(format!("--script: `{word}` is not NODE@TIME, as in 2@3.5"));
+        let (node, time) = word.trim().split_once('@').ok_or_else(wrong)?;
+        let p = id(node, "script")?;
+        if !group.contains(p) {
+            return usage(format!("--script: {p} is no member; members are {}", some(group)));
+        }
+        let time = time.trim_end_matches('T').parse::<f64>().ok();
+        script.push((p, time.filter(|t| (0.0..1e12).contains(t)).ok_or_else(wrong)?));
+    }
+    Ok(script)
+}
+
+fn workload(
+    scenario: &Scenario,
+    setup: &Setup,
+    script: &[(ProcessId, f64)],
+    rng: &Rng,
+) -> Result<Workload, Error> {
     let group = &setup.group;
+    if !script.is_empty() {
+        let given = [
+            ("initiators", scenario.initiators.is_some()),
+            ("requests", scenario.requests.is_some()),
+            ("entries", scenario.entries.is_some()),
+        ];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            return usage(format!("--script and --{option} exclude each other"));
+        }
+        let times = |p: &ProcessId| script.iter().filter(|(q, _)| q == p).count() as u32;
+        let asks = |p: &ProcessId| times(p) > 0;
+        return Ok(Workload {
+            initiators: group.members().iter().copied().filter(asks).collect(),
+            requests: group.members().iter().map(times).collect(),
+        });
+    }
     let up = |p: &ProcessId| !setup.down.contains(p);
     let initiators = match scenario.initiators.as_deref() {
         None | Some("all") => group.members().iter().copied().filter(up).collect(),
@@ -303,7 +350,9 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         let fault: Fault = text.parse().map_err(|e| Error::Usage(format!("--fault {e}")))?;
         if let Some(stranger) = fault.nodes().into_iter().find(|p| !setup.group.contains(*p)) {
             let members = some(&setup.group);
-            return usage(format!("--fault {text}: {stranger} is no member; members are {members}"));
+            return usage(format!(
+                "--fault {text}: {stranger} is no member; members are {members}"
+            ));
         }
         faults.push(fault);
     }
@@ -320,6 +369,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         return usage(format!("--time-limit {time_limit}: it must be positive"));
     }
     Ok(Config {
+        script: Vec::new(),
         seed,
         delay: delay(scenario)?,
         fifo: scenario.fifo.unwrap_or(true),
@@ -387,14 +437,16 @@ fn broken_assumptions(
                 Some("delays have no limit".into())
             }
             Assumption::Synchronous => struck(&|w| {
-                matches!(
-                    w,
-                    What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_))
-                )
+                matches!(w, What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_)))
             }),
-            Assumption::StableStorage => struck(&|w| {
-                matches!(w, What::Restart(_, konklave_sim::Memory::Nothing))
+            Assumption::SteadyClocks => struck(&|w| match w {
+                What::Pause(_) => true,
+                What::Rate(_, rate) => !(0.95..1.05).contains(rate),
+                _ => false,
             }),
+            Assumption::StableStorage => {
+                struck(&|w| matches!(w, What::Restart(_, konklave_sim::Memory::Nothing)))
+            }
             Assumption::Fifo | Assumption::KnownMembership | Assumption::UniqueIds => None,
         };
         broken.extend(by.map(|by| (assumption, by)));

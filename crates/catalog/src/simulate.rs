@@ -24,21 +24,19 @@ where
     P: Algorithm + Recordable,
 {
     P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
-    if record {
-        let recorder = Recorder::<P, Run>::new(header::<P>(plan, "sim"));
-        let (report, Recording(recorder)) = go::<P, _>(plan, Recording(recorder));
+    let recorder = record.then(|| Recorder::<P, Run>::new(header::<P>(plan, "sim")));
+    let (report, Recording(recorder)) = go::<P>(plan, Recording(recorder));
+    let run = recorder.map(|recorder| {
         let summary = serde_json::to_value(&report).unwrap_or_default();
         let footer = Footer { verdict: report.verdict.name().into(), summary };
-        return Ok(Outcome { report, run: Some(recorder.finish(Some(footer))) });
-    }
-    let (report, ()) = go::<P, _>(plan, ());
-    Ok(Outcome { report, run: None })
+        recorder.finish(Some(footer))
+    });
+    Ok(Outcome { report, run })
 }
 
-fn go<P, O>(plan: &Plan, observer: O) -> (RunReport, O)
+fn go<P>(plan: &Plan, observer: Recording<P>) -> (RunReport, Recording<P>)
 where
     P: Algorithm + Recordable,
-    O: Observer<P>,
 {
     let setup = &plan.setup;
     let parts = Parts {
@@ -51,7 +49,7 @@ where
     let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
     let mut sim = Sim::new(setup.group.clone(), parts, &plan.config, is_hold);
     let ending = sim.run();
-    if ending == Ending::Quiet || P::Problem::ENDLESS {
+    if ending == Ending::Quiet || P::Problem::ENDLESS || P::ENDLESS {
         sim.judge(ending);
     }
     let counts = sim.counts();
@@ -103,10 +101,15 @@ pub(crate) fn report<P: Algorithm>(
     let mut violations: Vec<ViolationReport> = run
         .violations
         .into_iter()
-        .map(|(at, property, detail)| ViolationReport { property, at: at as f64 / run.unit, detail })
+        .map(|(at, property, detail)| ViolationReport {
+            property,
+            at: at as f64 / run.unit,
+            detail,
+        })
         .collect();
     let time = run.now as f64 / run.unit;
-    if plan.broken.is_empty() && plan.setup.mistake.is_none() && !run.cut_off && run.world == "sim" {
+    if plan.broken.is_empty() && plan.setup.mistake.is_none() && !run.cut_off && run.world == "sim"
+    {
         for bound in bounds.iter().filter(|b| b.holds == Some(false)) {
             let (measured, limit) = (bound.measured.unwrap_or(0.0), bound.limit.unwrap_or(0.0));
             let detail = format!(
@@ -117,17 +120,21 @@ pub(crate) fn report<P: Algorithm>(
         }
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
-    let unending = run.cut_off && !P::Problem::ENDLESS;
-    let only_ends = violations.iter().all(|v| v.property == "termination");
-    let verdict = match () {
-        () if !violations.is_empty() && !(stuck && only_ends) => Verdict::Violated,
-        () if stuck => Verdict::Stuck,
-        () if unending => Verdict::Unfinished,
-        () => Verdict::Ok,
+    let unending = run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS;
+    // That a stuck run does not end is said by "stuck".
+    let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
+    let verdict = if !violations.is_empty() && !only_ends {
+        Verdict::Violated
+    } else if stuck {
+        Verdict::Stuck
+    } else if unending {
+        Verdict::Unfinished
+    } else {
+        Verdict::Ok
     };
     let summary = P::Problem::summary(meter, monitor, run.unit);
     let mut summary = serde_json::to_value(summary).unwrap_or_default();
-    if let (Value::Object(fields), Some(winner)) = (&mut summary, P::SHEET.winner) {
+    if let (Value::Object(fields), Some(winner)) = (&mut summary, P::sheet(&plan.setup).winner) {
         fields.insert("winner_rule".into(), serde_json::to_value(winner).unwrap_or_default());
     }
     if let Value::Object(fields) = &mut summary
@@ -167,7 +174,11 @@ fn bounds<P: Algorithm>(
     meter: &<P::Problem as Problem<P>>::Meter,
 ) -> Vec<BoundReport> {
     let served = P::Problem::served(meter);
-    let facts = plan.facts(&served);
+    let mut facts = plan.facts(&served);
+    if run.world != "sim" {
+        // Real messages take what they take: T is only a word there.
+        facts.delay_max = None;
+    }
     let sent = run.messages.sent as f64;
     let entries = facts.entries();
     let mut reports = Vec::new();
@@ -179,9 +190,11 @@ fn bounds<P: Algorithm>(
                 P::Problem::measured(meter, cost.metric, run.unit)
             }
         };
-        // Formulas speak of one election, and of runs that came to their end.
+        // Formulas speak of one election, of runs that came to their end, and of messages that
+        // arrive once: what arrives twice may be answered twice.
         let once = plan.workload.requests.iter().all(|&r| r == 1) || P::Problem::NAME != "election";
-        let applies = !run.cut_off && once && facts.assumptions_hold;
+        let undoubled = run.messages.duplicated == 0;
+        let applies = !run.cut_off && once && undoubled && facts.assumptions_hold;
         let bound = if applies { (cost.bound)(&facts) } else { None };
         reports.push(BoundReport {
             metric: cost.metric,
@@ -196,36 +209,55 @@ fn bounds<P: Algorithm>(
     reports
 }
 
-/// Writes a simulated run down.
-struct Recording<P>(Recorder<P, Run>);
+/// Writes a simulated run down, if that is wanted. One type for both, for each algorithm is compiled
+/// once with each type of observer.
+struct Recording<P>(Option<Recorder<P, Run>>);
 
 impl<P: Recordable> Observer<P> for Recording<P> {
-    /// The number of the message.
+    /// The number of the message; 0 where nobody counts.
     type Tag = u64;
 
     fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
-        self.0.begin(now, at, input, *tag);
+        if let Some(recorder) = &mut self.0 {
+            recorder.begin(now, at, input, *tag);
+        }
     }
     fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
-        self.0.effect(effect)
+        self.0.as_mut().map_or(0, |recorder| recorder.effect(effect))
+    }
+    fn on_send(&mut self, now: Time, at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
+        if self.0.is_none() {
+            return 0;
+        }
+        self.on_effect(now, at, &Effect::Send { to, message: message.clone() })
     }
     fn on_draw(&mut self, drawn: u32) {
-        self.0.draw(drawn);
+        if let Some(recorder) = &mut self.0 {
+            recorder.draw(drawn);
+        }
     }
     fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
-        self.0.end(process);
+        if let Some(recorder) = &mut self.0 {
+            recorder.end(process);
+        }
     }
     fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
-        self.0.lost(now, *tag);
+        if let Some(recorder) = &mut self.0 {
+            recorder.lost(now, *tag);
+        }
     }
     fn on_duplicated(&mut self, now: Time, tag: &u64) {
-        self.0.duplicated(now, *tag);
+        if let Some(recorder) = &mut self.0 {
+            recorder.duplicated(now, *tag);
+        }
     }
     fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
-        self.0.app_message(now, from, to)
+        self.0.as_mut().map_or(0, |recorder| recorder.app_message(now, from, to))
     }
     fn on_incident(&mut self, now: Time, incident: &Incident) {
-        self.0.incident(now, incident_kind(incident));
+        if let Some(recorder) = &mut self.0 {
+            recorder.incident(now, incident_kind(incident));
+        }
     }
 }
 

@@ -21,6 +21,8 @@ struct Graph {
     first: Vec<u32>,
     /// Where each leads, and which of the state's steps it is.
     steps: Vec<(u32, u32)>,
+    /// Which of the steps are other answers of `choose` than the step before.
+    other_answers: FxHashSet<u32>,
     /// In which states a timer runs: time may help there.
     timed: Vec<bool>,
     /// In which states a client may ask.
@@ -37,9 +39,9 @@ impl Graph {
         &self.steps[begin as usize..end as usize]
     }
 
-    /// The strongly connected components that have a cycle, of the states in which `is_in`. Each in
-    /// order, the one with the first state first.
-    fn components(&self, is_in: &dyn Fn(u32) -> bool) -> Vec<Vec<u32>> {
+    /// The strongly connected components that have a cycle, of the states in which `is_in` and the
+    /// steps that are not `barred`. Each in order, the one with the first state first.
+    fn components(&self, is_in: &dyn Fn(u32) -> bool, barred: &FxHashSet<u32>) -> Vec<Vec<u32>> {
         const NEW: u32 = u32::MAX;
         let n = self.timed.len();
         let (mut index, mut low) = (vec![NEW; n], vec![0; n]);
@@ -60,8 +62,8 @@ impl Graph {
                     on_stack[this] = true;
                 }
                 let rest = &self.steps[at as usize..self.first[this + 1] as usize];
-                let unseen = rest.iter().position(|&(to, _)| {
-                    if !is_in(to) {
+                let unseen = (at..).zip(rest).position(|(i, &(to, _))| {
+                    if !is_in(to) || barred.contains(&i) {
                         return false;
                     }
                     if index[to as usize] == NEW {
@@ -87,7 +89,8 @@ impl Graph {
                     let mut component = stack.split_off(begin);
                     component.iter().for_each(|s| on_stack[*s as usize] = false);
                     component.sort_unstable();
-                    if component.len() > 1 || self.steps(state).iter().any(|(to, _)| *to == state) {
+                    let mut own = self.open_steps(state, barred);
+                    if component.len() > 1 || own.any(|(_, (to, _))| to == state) {
                         found.push(component);
                     }
                 }
@@ -97,18 +100,66 @@ impl Graph {
         found
     }
 
+    /// The steps of a state that are not `barred`, each with its place among all steps.
+    fn open_steps<'a>(
+        &'a self,
+        state: u32,
+        barred: &'a FxHashSet<u32>,
+    ) -> impl Iterator<Item = (u32, (u32, u32))> + 'a {
+        let begin = self.first[state as usize];
+        (begin..).zip(self.steps(state).iter().copied()).filter(|(i, _)| !barred.contains(i))
+    }
+
+    /// As [`Graph::components`], of those that chance does not lead out of: where one answer of
+    /// `choose` leads out of a component, no run stays in it that takes that step again and again.
+    /// Such steps are barred, and what is left is looked at again.
+    fn closed_to_chance(&self, is_in: &dyn Fn(u32) -> bool) -> (Vec<Vec<u32>>, FxHashSet<u32>) {
+        let mut barred = FxHashSet::default();
+        let (mut found, mut open) = (Vec::new(), self.components(is_in, &barred));
+        while let Some(component) = open.pop() {
+            let inside: FxHashSet<u32> = component.iter().copied().collect();
+            let before = barred.len();
+            for &state in &component {
+                self.bar_chance(state, &inside, &mut barred);
+            }
+            if barred.len() == before {
+                found.push(component);
+            } else {
+                open.extend(self.components(&|s| inside.contains(&s), &barred));
+            }
+        }
+        found.sort_unstable();
+        (found, barred)
+    }
+
+    /// Bars the steps of `state` some answers of which stay `inside` and some do not.
+    fn bar_chance(&self, state: u32, inside: &FxHashSet<u32>, barred: &mut FxHashSet<u32>) {
+        let (mut begin, end) = (self.first[state as usize], self.first[state as usize + 1]);
+        while begin < end {
+            let mut after = begin + 1;
+            while after < end && self.other_answers.contains(&after) {
+                after += 1;
+            }
+            let leads_out = |i: u32| !inside.contains(&self.steps[i as usize].0);
+            if after > begin + 1 && (begin..after).any(leads_out) {
+                barred.extend(begin..after);
+            }
+            begin = after;
+        }
+    }
+
     /// The shortest way within `component` from `from`, of at least one step, to a step that
     /// `wanted` names (with it), as states and their steps.
     fn way(
         &self,
-        component: &FxHashSet<u32>,
+        (component, barred): (&FxHashSet<u32>, &FxHashSet<u32>),
         from: u32,
         wanted: &mut dyn FnMut(u32, u32, u32) -> bool,
     ) -> Option<(Vec<u32>, u32)> {
         let mut before: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
         let mut queue = VecDeque::from([from]);
         while let Some(state) = queue.pop_front() {
-            for &(to, step) in self.steps(state) {
+            for (_, (to, step)) in self.open_steps(state, barred) {
                 if !component.contains(&to) {
                     continue;
                 }
@@ -171,6 +222,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
         let mut graph = Graph {
             first: vec![0],
             steps: Vec::new(),
+            other_answers: FxHashSet::default(),
             timed: vec![false; n],
             asked: vec![false; n],
             waiting: vec![0; n],
@@ -182,7 +234,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
             let (shard, index) = self.place(number as u64);
             node.unpack(&tables, rules, shards[shard].rows.get(places[shard][index as usize]));
             let locals = node.locals.iter().map(|l| tables.locals[*l as usize]);
-            graph.timed[number] = locals.into_iter().any(|facts| facts.timers.0 < facts.timers.1);
+            graph.timed[number] = locals.into_iter().any(|facts| facts.has_timers());
             graph.waiting[number] = tables.ambients[node.ambient as usize].waiting;
             let mut step = 0;
             let known = expander.expand(&node, &tables, rules, &mut |next| {
@@ -196,6 +248,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
                     let shard = (hash >> (64 - SHARD_BITS)) as usize;
                     let at = shards[shard].find(hash, &packed).expect("all states are known");
                     let index = places[shard].binary_search(&at).expect("a state has a place");
+                    if next.draw > 0 {
+                        graph.other_answers.insert(graph.steps.len() as u32);
+                    }
                     graph.steps.push((self.number(shard, index as u64) as u32, step));
                 }
                 step += 1;
@@ -218,31 +273,35 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
     /// component with a cycle and no way out, in which no timer runs. That it goes on for ever is
     /// certain.
     fn livelock(&mut self, graph: &Graph) -> Option<Witness<P>> {
-        let closed = graph.components(&|_| true).into_iter().find(|component| {
-            let inside: FxHashSet<u32> = component.iter().copied().collect();
-            component.iter().all(|&s| {
-                let (timed, asked) = (graph.timed[s as usize], graph.asked[s as usize]);
-                !timed && !asked && graph.steps(s).iter().all(|(to, _)| inside.contains(to))
-            })
-        })?;
+        let closed =
+            graph.components(&|_| true, &FxHashSet::default()).into_iter().find(|component| {
+                let inside: FxHashSet<u32> = component.iter().copied().collect();
+                component.iter().all(|&s| {
+                    let (timed, asked) = (graph.timed[s as usize], graph.asked[s as usize]);
+                    !timed && !asked && graph.steps(s).iter().all(|(to, _)| inside.contains(to))
+                })
+            })?;
         let inside = closed.iter().copied().collect();
         let home = closed[0];
-        let (round, _) = graph.way(&inside, home, &mut |_, _, to| to == home)?;
+        let all = FxHashSet::default();
+        let (round, _) = graph.way((&inside, &all), home, &mut |_, _, to| to == home)?;
         let violation =
             Violation::new("livelock", "messages go round for ever, and nothing ends it");
         Some(self.lasso(home, &round, violation))
     }
 
     /// A run in which someone waits for ever though all goes on fairly: whatever could always have
-    /// happened on the part that repeats does happen there.
+    /// happened on the part that repeats does happen there. And not by chance alone: what is drawn
+    /// again and again comes out in every way.
     fn starvation(&mut self, graph: &Graph) -> Option<Witness<P>> {
         for place in 0..self.model.n() {
             let waits = |s: u32| graph.waiting[s as usize] >> place & 1 == 1;
-            for component in graph.components(&waits) {
+            let (components, barred) = graph.closed_to_chance(&waits);
+            for component in components {
                 if component.iter().any(|s| graph.timed[*s as usize]) {
                     continue;
                 }
-                if let Some(round) = self.fair_round(graph, &component) {
+                if let Some(round) = self.fair_round(graph, &component, &barred) {
                     let id = self.model.group.id(place as usize);
                     let detail = format!("{id} waits for ever, though nothing is held up for ever");
                     let violation = Violation::new("starvation", detail);
@@ -255,7 +314,12 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
 
     /// A way round through `component` on which all happens that could happen everywhere in it;
     /// none if something of the kind only leads out.
-    fn fair_round(&mut self, graph: &Graph, component: &[u32]) -> Option<Vec<u32>> {
+    fn fair_round(
+        &mut self,
+        graph: &Graph,
+        component: &[u32],
+        barred: &FxHashSet<u32>,
+    ) -> Option<Vec<u32>> {
         let inside: FxHashSet<u32> = component.iter().copied().collect();
         let mut kinds: FxHashMap<(u32, u32), u64> = FxHashMap::default();
         let mut always: Option<FxHashSet<u64>> = None;
@@ -276,13 +340,13 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
         let home = component[0];
         let (mut round, mut at) = (Vec::new(), home);
         for kind in due {
-            let (way, to) =
-                graph.way(&inside, at, &mut |from, step, _| kinds[&(from, step)] == kind)?;
+            let (way, to) = graph
+                .way((&inside, barred), at, &mut |from, step, _| kinds[&(from, step)] == kind)?;
             round.extend(way);
             at = to;
         }
         if at != home || round.is_empty() {
-            let (way, _) = graph.way(&inside, at, &mut |_, _, to| to == home)?;
+            let (way, _) = graph.way((&inside, barred), at, &mut |_, _, to| to == home)?;
             round.extend(way);
         }
         Some(round)

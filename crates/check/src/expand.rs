@@ -2,7 +2,7 @@
 
 use crate::Timing;
 use crate::options::Options;
-use crate::tables::{CUT, DOUBLED, Inputs, LOST, Miss, Sent, Tables, UNHEARD, UNSEEN};
+use crate::tables::{CUT, DOUBLED, EARLY, Inputs, LOST, Miss, Sent, Tables, UNHEARD, UNSEEN};
 
 /// What the search must know of the model.
 #[derive(Clone, Debug)]
@@ -245,14 +245,14 @@ impl Expander {
     ) -> Result<bool, Miss> {
         let options = &rules.options;
         self.locals.clone_from(&node.locals);
-        let mut turn = Turn { locals: &mut self.locals, node, tables, rules, each };
+        let ambient = node.ambient;
+        let mut turn = Turn { locals: &mut self.locals, node, ambient, tables, rules, each };
         let cut = tables.ambients[node.ambient as usize].cut;
-        let mut quiet = true;
+        let mut quiet = node.flight.is_empty();
         for (i, &message) in node.flight.iter().enumerate() {
             if !may_arrive(node, i) {
                 continue;
             }
-            quiet = false;
             let facts = tables.messages[message as usize];
             let local = node.locals[facts.to as usize];
             let what = Move::Deliver(message);
@@ -266,11 +266,21 @@ impl Expander {
             let (begin, end) = tables.locals[local as usize].news;
             for &input in &tables.lists[begin as usize..end as usize] {
                 quiet = false;
+                if options.timing == Timing::WhenQuiet && is_too_soon(node, tables, rules, input) {
+                    continue;
+                }
                 turn.step(local, place as u32, input, Move::Meet(place as u32, input), NONE, true)?;
             }
         }
         let mut progress = !quiet;
-        if options.timing == Timing::Anytime || quiet {
+        let early = options.timing == Timing::WhenQuiet && !quiet;
+        let spent = tables.ambients[node.ambient as usize].spent;
+        if !early || spent.early < options.early {
+            if early && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers()) {
+                let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
+                let reaction = tables.react(node.ambient, outcome.sign)?;
+                turn.ambient = tables.reactions[reaction as usize].ambient;
+            }
             for (place, &local) in node.locals.iter().enumerate() {
                 let (begin, end) = tables.locals[local as usize].timers;
                 for &input in &tables.lists[begin as usize..end as usize] {
@@ -280,6 +290,7 @@ impl Expander {
                 }
             }
         }
+        turn.ambient = node.ambient;
         let (begin, end) = tables.ambients[node.ambient as usize].asks;
         for &(place, input) in &tables.asks[begin as usize..end as usize] {
             let local = node.locals[place as usize];
@@ -299,10 +310,20 @@ fn may_arrive(node: &Node, i: usize) -> bool {
     i == 0 || node.keys[i - 1] != node.keys[i]
 }
 
+/// Whether the crash that `input` makes known could still be a delay: what the crashed process sent
+/// is on its way.
+fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, input: u32) -> bool {
+    let Some(peer) = rules.inputs.crash_of(input) else { return false };
+    let from = |m: &u32| tables.messages[*m as usize].channel / rules.inputs.n;
+    node.flight.iter().any(|message| from(message) == peer)
+}
+
 struct Turn<'a, F> {
     /// Those of the state, but for the step in hand.
     locals: &'a mut Vec<u32>,
     node: &'a Node,
+    /// That of the state, but for timers that fire early.
+    ambient: u32,
     tables: &'a Tables,
     rules: &'a Rules,
     each: &'a mut F,
@@ -324,7 +345,7 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         let mut draw = 0;
         loop {
             let outcome = self.tables.outcomes[at as usize];
-            let reaction = self.tables.react(self.node.ambient, outcome.sign)?;
+            let reaction = self.tables.react(self.ambient, outcome.sign)?;
             self.locals[place as usize] = outcome.local;
             let restart = matches!(what, Move::Restart(_));
             if restart && self.rules.options.detector {

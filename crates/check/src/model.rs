@@ -4,11 +4,11 @@ use konklave_process::{
     Application, Context, Effect, Group, Host, Input, Monitor, Process, Verdict,
 };
 
-use crate::Options;
 use crate::draws::Draws;
 use crate::state::{Content, Flight, Spent, State};
 use crate::witness::{Happened, Log};
 use crate::workshop::{astray, unexpected};
+use crate::{Options, Timing};
 
 /// A small group to be explored whole.
 #[derive(Debug)]
@@ -74,8 +74,16 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             cut: 0,
             sent: 0,
         };
+        for id in &self.options.down {
+            let place = self.group.place(*id).expect("who is down is a member");
+            state.down |= 1 << place;
+            state.application.on_crash(*id);
+        }
         let mut verdict = Ok(());
         for place in 0..self.n() {
+            if !state.is_up(place) {
+                continue;
+            }
             let started = self.step(&mut state, place, Input::Start, 0, draws, log);
             verdict = verdict.and(started);
         }
@@ -84,6 +92,16 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 
     pub(crate) fn is_cut(&self, state: &State<P, A, M>, from: u32, to: u32) -> bool {
         state.cut != 0 && state.cut >> (from * self.n() + to) & 1 == 1
+    }
+
+    /// Whether nothing is on its way: no message, and no news either.
+    pub(crate) fn is_quiet(&self, state: &State<P, A, M>) -> bool {
+        state.flight.is_empty() && state.news.is_empty()
+    }
+
+    /// Whether a timer that fires now does so before its time.
+    fn is_early(&self, state: &State<P, A, M>) -> bool {
+        self.options.timing == Timing::WhenQuiet && !self.is_quiet(state)
     }
 
     /// Lets `action` happen. An odometer of `draws` beyond the first is for the caller to turn.
@@ -118,6 +136,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 received.and(self.step(state, to, input, id, draws, log))
             }
             Action::Fire(i) => {
+                state.spent.early += u8::from(self.is_early(state));
                 let (place, timer) = state.timers.remove(i as usize);
                 self.step(state, place, Input::Timer(timer), 0, draws, log)
             }

@@ -1,5 +1,7 @@
 //! How far the exploration goes.
 
+use konklave_process::ProcessId;
+
 use crate::swarm::Swarm;
 
 /// What may happen besides the protocol itself, and where the search gives up.
@@ -9,6 +11,10 @@ pub struct Options {
     pub fifo: bool,
     /// When timers may fire.
     pub timing: Timing,
+    /// In the synchronous model: how many timers may fire too early all the same.
+    pub early: u8,
+    /// Who is down from the start; nobody is told.
+    pub down: Vec<ProcessId>,
     /// How many processes may crash.
     pub crashes: u8,
     /// How many crashed processes may come up again.
@@ -51,6 +57,8 @@ impl Default for Options {
         Self {
             fifo: true,
             timing: Timing::Anytime,
+            early: 0,
+            down: Vec::new(),
             crashes: 0,
             restarts: 0,
             stable_storage: true,
@@ -84,6 +92,6 @@ pub enum Timing {
     /// Whenever they run: nothing is known about delays.
     Anytime,
     /// Only when no message is on its way and no crash is unknown: the synchronous model, in which
-    /// a timeout is right.
+    /// a timeout is right. A crash becomes known when what the crashed process sent has arrived.
     WhenQuiet,
 }

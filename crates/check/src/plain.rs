@@ -4,7 +4,7 @@ use konklave_process::{Application, End, Monitor, Process, Verdict};
 
 use crate::Timing;
 use crate::model::{Action, Model};
-use crate::state::State;
+use crate::state::{Flight, State};
 use crate::workshop::{deadlock, unquiet};
 
 impl Action {
@@ -33,9 +33,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 actions.push(Action::Deliver(i as u32));
             }
         }
-        actions.extend((0..state.news.len() as u32).map(Action::Learn));
-        let quiet = actions.is_empty();
-        if options.timing == Timing::Anytime || quiet {
+        let known = (0..state.news.len()).filter(|&i| self.may_be_known(state, i));
+        actions.extend(known.map(|i| Action::Learn(i as u32)));
+        let quiet = self.is_quiet(state);
+        if options.timing == Timing::Anytime || quiet || state.spent.early < options.early {
             actions.extend((0..state.timers.len() as u32).map(Action::Fire));
         }
         for place in 0..self.n() {
@@ -82,6 +83,14 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             return i == 0 || state.flight[i - 1].channel != channel;
         }
         self.is_first_of_its_kind(state, i)
+    }
+
+    /// Whether the news at `i` may arrive. In the synchronous model a crash is told from a delay:
+    /// by then, all that the crashed process sent has arrived.
+    fn may_be_known(&self, state: &State<P, A, M>, i: usize) -> bool {
+        let (_, peer, up) = state.news[i];
+        let sent = |f: &Flight<P, M::Tag>| self.group.id(f.channel.0 as usize) == peer;
+        up || self.options.timing == Timing::Anytime || !state.flight.iter().any(sent)
     }
 
     fn is_first_of_its_kind(&self, state: &State<P, A, M>, i: usize) -> bool {

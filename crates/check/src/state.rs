@@ -39,12 +39,13 @@ pub(crate) struct Spent {
     pub(crate) duplicates: u8,
     pub(crate) app_messages: u8,
     pub(crate) cuts: u8,
+    pub(crate) early: u8,
 }
 
 impl Spent {
     /// Whether a fault struck that an algorithm need not assume.
     pub(crate) fn is_faulty(self) -> bool {
-        self.crashes + self.losses + self.duplicates + self.cuts > 0
+        [self.crashes, self.losses, self.duplicates, self.cuts].iter().any(|spent| *spent > 0)
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) const UNHEARD: u32 = u32::MAX - 1;
 pub(crate) const DOUBLED: u32 = u32::MAX - 2;
 /// In place of a local: a channel is cut.
 pub(crate) const CUT: u32 = u32::MAX - 3;
+/// In place of a local: a timer fires before its time.
+pub(crate) const EARLY: u32 = u32::MAX - 4;
 /// The sign of what the ambient does not notice.
 pub(crate) const UNSEEN: u32 = u32::MAX;
 
@@ -37,6 +39,12 @@ impl Inputs {
     /// News of `place` arrive.
     pub(crate) fn learn(self, place: u32, up: bool) -> u32 {
         OTHER + 2 + 2 * self.n + 2 * place + u32::from(up)
+    }
+    /// Whose crash it is that becomes known by this input; none if it is none of these.
+    #[inline]
+    pub(crate) fn crash_of(self, input: u32) -> Option<u32> {
+        let known = input.checked_sub(OTHER + 2 + 2 * self.n)?;
+        (known < 2 * self.n && known % 2 == 0).then_some(known / 2)
     }
     /// The application sends past the algorithm.
     pub(crate) fn tell(self, to: u32) -> u32 {
@@ -65,6 +73,12 @@ pub(crate) struct LocalFacts {
     /// The inputs of its news and of its timers, in [`Tables::lists`].
     pub(crate) news: (u32, u32),
     pub(crate) timers: (u32, u32),
+}
+
+impl LocalFacts {
+    pub(crate) fn has_timers(self) -> bool {
+        self.timers.0 < self.timers.1
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -12,8 +12,8 @@ use crate::Model;
 use crate::draws::Draws;
 use crate::state::{Content, Spent, State};
 use crate::tables::{
-    AmbientFacts, CUT, DOUBLED, Inputs, LOST, LocalFacts, MessageFacts, Miss, OTHER, Outcome,
-    Reaction, Sent, Tables, UNHEARD, UNSEEN,
+    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, MessageFacts, Miss, OTHER,
+    Outcome, Reaction, Sent, Tables, UNHEARD, UNSEEN,
 };
 
 /// A process and what the host keeps for it.
@@ -61,6 +61,7 @@ enum Sign<P: Process> {
     Doubled(u32),
     Tell { from: u32, to: u32, stamp: u64 },
     Cut(u32),
+    Early,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -277,6 +278,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             UNHEARD => Some(Sign::Lost { message: input, by_fault: false }),
             DOUBLED => Some(Sign::Doubled(input)),
             CUT => Some(Sign::Cut(input)),
+            EARLY => Some(Sign::Early),
             _ => None,
         };
         if let Some(fault) = fault {
@@ -427,6 +429,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
                 ambient.spent.cuts += 1;
                 ambient.cut |= 1 << channel;
             }
+            Sign::Early => ambient.spent.early += 1,
         }
         let reaction = tables.reactions.len() as u32;
         let sends = (begin, tables.sends.len() as u32);

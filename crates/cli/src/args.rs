@@ -93,8 +93,13 @@ pub(crate) struct RunArgs {
     pub(crate) world: World,
 
     /// How long T is in the real worlds
-    #[arg(long, env = "KONKLAVE_UNIT", value_name = "MS", default_value_t = 5.0,
-          help_heading = "Run")]
+    #[arg(
+        long,
+        env = "KONKLAVE_UNIT",
+        value_name = "MS",
+        default_value_t = 5.0,
+        help_heading = "Run"
+    )]
     pub(crate) unit: f64,
 
     /// Tell the run step by step (small runs are told anyway)
@@ -164,7 +169,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, env = "KONKLAVE_DOWN", value_name = "LIST", help_heading = "Group")]
     pub(crate) down: Option<String>,
     /// Choose among an algorithm's variants
-    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "Group")]
+    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "Group", env = "KONKLAVE_SET")]
     pub(crate) set: Vec<String>,
     /// Make a known mistake of the sources (see `list ALGORITHM`)
     #[arg(long, env = "KONKLAVE_MISTAKE", value_name = "NAME", help_heading = "Group")]
@@ -177,46 +182,79 @@ pub(crate) struct CheckArgs {
     #[arg(long, env = "KONKLAVE_REQUESTS", value_name = "LIST", help_heading = "Budgets")]
     pub(crate) requests: Option<String>,
     /// How many nodes may crash
-    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    #[arg(
+        long,
+        env = "KONKLAVE_CHECK_CRASH",
+        value_name = "K",
+        default_value_t = 0,
+        help_heading = "Budgets"
+    )]
     pub(crate) crash: u8,
     /// How many crashed nodes may come up again
-    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    #[arg(
+        long,
+        env = "KONKLAVE_CHECK_RESTART",
+        value_name = "K",
+        default_value_t = 0,
+        help_heading = "Budgets"
+    )]
     pub(crate) restart: u8,
     /// How many messages may be lost
-    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    #[arg(
+        long,
+        env = "KONKLAVE_CHECK_LOSS",
+        value_name = "K",
+        default_value_t = 0,
+        help_heading = "Budgets"
+    )]
     pub(crate) loss: u8,
     /// How many messages may be doubled
-    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    #[arg(
+        long,
+        env = "KONKLAVE_CHECK_DUPLICATE",
+        value_name = "K",
+        default_value_t = 0,
+        help_heading = "Budgets"
+    )]
     pub(crate) duplicate: u8,
     /// How many channels may be cut, each in one direction, for ever
     #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
     pub(crate) cut: u8,
     /// How many messages the application may send past the algorithm
-    #[arg(long, value_name = "K", num_args = 0..=1, default_missing_value = "1",
+    #[arg(long, env = "KONKLAVE_CHECK_APP_MESSAGES", value_name = "K", num_args = 0..=1, default_missing_value = "1",
           default_value_t = 0, help_heading = "Budgets")]
     pub(crate) app_messages: u8,
 
     /// Messages of one channel may overtake each other
-    #[arg(long = "no-fifo", action = ArgAction::SetTrue, help_heading = "World")]
+    #[arg(long = "no-fifo", action = ArgAction::SetTrue, help_heading = "World", env = "KONKLAVE_NO_FIFO")]
     pub(crate) no_fifo: bool,
     /// Messages of one channel keep their order (the default)
-    #[arg(long, action = ArgAction::SetTrue, overrides_with = "no_fifo", help_heading = "World")]
+    #[arg(long, env = "KONKLAVE_FIFO", action = ArgAction::SetTrue, overrides_with = "no_fifo", help_heading = "World")]
     pub(crate) fifo: bool,
     /// Timers fire only when nothing is on its way: the synchronous model
-    #[arg(long, help_heading = "World")]
+    #[arg(long, env = "KONKLAVE_SYNCHRONOUS", help_heading = "World")]
     pub(crate) synchronous: bool,
+    /// In the synchronous model, so many timers may fire too early all the same
+    #[arg(long, value_name = "K", num_args = 0..=1, default_missing_value = "1",
+          default_value_t = 0, requires = "synchronous", help_heading = "Budgets")]
+    pub(crate) early: u8,
     /// Nobody learns of a crash
-    #[arg(long, help_heading = "World")]
+    #[arg(long, env = "KONKLAVE_NO_DETECTOR", help_heading = "World")]
     pub(crate) no_detector: bool,
     /// What was saved does not survive a crash
-    #[arg(long, help_heading = "World")]
+    #[arg(long, env = "KONKLAVE_AMNESIA", help_heading = "World")]
     pub(crate) amnesia: bool,
 
     /// Judge only this property (see `help properties`); may be given several times
-    #[arg(long = "property", value_name = "NAME", help_heading = "Search")]
+    #[arg(
+        long = "property",
+        value_name = "NAME",
+        help_heading = "Search",
+        env = "KONKLAVE_PROPERTIES"
+    )]
     pub(crate) properties: Vec<String>,
     /// Find the fewest and the most messages of all runs
-    #[arg(long, help_heading = "Search")]
+    #[arg(long, env = "KONKLAVE_COUNT_MESSAGES", help_heading = "Search")]
     pub(crate) count_messages: bool,
     /// Find a run that costs the most
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Search")]
@@ -234,26 +272,38 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "K", default_value_t = 10_000, help_heading = "Search")]
     pub(crate) runs: u64,
     /// Give up beyond this many states
-    #[arg(long, value_name = "N", default_value_t = 20_000_000, help_heading = "Search")]
+    #[arg(
+        long,
+        env = "KONKLAVE_MAX_STATES",
+        value_name = "N",
+        default_value_t = 20_000_000,
+        help_heading = "Search"
+    )]
     pub(crate) max_states: u64,
     /// Give up beyond this depth
-    #[arg(long, value_name = "STEPS", help_heading = "Search")]
+    #[arg(long, env = "KONKLAVE_MAX_DEPTH", value_name = "STEPS", help_heading = "Search")]
     pub(crate) max_depth: Option<u32>,
     /// Give up beyond about this much memory, in MB
-    #[arg(long, value_name = "MB", default_value_t = 8192, help_heading = "Search")]
+    #[arg(
+        long,
+        env = "KONKLAVE_MAX_MEMORY",
+        value_name = "MB",
+        default_value_t = 8192,
+        help_heading = "Search"
+    )]
     pub(crate) max_memory: u64,
     /// For random topologies and ids, and for random runs
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Search")]
     pub(crate) seed: Option<u64>,
 
     /// Tell states of the witness, too
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, env = "KONKLAVE_STATES", help_heading = "Output")]
     pub(crate) states: bool,
     /// Record the witness to a file that `replay` and `draw` read
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
     /// Draw the witness as a space–time diagram
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, env = "KONKLAVE_SVG", value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
@@ -371,7 +421,9 @@ pub(crate) enum Topic {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  konklave completions bash > /etc/bash_completion.d/konklave\n  konklave completions fish | source")]
+#[command(
+    after_help = "Examples:\n  konklave completions bash > /etc/bash_completion.d/konklave\n  konklave completions fish | source"
+)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]

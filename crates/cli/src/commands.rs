@@ -41,8 +41,8 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
 fn read_run(path: &Path) -> Result<Run, Error> {
     let file = path.display().to_string();
     let source = File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
-    let salvaged = Run::salvage(&file, BufReader::new(source))
-        .map_err(|e| Error::Data(e.to_string()))?;
+    let salvaged =
+        Run::salvage(&file, BufReader::new(source)).map_err(|e| Error::Data(e.to_string()))?;
     if let Some(problem) = &salvaged.cut {
         eprintln!("konklave: {problem}; what is there is used");
     }

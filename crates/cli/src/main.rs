@@ -27,7 +27,9 @@ fn main() -> ExitCode {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(failure)) => failure.report(),
         Err(_) => {
-            eprintln!("konklave: this is a bug of ours, sorry: please report it with the lines above");
+            eprintln!(
+                "konklave: this is a bug of ours, sorry: please report it with the lines above"
+            );
             ExitCode::from(70)
         }
     }

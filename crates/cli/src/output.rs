@@ -107,11 +107,8 @@ impl Target {
         let name = path.file_name().ok_or_else(|| {
             fail(io::Error::new(io::ErrorKind::InvalidInput, "it has no file name"))
         })?;
-        let draft = path.with_file_name(format!(
-            ".{}.{}.part",
-            name.to_string_lossy(),
-            std::process::id()
-        ));
+        let draft =
+            path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
         // The target itself must be writable, too, if it exists.
         if path.exists() {
             fs::OpenOptions::new().append(true).open(path).map_err(fail)?;

@@ -151,3 +151,104 @@ where
         self.upper.choose(bound)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Input, NoRecord};
+
+    /// Echoes, and tells after a second.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    struct Lower;
+
+    impl Process for Lower {
+        type Message = u32;
+        type Timer = ();
+        type Request = u32;
+        type Indication = u32;
+        type Record = NoRecord;
+
+        fn on_request(&mut self, number: u32, ctx: &mut Context<'_, Self>) {
+            let drawn = ctx.choose(10);
+            ctx.send(ProcessId(1), number + drawn);
+            ctx.set_timer((), Duration::from_secs(1));
+        }
+        fn on_message(&mut self, _: ProcessId, number: u32, ctx: &mut Context<'_, Self>) {
+            ctx.cancel_timer(());
+            ctx.indicate(number);
+            ctx.indicate(number + 1);
+        }
+    }
+
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    struct Upper(Lower);
+
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    enum Message {
+        Own,
+        Lower(u32),
+    }
+
+    impl From<u32> for Message {
+        fn from(number: u32) -> Self {
+            Self::Lower(number)
+        }
+    }
+
+    impl Process for Upper {
+        type Message = Message;
+        type Timer = ();
+        type Request = u32;
+        type Indication = Vec<u32>;
+        type Record = NoRecord;
+
+        fn on_request(&mut self, number: u32, ctx: &mut Context<'_, Self>) {
+            ctx.send(ProcessId(0), Message::Own);
+            let told = ctx.below(|ctx| self.0.on_request(number, ctx));
+            assert!(told.is_empty());
+        }
+        fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+            if let Message::Lower(number) = message {
+                let told = ctx.below(|ctx| self.0.on_message(from, number, ctx));
+                ctx.indicate(told.to_vec());
+            }
+        }
+    }
+
+    struct Notes(Vec<Effect<Upper>>);
+
+    impl Host<Upper> for Notes {
+        fn perform(&mut self, effect: Effect<Upper>) {
+            self.0.push(effect);
+        }
+        fn choose(&mut self, _bound: u32) -> u32 {
+            7
+        }
+    }
+
+    fn step(input: Input<Upper>) -> Vec<Effect<Upper>> {
+        let (group, mut notes) = (Group::of(2), Notes(Vec::new()));
+        Upper(Lower).handle(input, &mut Context::new(ProcessId(0), &group, &mut notes));
+        notes.0
+    }
+
+    #[test]
+    fn what_the_layer_below_does_travels_inside_what_we_do() {
+        let second = Duration::from_secs(1);
+        assert_eq!(
+            step(Input::Request(5)),
+            [
+                Effect::Send { to: ProcessId(0), message: Message::Own },
+                Effect::Send { to: ProcessId(1), message: Message::Lower(12) },
+                Effect::SetTimer { timer: (), after: second },
+            ]
+        );
+    }
+
+    #[test]
+    fn what_it_indicates_comes_back_to_the_caller() {
+        let heard = Input::Message { from: ProcessId(1), message: Message::Lower(3) };
+        let expected = [Effect::CancelTimer { timer: () }, Effect::Indicate(vec![3, 4])];
+        assert_eq!(step(heard), expected);
+    }
+}

@@ -8,7 +8,7 @@ use crate::{Process, ProcessId};
 
 /// Something that happens to a process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Input<P: Process + ?Sized> {
+pub enum Input<P: Process> {
     /// It comes up for the first time.
     Start,
     /// It comes up after a crash, with what it saved last, if anything.
@@ -39,7 +39,7 @@ pub enum Input<P: Process + ?Sized> {
 
 /// Something that a process does.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Effect<P: Process + ?Sized> {
+pub enum Effect<P: Process> {
     /// It sends a message.
     Send {
         /// To whom.

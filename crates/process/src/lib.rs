@@ -140,6 +140,11 @@ pub trait Process: Clone + Eq + Hash + Debug {
         0
     }
 
+    /// Whom this process takes for its parent in the tree they build (tree algorithms only).
+    fn parent(&self) -> Option<ProcessId> {
+        None
+    }
+
     /// The one door for hosts: what a trace records is what a replay feeds in.
     fn handle(&mut self, input: Input<Self>, ctx: &mut Context<'_, Self>) {
         match input {

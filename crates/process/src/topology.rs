@@ -4,10 +4,11 @@ mod generate;
 mod parse;
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use thiserror::Error;
 
-use crate::{Group, MAX_ID, ProcessId};
+use crate::{Fixed, Group, MAX_ID, ProcessId};
 
 pub use parse::{ParsedTopology, Spec};
 
@@ -21,6 +22,8 @@ pub struct Topology {
     pub name: String,
     n: u32,
     links: Links,
+    /// The parents in the tree of shortest paths from place 0, once someone has asked.
+    parents: Fixed<OnceLock<Box<[u32]>>>,
 }
 
 /// How the links are known.
@@ -245,13 +248,14 @@ impl Topology {
         for place in 0..n {
             neighbours[starts[place] as usize..starts[place + 1] as usize].sort_unstable();
         }
-        Self { name: name.into(), n: n as u32, links: Links::Listed { starts, neighbours } }
+        let links = Links::Listed { starts, neighbours };
+        Self { name: name.into(), n: n as u32, links, parents: Fixed::default() }
     }
 
     /// A topology that needs no list.
     fn implicit(name: impl Into<String>, n: usize, links: Links) -> Self {
         assert!(check_nodes(n).is_ok(), "a topology has 1 to 2^24 nodes");
-        Self { name: name.into(), n: n as u32, links }
+        Self { name: name.into(), n: n as u32, links, parents: Fixed::default() }
     }
 
     /// An edge that is listed twice.
@@ -476,6 +480,17 @@ impl Topology {
         Self::listed(format!("{}/bfs-tree", self.name), self.len(), &edges)
     }
 
+    /// The next place on the way to place 0 in the tree of shortest paths from there; none for
+    /// place 0 itself. The tree is found once, however many ask.
+    pub fn parent(&self, place: usize) -> Option<usize> {
+        let parents = self.parents.get_or_init(|| {
+            let mut parents = vec![0; self.len()];
+            self.search(0, |parent, child| parents[child as usize] = parent);
+            parents.into()
+        });
+        (place != 0).then(|| parents[place] as usize)
+    }
+
     /// Searches breadth-first from `root` and shows each new place with its parent.
     fn search(&self, root: usize, mut found: impl FnMut(u32, u32)) -> Search {
         let mut seen = vec![false; self.len()];
@@ -551,6 +566,19 @@ mod tests {
         assert_eq!(Topology::directed_ring(3).neighbours(2), [0]);
         assert_eq!(Topology::directed_ring(1).neighbours(0), []);
         assert_eq!(Topology::complete(4).neighbours(2), [0, 1, 3]);
+    }
+
+    #[test]
+    fn parents_lead_to_place_0_along_the_spanning_tree() {
+        let graph = graph(5, &[(0, 2), (2, 1), (1, 0), (2, 3), (3, 4), (4, 1)]);
+        let tree = graph.spanning_tree(0);
+        assert_eq!(
+            (0..5).map(|v| graph.parent(v)).collect::<Vec<_>>(),
+            [None, Some(0), Some(0), Some(2), Some(1)]
+        );
+        assert!((1..5).all(|v| tree.parent(v) == graph.parent(v)));
+        assert_eq!(Topology::complete(4).parent(3), Some(0));
+        assert_eq!(Topology::path(4).parent(3), Some(2));
     }
 
     #[test]

@@ -17,73 +17,101 @@ pub struct Flags {
     ///
     /// TOML, one `key = value` a line. The keys are the long names of the options here, and
     /// `size`; flags are true or false. The command line goes before the file.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, env = "KONKLAVE_RING_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
 
     /// Stop after N elections; 0 runs until interrupted [default: 0]
-    #[arg(short, long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(
+        short,
+        long,
+        env = "KONKLAVE_RING_NUMBER_OF_ELECTIONS",
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     pub number_of_elections: Option<u64>,
 
     /// Pause between the end of an election and the next one, in ms [default: 5000]
-    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    #[arg(long, env = "KONKLAVE_RING_SLEEP", value_name = "MS", allow_negative_numbers = true)]
     pub sleep: Option<u64>,
 
     /// Pause of every worker after each task, in ms [default: 500]
-    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        env = "KONKLAVE_RING_WORKER_SLEEP",
+        value_name = "MS",
+        allow_negative_numbers = true
+    )]
     pub worker_sleep: Option<u64>,
 
     /// How long a worker waits for its neighbour before it takes it for failed, in ms
     /// [default: 2000, or four times --worker-sleep if that is more]
-    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        env = "KONKLAVE_RING_SEND_TIMEOUT",
+        value_name = "MS",
+        allow_negative_numbers = true
+    )]
     pub send_timeout: Option<u64>,
 
     /// Seed of the ids and of who starts each election; without it every run differs
-    #[arg(long, value_name = "SEED", allow_negative_numbers = true)]
+    #[arg(long, env = "KONKLAVE_RING_SEED", value_name = "SEED", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
     /// The workers' ids in ring order, such as 17,4,99 [default: random]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(
+        long,
+        env = "KONKLAVE_RING_IDS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        allow_negative_numbers = true
+    )]
     pub ids: Option<Vec<u32>>,
 
     /// The worker that starts every election [default: a random live one each time]
-    #[arg(long, value_name = "ID", allow_negative_numbers = true)]
+    #[arg(long, env = "KONKLAVE_RING_INITIATOR", value_name = "ID", allow_negative_numbers = true)]
     pub initiator: Option<u32>,
 
     /// Let a worker fail: ID@start (at once), ID@message:K (after handling K messages) or
     /// ID@elected (once it has won and sent word); may be repeated
-    #[arg(long, value_name = "ID@EVENT")]
+    #[arg(long, env = "KONKLAVE_RING_FAIL", value_name = "ID@EVENT")]
     pub fail: Vec<String>,
 
     /// Print no result lines
-    #[arg(long)]
+    #[arg(long, env = "KONKLAVE_RING_QUIET")]
     pub quiet: bool,
 
     /// Print results as JSON: one object a line for each election, and a summary
-    #[arg(long)]
+    #[arg(long, env = "KONKLAVE_RING_JSON")]
     pub json: bool,
 
     /// Log to the console (stderr), from INFO on
-    #[arg(long, help_heading = "Logging")]
+    #[arg(long, env = "KONKLAVE_RING_LOG", help_heading = "Logging")]
     pub log: bool,
 
     /// Log into FILE, which is created or appended to; not to the console
-    #[arg(long, value_name = "FILE", help_heading = "Logging")]
+    #[arg(long, env = "KONKLAVE_RING_LOG_FILE", value_name = "FILE", help_heading = "Logging")]
     pub log_file: Option<PathBuf>,
 
     /// Log to the console even if there is a log file
-    #[arg(long, help_heading = "Logging")]
+    #[arg(long, env = "KONKLAVE_RING_LOG_CONSOLE", help_heading = "Logging")]
     pub log_console: bool,
 
     /// Write the date, too, into the log file
-    #[arg(long, help_heading = "Logging")]
+    #[arg(long, env = "KONKLAVE_RING_LOG_DATE", help_heading = "Logging")]
     pub log_date: bool,
 
     /// Log from LEVEL on: 0 TRACE, 1 DEBUG, 2 INFO, 3 WARN, 4 ERROR, 5 CRITICAL, by number or
     /// name [default: INFO]
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true, help_heading = "Logging")]
+    #[arg(
+        long,
+        env = "KONKLAVE_RING_LOG_LEVEL",
+        value_name = "LEVEL",
+        allow_negative_numbers = true,
+        help_heading = "Logging"
+    )]
     pub log_level: Option<String>,
 
     /// Do not log the configuration (at DEBUG)
-    #[arg(long, help_heading = "Logging")]
+    #[arg(long, env = "KONKLAVE_RING_NO_CONFIG_LOG", help_heading = "Logging")]
     pub no_config_log: bool,
 }

@@ -275,8 +275,8 @@ impl Handler {
                 Effect::Unexpected(what) => {
                     self.pen.write(Level::Warn, || format!("meets what should not be: {what}"));
                 }
-                Effect::SetTimer { timer, .. } | Effect::CancelTimer { timer } => match timer {},
-                Effect::Save(record) => match record {},
+                // Only the hardened form has timers and records; the report's has none.
+                Effect::SetTimer { .. } | Effect::CancelTimer { .. } | Effect::Save(_) => {}
             }
         }
         won && fails
@@ -381,6 +381,9 @@ impl Handler {
         let me = self.me.0;
         let (id, hops) = match message {
             Message::Propose { id, hops } | Message::Elected { id, hops } => (id, hops),
+            Message::ProposeIn { id, hops, .. } | Message::ElectedIn { id, hops, .. } => {
+                (id, hops.into())
+            }
         };
         let sent = effects.iter().find_map(|e| match e {
             Effect::Send { message, .. } => Some(*message),
@@ -427,14 +430,21 @@ fn leads(effect: &Effect<ChangRoberts>) -> bool {
 
 fn owner(message: Message) -> ProcessId {
     match message {
-        Message::Propose { id, .. } | Message::Elected { id, .. } => id,
+        Message::Propose { id, .. }
+        | Message::Elected { id, .. }
+        | Message::ProposeIn { id, .. }
+        | Message::ElectedIn { id, .. } => id,
     }
 }
 
 fn say(message: Message) -> String {
     match message {
-        Message::Propose { id, .. } => format!("PROPOSE {}", id.0),
-        Message::Elected { id, .. } => format!("ELECTED {}", id.0),
+        Message::Propose { id, .. } | Message::ProposeIn { id, .. } => {
+            format!("PROPOSE {}", id.0)
+        }
+        Message::Elected { id, .. } | Message::ElectedIn { id, .. } => {
+            format!("ELECTED {}", id.0)
+        }
     }
 }
 

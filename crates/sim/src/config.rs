@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use konklave_process::ProcessId;
+
 use crate::{Delay, Fault, Time};
 
 /// T, the mean delay of a message, in ticks.
@@ -20,6 +22,8 @@ pub struct Config {
     pub loss: f64,
     /// How likely it arrives twice.
     pub duplicate: f64,
+    /// Wishes at given times, in T: these come first, pauses after them.
+    pub script: Vec<(ProcessId, f64)>,
     /// Pauses before a wish, in T.
     pub think: Pace,
     /// Pauses while inside, in T.
@@ -46,6 +50,7 @@ impl Default for Config {
             fifo: true,
             loss: 0.0,
             duplicate: 0.0,
+            script: Vec::new(),
             think: Pace::Constant(0.0),
             hold: Pace::Constant(0.0),
             faults: Vec::new(),

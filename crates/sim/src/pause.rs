@@ -7,6 +7,8 @@ use crate::{Pace, Time, UNIT};
 /// The pauses of clients, in ticks.
 pub(crate) struct Pause {
     pace: Pace,
+    /// The times in a script that are still to come, for each client, the last first.
+    script: Vec<Vec<Time>>,
     /// For arrivals: when the last wish of each client came, in T.
     arrivals: Vec<f64>,
 }
@@ -14,12 +16,29 @@ pub(crate) struct Pause {
 impl Pause {
     pub(crate) fn new(pace: Pace, n: usize) -> Self {
         let open = matches!(pace, Pace::Arrivals(_));
-        Self { pace, arrivals: if open { vec![0.0; n] } else { Vec::new() } }
+        let arrivals = if open { vec![0.0; n] } else { Vec::new() };
+        Self { pace, script: Vec::new(), arrivals }
+    }
+
+    /// Wishes at these times, by place and in T; each client's in any order.
+    pub(crate) fn scripted(script: &[(usize, f64)], pace: Pace, n: usize) -> Self {
+        let mut pause = Self::new(pace, n);
+        if !script.is_empty() {
+            pause.script = vec![Vec::new(); n];
+            for (place, t) in script {
+                pause.script[*place].push((t * UNIT as f64).round() as Time);
+            }
+            pause.script.iter_mut().for_each(|times| times.sort_unstable_by(|a, b| b.cmp(a)));
+        }
+        pause
     }
 
     /// When the next wish of the client at `place` comes.
     pub(crate) fn after(&mut self, now: Time, place: usize, rng: &mut Rng) -> Time {
         let unit = UNIT as f64;
+        if let Some(at) = self.script.get_mut(place).and_then(Vec::pop) {
+            return at.max(now);
+        }
         let pause = match self.pace {
             Pace::Constant(t) => t,
             Pace::Uniform(low, high) => low + (high - low) * rng.unit(),

@@ -92,6 +92,8 @@ where
         let n = parts.processes.len();
         assert_eq!(group.len(), n, "every member has a process");
         let schedule = Schedule::new(&config.faults);
+        let place = |p| group.place(p).expect("a script names members");
+        let script: Vec<(usize, f64)> = config.script.iter().map(|&(p, t)| (place(p), t)).collect();
         let mut sim = Self {
             newborn: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
             processes: parts.processes,
@@ -114,7 +116,7 @@ where
                 meter: parts.meter,
                 observer: parts.observer,
                 violations: Vec::new(),
-                think: Pause::new(config.think, n),
+                think: Pause::scripted(&script, config.think, n),
                 hold: Pause::new(config.hold, n),
                 is_hold,
                 pending: vec![0; n.div_ceil(64)],

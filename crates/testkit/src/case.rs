@@ -91,7 +91,7 @@ impl<P: Algorithm> Case<P> {
         self
     }
 
-    /// These are down from the start (simulator only: a crash at time 0).
+    /// These are down from the start (in the simulator: a crash at time 0).
     pub fn down(mut self, ids: &[u32]) -> Self {
         self.setup.down = ids.iter().copied().map(ProcessId).collect();
         self.workload.initiators.retain(|p| !ids.contains(&p.0));
@@ -109,6 +109,12 @@ impl<P: Algorithm> Case<P> {
     pub fn synchronous(mut self) -> Self {
         self.options.timing = Timing::WhenQuiet;
         self
+    }
+
+    /// Timers fire only when nothing is on its way, but for so many wrong ones (checker only).
+    pub fn almost_synchronous(mut self, early: u8) -> Self {
+        self.options.early = early;
+        self.synchronous()
     }
 
     /// So many crashes and restarts may happen (checker only).
@@ -181,7 +187,7 @@ impl<P: Algorithm> Case<P> {
             processes: self.processes(),
             application: P::Problem::application(&self.workload, &self.setup),
             monitor: P::Problem::monitor(&self.watch, &self.setup),
-            options: self.options.clone(),
+            options: Options { down: self.setup.down.clone(), ..self.options.clone() },
         };
         let report = model.explore(|_| true);
         let (verdict, property, length) = match &report.outcome {
@@ -197,7 +203,10 @@ impl<P: Algorithm> Case<P> {
             transitions: report.transitions,
             messages: report.messages,
             witness: match &report.outcome {
-                Outcome::Violated(w) => format!("{:#?}\n{:?}", w.moments, w.violation),
+                Outcome::Violated(w) => {
+                    let lines: Vec<String> = w.moments.iter().map(|m| format!("{m:?}")).collect();
+                    format!("{}\n{:?}", lines.join("\n"), w.violation)
+                }
                 Outcome::Exhausted | Outcome::Bounded(_) => String::new(),
             },
         }
@@ -218,7 +227,7 @@ impl<P: Algorithm> Case<P> {
         let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
         let mut sim = Sim::new(self.setup.group.clone(), parts, &self.config, is_hold);
         let ending = sim.run();
-        if ending == Ending::Quiet || P::Problem::ENDLESS {
+        if ending == Ending::Quiet || P::Problem::ENDLESS || P::ENDLESS {
             sim.judge(ending);
         }
         Seen {

@@ -36,7 +36,11 @@ const SHEET: DataSheet = DataSheet {
     mistakes: &[IMPATIENT],
     switches: &[
         Switch { name: "period", values: &["2", "<number>"], what: "the period, in T" },
-        Switch { name: "misses", values: &["3", "<number>"], what: "silent periods until suspicion" },
+        Switch {
+            name: "misses",
+            values: &["3", "<number>"],
+            what: "silent periods until suspicion",
+        },
     ],
 };
 

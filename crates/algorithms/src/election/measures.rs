@@ -19,9 +19,8 @@ pub struct Measures {
 
 impl Measures {
     pub(super) fn summary(&self, properties: &Properties, unit: f64) -> Summary {
-        let since_start = |at: Option<u64>| {
-            Some((at? - self.first_start.unwrap_or(0).min(at?)) as f64 / unit)
-        };
+        let since_start =
+            |at: Option<u64>| Some((at? - self.first_start.unwrap_or(0).min(at?)) as f64 / unit);
         let leader = properties.leader();
         Summary {
             leader: leader.map(|(p, _)| p),
@@ -36,9 +35,9 @@ impl Measures {
 
     pub(super) fn measured(&self, metric: Metric, unit: f64) -> Option<f64> {
         match metric {
-            Metric::Time => {
-                Some((self.last_informed? - self.first_start?.min(self.last_informed?)) as f64 / unit)
-            }
+            Metric::Time => Some(
+                (self.last_informed? - self.first_start?.min(self.last_informed?)) as f64 / unit,
+            ),
             Metric::Messages
             | Metric::MessagesPerEntry
             | Metric::SyncDelay

@@ -1,4 +1,6 @@
-//! The properties: one leader at a time, one per epoch, agreement, termination, the right winner.
+//! The properties: one leader at a time, one per epoch, agreement, termination, a live leader, the
+//! right winner;
+//! and the shape of the tree, where an algorithm builds one.
 
 use konklave_process::{
     End, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
@@ -17,6 +19,8 @@ pub struct Properties {
     /// Who led in each epoch.
     reigns: SmallVec<[(u32, ProcessId); 1]>,
     candidates: ProcessSet,
+    /// Whom each takes for its parent, where a tree is promised.
+    parents: Option<ProcessMap<Option<ProcessId>>>,
     /// Whether anyone was told to start.
     begun: bool,
     rules: konklave_process::Fixed<Rules>,
@@ -35,27 +39,40 @@ struct Rules {
     winner: Option<Winner>,
     one_at_a_time: bool,
     one_per_epoch: bool,
+    epochs_grow: bool,
     must_agree: bool,
+    must_live: bool,
     must_end: bool,
+    no_parent_cycle: bool,
+    spanning_tree: bool,
 }
 
 impl Properties {
     /// The judges of what `sheet` claims.
     pub fn new(sheet: &DataSheet, setup: &Setup) -> Self {
         let claims = |guarantee| sheet.guarantees.contains(&guarantee);
+        // To follow the parents at every step would be too dear in large groups.
+        let no_parent_cycle = claims(Guarantee::AcyclicParents) && setup.group.len() <= 1000;
+        let spanning_tree = claims(Guarantee::SpanningTree);
+        let builds_tree = no_parent_cycle || spanning_tree;
         Self {
             views: ProcessMap::new(&setup.group, View::Unknown),
             leading: ProcessSet::new(),
             reigns: SmallVec::new(),
             candidates: ProcessSet::new(),
+            parents: builds_tree.then(|| ProcessMap::new(&setup.group, None)),
             begun: false,
             rules: konklave_process::Fixed(Rules {
                 winner: sheet.winner,
                 one_at_a_time: claims(Guarantee::UniqueLeader),
                 one_per_epoch: claims(Guarantee::UniquePerEpoch),
+                epochs_grow: claims(Guarantee::GrowingEpochs),
                 must_agree: claims(Guarantee::Agreement),
+                must_live: claims(Guarantee::LiveLeader),
                 must_end: claims(Guarantee::Termination)
                     || claims(Guarantee::TerminationWithProbabilityOne),
+                no_parent_cycle,
+                spanning_tree,
             }),
         }
     }
@@ -76,12 +93,21 @@ impl Properties {
     }
 
     fn on_leading(&mut self, at: ProcessId, epoch: u32) -> Verdict {
+        self.begun = true;
         self.views[at] = View::Known(at);
+        let in_office = self.leading.contains(at);
         self.leading.insert(at);
         if self.rules.one_at_a_time && self.leading.len() > 1 {
             return Err(Violation::new(
                 "one leader at a time",
                 format!("{:?} lead at the same time", self.leading),
+            ));
+        }
+        let earlier = self.reigns.iter().filter(|(_, p)| *p == at).map(|(e, _)| *e).max();
+        if self.rules.epochs_grow && !in_office && earlier.is_some_and(|e| e >= epoch) {
+            return Err(Violation::new(
+                "growing epochs",
+                format!("{at} leads in epoch {epoch}, and did so before"),
             ));
         }
         let reign = self.reigns.iter().find(|(e, _)| *e == epoch);
@@ -116,13 +142,43 @@ impl Properties {
             Winner::Any => None,
         }
     }
+
+    /// A loop means that there is no leader: nobody may have found one and someone the other.
+    fn loop_or_leader(&self, end: &End) -> Verdict {
+        match self.leading.lowest() {
+            Some(leader) if !end.faulty => Err(Violation::new(
+                "agreement",
+                format!("{leader} leads, but someone found that the topology has a loop"),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether all parents lead to `leader`; if not, who goes astray.
+    fn astray(&self, leader: ProcessId, end: &End) -> Option<ProcessId> {
+        let parents = self.parents.as_ref()?;
+        let mut rooted: ProcessSet = [leader].into_iter().collect();
+        for p in end.alive.iter() {
+            let mut way: SmallVec<[ProcessId; 16]> = SmallVec::new();
+            let mut at = p;
+            while !rooted.contains(at) {
+                way.push(at);
+                match parents[at] {
+                    Some(parent) if way.len() < end.alive.len() => at = parent,
+                    Some(_) | None => return Some(p),
+                }
+            }
+            rooted.extend(way);
+        }
+        parents[leader].is_some().then_some(leader)
+    }
 }
 
 impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
     type Tag = ();
 
-    fn view(_process: &P) -> Option<u64> {
-        Some(0)
+    fn view(process: &P) -> Option<u64> {
+        Some(process.parent().map_or(0, |parent| u64::from(parent.0) + 1))
     }
 
     fn on_request(&mut self, _at: ProcessId, Request::Elect: &Request) -> Verdict {
@@ -131,7 +187,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
-        if self.leading.contains(at) {
+        if !matches!(indication, Indication::Leading { .. }) {
             self.leading.remove(at);
         }
         match *indication {
@@ -140,6 +196,16 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
             }
             Indication::Leading { epoch } => return self.on_leading(at, epoch),
             Indication::Following { leader, epoch } => {
+                let reign = self.reigns.iter().find(|(e, _)| *e == epoch);
+                if self.rules.one_per_epoch
+                    && let (Some(&(_, before)), Some(leader)) = (reign, leader)
+                    && before != leader
+                {
+                    return Err(Violation::new(
+                        "one leader per epoch",
+                        format!("{at} follows {leader} in epoch {epoch}, in which {before} led"),
+                    ));
+                }
                 self.views[at] = leader.map_or(View::Anonymous(epoch), View::Known);
             }
             Indication::Deposed => self.views[at] = View::Unknown,
@@ -151,11 +217,36 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     fn on_crash(&mut self, at: ProcessId) {
         self.leading.remove(at);
         self.views[at] = View::Unknown;
+        if let Some(parents) = &mut self.parents {
+            parents[at] = None;
+        }
+    }
+
+    fn after_step(&mut self, at: ProcessId, process: &P) -> Verdict {
+        let Some(parents) = &mut self.parents else { return Ok(()) };
+        let parent = process.parent();
+        let before = std::mem::replace(&mut parents[at], parent);
+        if before == parent || !self.rules.no_parent_cycle {
+            return Ok(());
+        }
+        // Only the new parent can have closed a cycle, and then it leads back to us.
+        let n = parents.values().count();
+        let mut ancestors = std::iter::successors(parent, |p| parents[*p]).take(n);
+        if !ancestors.any(|p| p == at) {
+            return Ok(());
+        }
+        let detail = format!("{at} took its own descendant for its parent: {parents:?}");
+        Err(Violation::new("acyclic parents", detail))
     }
 
     fn at_end(&self, end: &End) -> Verdict {
-        if !self.begun || self.found_loop() {
+        // A run that was cut off after a fault may be in the middle of getting over it.
+        let unsettled = !end.quiet && end.faulty;
+        if !self.begun || unsettled {
             return Ok(());
+        }
+        if self.found_loop() {
+            return self.loop_or_leader(end);
         }
         let views = || self.views.iter().filter(|(p, _)| end.alive.contains(*p));
         if self.rules.must_end
@@ -177,6 +268,13 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
                 ));
             }
         }
+        if self.rules.must_live {
+            let dead = |v: &View| matches!(v, View::Known(leader) if !end.alive.contains(*leader));
+            if let Some((p, _)) = views().find(|(_, v)| dead(v)) {
+                let detail = format!("{p} follows a leader who is down");
+                return Err(Violation::new("live leader", detail));
+            }
+        }
         if !end.faulty
             && let Some((leader, _)) = self.leader()
             && let Some((right, rule)) = self.must_win(end)
@@ -189,6 +287,14 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         }
         if self.rules.must_end && self.leading.is_empty() && !end.faulty {
             return Err(Violation::new("termination", "in the end nobody leads"));
+        }
+        if self.rules.spanning_tree
+            && !end.faulty
+            && let Some(leader) = self.leading.lowest()
+            && let Some(p) = self.astray(leader, end)
+        {
+            let detail = format!("the parents of {p} do not lead to {leader}");
+            return Err(Violation::new("spanning tree", detail));
         }
         Ok(())
     }

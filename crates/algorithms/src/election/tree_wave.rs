@@ -8,6 +8,7 @@ use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Port, PortSet, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
+use super::edges::Edges;
 use super::{Election, Indication, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
@@ -62,16 +63,16 @@ const SHEET: DataSheet = DataSheet {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct TreeWave {
     awake: bool,
-    /// Where an echo came in.
+    /// Where an echo came in, and how many edges are left.
     echoed: PortSet,
+    left: u32,
     /// Where our echo went out.
     sent: Option<Port>,
     /// The highest number we know of.
     best: ProcessId,
     decided: bool,
-    /// Our edges: port i leads to the i-th.
     #[serde(skip)]
-    edges: Fixed<Box<[ProcessId]>>,
+    edges: Edges,
     #[serde(skip)]
     leaf_rule: Fixed<bool>,
 }
@@ -88,21 +89,9 @@ pub enum Message {
 }
 
 impl TreeWave {
-    fn port(&self, from: ProcessId) -> Option<Port> {
-        self.edges.binary_search(&from).ok().map(|i| Port(i as u32))
-    }
-
-    fn send_all_but(&self, except: Option<Port>, message: Message, ctx: &mut Context<'_, Self>) {
-        for (i, &to) in self.edges.iter().enumerate() {
-            if except != Some(Port(i as u32)) {
-                ctx.send(to, message);
-            }
-        }
-    }
-
     fn wake(&mut self, by: Option<Port>, ctx: &mut Context<'_, Self>) {
         self.awake = true;
-        self.send_all_but(by, Message::Explore, ctx);
+        self.edges.send_all_but(by, Message::Explore, ctx);
         let asleep_leaf = *self.leaf_rule && by.is_none() && self.edges.len() == 1;
         if !asleep_leaf {
             self.echo_if_ready(ctx);
@@ -114,27 +103,23 @@ impl TreeWave {
         if self.decided || self.sent.is_some() {
             return;
         }
-        let silent = |port: &u32| !self.echoed.contains(Port(*port));
-        let mut missing = (0..self.edges.len() as u32).filter(silent);
-        match (missing.next(), missing.next()) {
-            // All have echoed: an echo was faster than its explorer.
-            (None, _) => self.decide(None, ctx),
-            (Some(last), None) => {
-                self.sent = Some(Port(last));
-                ctx.send(self.edges[last as usize], Message::Echo(self.best));
+        match self.left {
+            // An echo was faster than its explorer.
+            0 => self.decide(None, ctx),
+            1 => {
+                let last = self.edges.ports().find(|port| !self.echoed.contains(*port));
+                let last = last.expect("one edge is left");
+                self.sent = Some(last);
+                ctx.send(self.edges.peer(last), Message::Echo(self.best));
             }
-            (Some(_), Some(_)) => {}
+            _ => {}
         }
     }
 
     fn decide(&mut self, except: Option<Port>, ctx: &mut Context<'_, Self>) {
         self.decided = true;
-        ctx.indicate(if self.best == ctx.me() {
-            Indication::Leading { epoch: 0 }
-        } else {
-            Indication::Following { leader: Some(self.best), epoch: 0 }
-        });
-        self.send_all_but(except, Message::Info(self.best), ctx);
+        ctx.indicate(Indication::outcome(self.best, ctx.me()));
+        self.edges.send_all_but(except, Message::Info(self.best), ctx);
     }
 }
 
@@ -146,13 +131,15 @@ impl Process for TreeWave {
     type Record = NoRecord;
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
-        if !self.awake {
+        if self.decided {
+            ctx.indicate(Indication::outcome(self.best, ctx.me()));
+        } else if !self.awake {
             self.wake(None, ctx);
         }
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        let Some(port) = self.port(from) else {
+        let Some(port) = self.edges.port(from) else {
             return ctx.unexpected("a message from a stranger");
         };
         match message {
@@ -165,7 +152,7 @@ impl Process for TreeWave {
             }
             Message::Echo(best) => {
                 self.best = self.best.max(best);
-                self.echoed.insert(port);
+                self.left -= u32::from(self.echoed.insert(port));
                 if !self.awake {
                     self.wake(Some(port), ctx);
                 } else if self.sent == Some(port) && !self.decided {
@@ -193,14 +180,87 @@ impl Algorithm for TreeWave {
     const SHEET: DataSheet = SHEET;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
+        let edges = Edges::new(me, setup);
         Self {
             awake: false,
             echoed: PortSet::new(),
+            left: edges.len() as u32,
             sent: None,
             best: me,
             decided: false,
-            edges: Fixed(setup.neighbours(me).into()),
+            edges,
             leaf_rule: setup.makes(&LEAF_RULE),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use konklave_process::{Group, Topology};
+    use konklave_testkit::{Bench, send, tell};
+
+    use super::*;
+
+    fn process(me: u32, tree: Topology) -> Bench<TreeWave> {
+        let setup = Setup::new(Group::of(tree.len()), tree);
+        Bench::new(TreeWave::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
+    }
+
+    fn echo(best: u32) -> Message {
+        Message::Echo(ProcessId(best))
+    }
+
+    #[test]
+    fn an_explorer_wakes_a_process_once() {
+        let mut p0 = process(0, Topology::star(4));
+        assert_eq!(
+            p0.hear(2, Message::Explore),
+            [send(1, Message::Explore), send(3, Message::Explore)]
+        );
+        assert_eq!(p0.hear(1, Message::Explore), []);
+    }
+
+    #[test]
+    fn a_leaf_that_starts_echoes_at_once() {
+        let mut p3 = process(3, Topology::star(4));
+        assert_eq!(p3.ask(Request::Elect), [send(0, Message::Explore), send(0, echo(3))]);
+    }
+
+    #[test]
+    fn the_maximum_goes_over_the_last_edge() {
+        let mut p0 = process(0, Topology::star(4));
+        p0.hear(2, Message::Explore);
+        assert_eq!(p0.hear(3, echo(3)), []);
+        assert_eq!(p0.hear(1, echo(1)), [send(2, echo(3))]);
+    }
+
+    #[test]
+    fn where_two_echoes_meet_the_election_is_decided() {
+        let mut p0 = process(0, Topology::star(4));
+        p0.hear(2, Message::Explore);
+        p0.hear(3, echo(3));
+        p0.hear(1, echo(1));
+        let info = Message::Info(ProcessId(3));
+        let outcome = Indication::Following { leader: Some(ProcessId(3)), epoch: 0 };
+        assert_eq!(p0.hear(2, echo(2)), [tell(outcome), send(1, info), send(3, info)]);
+        assert_eq!(p0.hear(2, info), []);
+    }
+
+    #[test]
+    fn an_echo_that_is_faster_than_its_explorer_wakes_and_decides() {
+        let mut p1 = process(1, Topology::path(2));
+        let effects = p1.hear(0, echo(0));
+        assert_eq!(
+            effects,
+            [tell(Indication::Leading { epoch: 0 }), send(0, Message::Info(ProcessId(1)))]
+        );
+        assert_eq!(p1.hear(0, Message::Explore), []);
+    }
+
+    #[test]
+    fn one_process_alone_leads_without_a_message() {
+        let mut p0 = process(0, Topology::path(1));
+        assert_eq!(p0.ask(Request::Elect), [tell(Indication::Leading { epoch: 0 })]);
+        assert_eq!(p0.ask(Request::Elect), [tell(Indication::Leading { epoch: 0 })]);
     }
 }

@@ -10,9 +10,7 @@ use konklave_process::{Context, Fixed, Group, NoRecord, NoTimer, Process, Proces
 use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup,
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
 
 const UNNUMBERED: Mistake = Mistake {
     name: "unnumbered-release",
@@ -232,10 +230,16 @@ mod tests {
     #[test]
     fn the_coordinator_grants_in_the_order_of_arrival() {
         let mut p0 = bench(0);
-        assert_eq!(p0.hear(2, Message::Request(1)), [send(2, Message::Grant { request: 1, fence: 1 })]);
+        assert_eq!(
+            p0.hear(2, Message::Request(1)),
+            [send(2, Message::Grant { request: 1, fence: 1 })]
+        );
         assert_eq!(p0.hear(1, Message::Request(1)), []);
         assert_eq!(p0.ask(Request::Acquire), []);
-        assert_eq!(p0.hear(2, Message::Release(1)), [send(1, Message::Grant { request: 1, fence: 2 })]);
+        assert_eq!(
+            p0.hear(2, Message::Release(1)),
+            [send(1, Message::Grant { request: 1, fence: 2 })]
+        );
         assert_eq!(p0.hear(1, Message::Release(1)), [tell(granted(3))]);
     }
 

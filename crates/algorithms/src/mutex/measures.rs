@@ -13,6 +13,8 @@ pub struct Measures {
     entries: u64,
     waiting: u32,
     inside: u32,
+    /// Who waits, if nobody else has wanted in since it asked.
+    lone: Option<ProcessId>,
     last_exit: Option<u64>,
     last_event: u64,
     /// Request to entry.
@@ -21,7 +23,7 @@ pub struct Measures {
     response: Sample,
     /// Exit to next entry, when someone waits at the exit.
     sync_delay: Sample,
-    /// Request to entry when nobody else wanted or held.
+    /// Request to entry when nobody else wanted or held, or asked in the meantime.
     lone_entry: Sample,
     max_bypass: u64,
 }
@@ -29,7 +31,6 @@ pub struct Measures {
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     asked: u64,
-    alone: bool,
     waits: bool,
     entries: u64,
     /// How many entries there had been when it asked.
@@ -44,6 +45,7 @@ impl Measures {
             entries: 0,
             waiting: 0,
             inside: 0,
+            lone: None,
             last_exit: None,
             last_event: 0,
             wait: Sample::default(),
@@ -90,7 +92,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
             Request::Acquire => {
                 client.asked = now;
                 client.waits = true;
-                client.alone = self.waiting == 0 && self.inside == 0;
+                self.lone = (self.waiting == 0 && self.inside == 0).then_some(at);
                 client.entries_before = self.entries;
                 self.waiting += 1;
             }
@@ -111,7 +113,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
         }
         client.entries += 1;
         let waited = now - client.asked;
-        if client.alone && self.waiting == 1 {
+        if self.lone.take() == Some(at) {
             self.lone_entry.add(waited);
         }
         self.max_bypass = self.max_bypass.max(self.entries - client.entries_before);

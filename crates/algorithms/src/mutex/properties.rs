@@ -6,6 +6,7 @@ use std::sync::Arc;
 use konklave_process::{
     Group, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
 };
+use smallvec::SmallVec;
 
 use super::{Fence, Indication, Request};
 use crate::{Order, Watch};
@@ -13,7 +14,7 @@ use crate::{Order, Watch};
 /// The judges of mutual exclusion.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Properties {
-    inside: ProcessSet,
+    inside: Few,
     tokens: Tokens,
     fences: Option<Fences>,
     order: Option<HappenedBefore>,
@@ -24,7 +25,7 @@ impl Properties {
     /// The judges that `watch` names.
     pub fn new(watch: &Watch, group: &Group) -> Self {
         Self {
-            inside: ProcessSet::new(),
+            inside: Few::default(),
             tokens: Tokens::default(),
             fences: watch.fence.then(Fences::default),
             order: (watch.order != Order::Ignore)
@@ -73,7 +74,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         if self.inside.len() > 1 {
             return Err(Violation::new(
                 "mutual exclusion",
-                format!("{:?} are in the critical section together", self.inside),
+                format!("{:?} are in the critical section together", self.inside.all()),
             ));
         }
         if let Some(fences) = &mut self.fences {
@@ -109,10 +110,6 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         self.tokens.in_flight = self.tokens.in_flight.saturating_sub(tokens);
     }
 
-    fn on_duplicated(&mut self, message: &P::Message) {
-        self.tokens.in_flight += P::tokens_in(message);
-    }
-
     fn on_crash(&mut self, at: ProcessId) {
         self.inside.remove(at);
         self.tokens.held.remove(at);
@@ -133,10 +130,11 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 }
 
-/// At most one token exists, at a process or on its way.
+/// At most one token exists, at a process or on its way. A copy that the network made is a token
+/// only once a process takes it for one.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 struct Tokens {
-    held: ProcessSet,
+    held: Few,
     in_flight: usize,
 }
 
@@ -144,16 +142,43 @@ impl Tokens {
     fn after_step(&mut self, at: ProcessId, tokens: usize) -> Verdict {
         if tokens > 0 {
             self.held.insert(at);
-        } else if !self.held.is_empty() {
+        } else {
             self.held.remove(at);
         }
-        if self.held.len() + self.in_flight <= 1 {
+        let (held, in_flight) = (self.held.len(), self.in_flight);
+        if held + in_flight <= 1 {
             return Ok(());
         }
+        let holders = self.held.all();
         Err(Violation::new(
             "one token",
-            format!("{} tokens: {:?} hold one, {} on the way", self.held.len() + self.in_flight, self.held, self.in_flight),
+            format!("{} tokens: {holders:?} hold one, {in_flight} on the way", held + in_flight),
         ))
+    }
+}
+
+/// A set that has one member, unless something is wrong: quick in groups of any size.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+struct Few(SmallVec<[ProcessId; 2]>);
+
+impl Few {
+    fn insert(&mut self, p: ProcessId) {
+        if let Err(i) = self.0.binary_search(&p) {
+            self.0.insert(i, p);
+        }
+    }
+
+    fn remove(&mut self, p: ProcessId) -> bool {
+        let found = self.0.binary_search(&p);
+        found.map(|i| self.0.remove(i)).is_ok()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn all(&self) -> ProcessSet {
+        self.0.iter().copied().collect()
     }
 }
 
@@ -238,8 +263,14 @@ impl HappenedBefore {
         ))
     }
 
+    /// What it wanted is void, and what it knew is lost with its memory; only its requests go on
+    /// being counted.
     fn forget(&mut self, at: ProcessId) {
-        self.granted[at] = self.known[at][at];
+        let asked = self.known[at][at];
+        let known = Arc::make_mut(&mut self.known[at]);
+        known.values_mut().for_each(|times| *times = 0);
+        known[at] = asked;
+        self.granted[at] = asked;
         self.past[at] = None;
     }
 }

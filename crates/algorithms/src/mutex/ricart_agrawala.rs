@@ -5,14 +5,13 @@
 
 use konklave_process::topology::Shape;
 use konklave_process::{
-    Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessSet, Timestamp,
+    Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessMap, ProcessSet,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup,
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
 
 const REQUEST_CLOCK: Mistake = Mistake {
     name: "request-clock",
@@ -25,6 +24,13 @@ const NO_TIE_BREAK: Mistake = Mistake {
     what: "timestamps are compared without ids, and of two equal ones each lets the other go first",
     breaks: "mutual exclusion",
     caught_by: "-n 2",
+};
+const SIMPLE_MAJORITY: Mistake = Mistake {
+    name: "simple-majority",
+    what: "a simple majority of replies is enough, as the lecture says: but a reply is no exclusive \
+           vote, and an idle process gives it to everyone",
+    breaks: "mutual exclusion",
+    caught_by: "-n 3 --requests 1,1,0",
 };
 
 const SHEET: DataSheet = DataSheet {
@@ -44,9 +50,9 @@ const SHEET: DataSheet = DataSheet {
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T",
+            formula: "T, or up to 3T while requests are on their way",
             when: "delays have a limit",
-            bound: |f| f.delay_max.map(Bound::AtMost),
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(3.0 * t)),
         },
         Cost {
             metric: Metric::EntryDelay,
@@ -62,7 +68,7 @@ const SHEET: DataSheet = DataSheet {
         Guarantee::HappenedBefore,
     ],
     fence: Some("(timestamp, id) of the request: entries come in this order"),
-    mistakes: &[REQUEST_CLOCK, NO_TIE_BREAK],
+    mistakes: &[REQUEST_CLOCK, NO_TIE_BREAK, SIMPLE_MAJORITY],
     switches: &[],
 };
 
@@ -71,12 +77,14 @@ const SHEET: DataSheet = DataSheet {
 pub struct RicartAgrawala {
     clock: LamportClock,
     state: State,
-    /// Whom we answer when we leave: their ids, in order, and the times of their requests.
-    deferred: Vec<(ProcessId, u32)>,
+    /// Whom we answer when we leave: the time of their request, 0 for the others.
+    deferred: ProcessMap<u32>,
     #[serde(skip)]
     request_clock: Fixed<bool>,
     #[serde(skip)]
     no_tie_break: Fixed<bool>,
+    #[serde(skip)]
+    simple_majority: Fixed<bool>,
 }
 
 /// The states of the book.
@@ -131,13 +139,6 @@ impl RicartAgrawala {
         let fence = Fence(since.into(), ctx.me().0.into());
         ctx.indicate(Indication::Granted { fence: Some(fence) });
     }
-
-    fn defer(&mut self, from: ProcessId, timestamp: u32) {
-        match self.deferred.binary_search_by_key(&from, |(p, _)| *p) {
-            Ok(i) => self.deferred[i].1 = timestamp,
-            Err(i) => self.deferred.insert(i, (from, timestamp)),
-        }
-    }
 }
 
 impl Process for RicartAgrawala {
@@ -161,8 +162,11 @@ impl Process for RicartAgrawala {
             Request::Release => {
                 self.state = State::Released;
                 let clock = self.clock.now();
-                for (p, timestamp) in self.deferred.drain(..) {
-                    ctx.send(p, Message::Reply { to: timestamp, clock });
+                for p in ctx.others() {
+                    let timestamp = std::mem::take(&mut self.deferred[p]);
+                    if timestamp > 0 {
+                        ctx.send(p, Message::Reply { to: timestamp, clock });
+                    }
                 }
             }
         }
@@ -173,7 +177,7 @@ impl Process for RicartAgrawala {
             Message::Request { timestamp } => {
                 self.clock.witness(timestamp);
                 if self.precedes(ctx.me(), timestamp, from) {
-                    self.defer(from, timestamp);
+                    self.deferred[from] = timestamp;
                 } else {
                     let clock = self.clock.now();
                     ctx.send(from, Message::Reply { to: timestamp, clock });
@@ -184,7 +188,8 @@ impl Process for RicartAgrawala {
                     self.clock.witness(clock);
                 }
                 let State::Wanted { since, awaiting } = &mut self.state else { return };
-                if to == *since && awaiting.remove(from) && awaiting.is_empty() {
+                let enough = if *self.simple_majority { (ctx.group_size() - 1) / 2 } else { 0 };
+                if to == *since && awaiting.remove(from) && awaiting.len() <= enough {
                     let since = *since;
                     self.enter(since, ctx);
                 }
@@ -201,7 +206,7 @@ impl Process for RicartAgrawala {
     }
 
     fn at_rest(&self) -> bool {
-        self.state == State::Released && self.deferred.is_empty()
+        self.state == State::Released && self.deferred.values().all(|t| *t == 0)
     }
 }
 
@@ -213,9 +218,10 @@ impl Algorithm for RicartAgrawala {
         Self {
             clock: LamportClock::default(),
             state: State::Released,
-            deferred: Vec::new(),
+            deferred: ProcessMap::new(&setup.group, 0),
             request_clock: setup.makes(&REQUEST_CLOCK),
             no_tie_break: setup.makes(&NO_TIE_BREAK),
+            simple_majority: setup.makes(&SIMPLE_MAJORITY),
         }
     }
 }

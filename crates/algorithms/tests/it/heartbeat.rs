@@ -6,7 +6,8 @@ use konklave_testkit::Case;
 #[test]
 fn a_crash_is_noticed_by_everyone_and_nobody_else_is_suspected() {
     for n in [2, 3, 20] {
-        let case = Case::<Heartbeat>::complete(n).fault("crash:1@10").config(|c| c.time_limit = 50.0);
+        let case =
+            Case::<Heartbeat>::complete(n).fault("crash:1@10").config(|c| c.time_limit = 50.0);
         let seen = case.simulate();
         seen.well();
         assert_eq!(seen.summary.suspicions, n as u64 - 1);
@@ -31,5 +32,8 @@ fn it_learns_from_wrong_suspicions() {
 #[test]
 fn one_process_suspects_nobody() {
     let seen = Case::<Heartbeat>::complete(1).config(|c| c.time_limit = 20.0).simulate();
-    assert_eq!(seen.well().summary.suspected, [(konklave_process::ProcessId(0), ProcessSet::new())]);
+    assert_eq!(
+        seen.well().summary.suspected,
+        [(konklave_process::ProcessId(0), ProcessSet::new())]
+    );
 }

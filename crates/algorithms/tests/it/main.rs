@@ -1,8 +1,67 @@
 //! Whole groups of every algorithm: exact costs in the simulator, every run in the checker.
 
-mod chang_roberts;
-mod tree_wave;
+mod adoption;
+mod bully;
+mod cao_singhal;
+mod carvalho_roucairol;
 mod central;
-mod ricart_agrawala;
-mod suzuki_kasami;
+mod chang_roberts;
+mod channel_orders;
+mod dolev_klawe_rodeh;
+mod extinction;
+mod firewire;
+mod franklin;
+mod graphs;
 mod heartbeat;
+mod hirschberg_sinclair;
+mod invitation;
+mod itai_rodeh;
+mod lamport;
+mod maekawa;
+mod naimi_trehel;
+mod neilsen_mizuno;
+mod quorum;
+mod raymond;
+mod ricart_agrawala;
+mod ricart_agrawala_acknowledged;
+mod ricart_agrawala_token;
+mod ring_list;
+mod rings;
+mod sanders;
+mod script;
+mod singhal;
+mod stage;
+mod suzuki_kasami;
+mod token_ring;
+mod tree_wave;
+mod virtual_tree;
+mod voting;
+
+use konklave_algorithms::mutex::Summary;
+use konklave_algorithms::{Algorithm, Facts, Metric, Problem};
+use konklave_testkit::{Case, Seen};
+
+/// Whether there is time for spaces of millions of states: KONKLAVE_LONG=1.
+fn long() -> bool {
+    std::env::var_os("KONKLAVE_LONG").is_some()
+}
+
+/// Judges the messages of a run of mutual exclusion by the formulas of the data sheet.
+#[track_caller]
+fn messages_are_within_bounds<P>(case: &Case<P>, seen: &Seen<P>)
+where
+    P: Algorithm<Problem: Problem<P, Summary = Summary>>,
+{
+    let facts = Facts {
+        setup: &case.setup,
+        initiators: &[],
+        served: &seen.summary.entries_per_node,
+        delay_max: case.config.delay.longest(),
+        assumptions_hold: true,
+        uncontended: false,
+    };
+    for cost in P::SHEET.costs.iter().filter(|c| c.metric == Metric::Messages) {
+        let bound = (cost.bound)(&facts).expect("it always applies");
+        assert!(bound.holds(seen.sent as f64), "{} is not within {bound:?}", seen.sent);
+    }
+}

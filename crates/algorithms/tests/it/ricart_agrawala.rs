@@ -59,3 +59,14 @@ fn random_delays_and_any_order_do_no_harm() {
         assert_eq!(case.simulate().well().sent, 7 * 5 * 12, "seed {seed}");
     }
 }
+
+#[test]
+fn a_simple_majority_of_replies_is_not_enough() {
+    let case = Case::<RicartAgrawala>::complete(3).requests(&[1, 1, 0]);
+    case.check().exhausted(170);
+    case.clone().mistake("simple-majority").check().violated("mutual exclusion", 6);
+    case.no_fifo().mistake("simple-majority").check().violated("mutual exclusion", 6);
+    let case = Case::<RicartAgrawala>::complete(5).requests(&[1, 1, 0, 0, 0]);
+    case.check().exhausted(14_474);
+    case.mistake("simple-majority").check().violated("mutual exclusion", 10);
+}

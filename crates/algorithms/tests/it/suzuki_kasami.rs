@@ -1,5 +1,5 @@
 use konklave_algorithms::mutex::suzuki_kasami::SuzukiKasami;
-use konklave_sim::Delay;
+use konklave_sim::{Delay, Pace};
 use konklave_testkit::Case;
 
 #[test]
@@ -45,4 +45,65 @@ fn random_delays_and_any_order_do_no_harm() {
         });
         assert_eq!(case.simulate().well().summary.entries, 35, "seed {seed}");
     }
+}
+
+#[test]
+fn when_all_want_an_entry_costs_n_messages_and_takes_one_delay() {
+    for n in [2, 5, 40] {
+        let case = Case::<SuzukiKasami>::complete(n).requests(&vec![4; n]);
+        let seen = case.config(|c| c.hold = Pace::Constant(2.0)).simulate();
+        // All but the first entry of the first need the token from another.
+        assert_eq!(seen.well().sent, (4 * n as u64 - 1) * n as u64);
+        assert_eq!(seen.summary.max_bypass, n as u64 - 1);
+        let delay = seen.summary.sync_delay.unwrap();
+        assert_eq!((delay.min, delay.max), (1.0, 1.0));
+    }
+}
+
+#[test]
+fn a_duplicate_does_no_harm() {
+    let case = Case::<SuzukiKasami>::complete(3).requests(&[2, 2, 1]).fenced().mishaps(0, 1);
+    case.check().exhausted(41622);
+    let case = Case::<SuzukiKasami>::complete(3).fenced().mishaps(0, 1).no_fifo();
+    case.check().exhausted(6522);
+    for seed in 0..200 {
+        let case = Case::<SuzukiKasami>::complete(6).requests(&[5; 6]).no_fifo().config(|c| {
+            c.seed = seed;
+            c.delay = Delay::Exponential(1.0);
+            c.duplicate = 0.3;
+        });
+        assert_eq!(case.simulate().well().summary.entries, 30, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_lost_request_is_served_by_a_later_holder_that_heard_of_it() {
+    // 2's request to the holder 0 is lost; 1, who heard of it, is served and sends the token on.
+    let case = Case::<SuzukiKasami>::complete(3).requests(&[0, 1, 1]).fault("lose:2>0#1");
+    assert_eq!(case.simulate().well().summary.entries, 2);
+    // If nobody else wants the token, it stays where nobody knows of the request.
+    let seen =
+        Case::<SuzukiKasami>::complete(3).requests(&[0, 0, 1]).fault("lose:2>0#1").simulate();
+    assert_eq!(seen.waiting.len(), 1);
+}
+
+#[test]
+fn a_request_moves_the_number_of_who_asked() {
+    let case = Case::<SuzukiKasami>::complete(2).requests(&[1, 1]);
+    case.check().exhausted(20);
+    case.mistake("own-number").check().violated("deadlock", 4);
+}
+
+#[test]
+fn an_entry_without_a_request_counts_as_one() {
+    let case = Case::<SuzukiKasami>::complete(2).requests(&[2, 0]).fenced();
+    case.check().exhausted(5);
+    case.mistake("uncounted-entry").check().violated("growing fences", 3);
+}
+
+#[test]
+fn a_thousand_are_served_quickly() {
+    let seen = Case::<SuzukiKasami>::complete(1000).simulate();
+    assert_eq!(seen.well().sent, 999 * 1000);
+    assert_eq!(seen.summary.fences_monotone, Some(true));
 }

@@ -73,6 +73,8 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
     Ok(CheckOptions {
         fifo: !args.no_fifo,
         timing: if args.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
+        early: args.early,
+        down: Vec::new(),
         crashes: args.crash,
         restarts: args.restart,
         stable_storage: !args.amnesia,
@@ -94,7 +96,7 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
 
 fn swarm(shard: &str, args: &CheckArgs) -> Result<Swarm, Error> {
     let parts = shard.split_once('/');
-    let parts = parts.and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    let parts = parts.and_then(|(i, n)| Some((i.parse::<u32>().ok()?, n.parse::<u32>().ok()?)));
     match parts {
         Some((i, n)) if 1 <= i && i <= n => {
             Ok(Swarm { shard: i - 1, of: n, seed: args.seed.unwrap_or(0), runs: args.runs })
@@ -113,6 +115,7 @@ fn arguments(args: &CheckArgs) -> String {
         ("duplicate", args.duplicate),
         ("cut", args.cut),
         ("app-messages", args.app_messages),
+        ("early", args.early),
     ];
     words.extend(budgets.iter().filter(|(_, k)| *k > 0).map(|(name, k)| format!("--{name} {k}")));
     let flags = [

@@ -53,10 +53,18 @@ fn print(rows: &[CostRow]) -> io::Result<()> {
         for bound in &row.bounds {
             let (Some(limit), Some(measured)) = (bound.limit, bound.measured) else { continue };
             let relation = if bound.exact { "=" } else { "≤" };
-            let wrong = if bound.holds == Some(false) { paint(" EXCEEDED", Colour::Red) } else { String::new() };
+            let wrong = if bound.holds == Some(false) {
+                paint(" EXCEEDED", Colour::Red)
+            } else {
+                String::new()
+            };
             let metric = serde_json::to_value(bound.metric)?;
             let metric = metric.as_str().unwrap_or_default().replace('_', " ");
-            facts.push(format!("{metric} {} {relation} {}{wrong}", number(measured), number(limit)));
+            facts.push(format!(
+                "{metric} {} {relation} {}{wrong}",
+                number(measured),
+                number(limit)
+            ));
         }
         if row.verdict != Verdict::Ok {
             facts.push(paint(row.verdict.name(), Colour::Red));

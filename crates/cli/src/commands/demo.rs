@@ -42,7 +42,10 @@ fn heading(text: &str) -> String {
 /// Act 1: a leader.
 fn election(out: &mut impl Write) -> Result<(), crate::Failure> {
     writeln!(out, "{}", heading("1. Elect a leader"))?;
-    writeln!(out, "Eight processes on a ring, all start at once. Numbers go round; only the highest")?;
+    writeln!(
+        out,
+        "Eight processes on a ring, all start at once. Numbers go round; only the highest"
+    )?;
     writeln!(out, "comes home (Chang and Roberts, 1979).")?;
     let entry = find("chang-roberts")?;
     let scenario = Scenario {
@@ -61,7 +64,12 @@ fn election(out: &mut impl Write) -> Result<(), crate::Failure> {
     )?;
     for bound in report.bounds.iter().filter(|b| b.holds == Some(true)).take(1) {
         let limit = bound.limit.unwrap_or_default();
-        writeln!(out, "  The book says {} = {}: measured, not believed.\n", bound.formula, number(limit))?;
+        writeln!(
+            out,
+            "  The book says {} = {}: measured, not believed.\n",
+            bound.formula,
+            number(limit)
+        )?;
     }
     Ok(())
 }
@@ -69,7 +77,10 @@ fn election(out: &mut impl Write) -> Result<(), crate::Failure> {
 /// Act 2: a lock, and its picture.
 fn lock(out: &mut impl Write, picture: Target, args: &DemoArgs) -> Result<(), crate::Failure> {
     writeln!(out, "{}", heading("2. Take a lock"))?;
-    writeln!(out, "Three processes want the same thing at the same time, and no server decides: each")?;
+    writeln!(
+        out,
+        "Three processes want the same thing at the same time, and no server decides: each"
+    )?;
     writeln!(out, "asks the others; who asked earlier goes first (Ricart and Agrawala, 1981).")?;
     let entry = find("ricart-agrawala")?;
     let scenario = Scenario {
@@ -98,7 +109,10 @@ fn lock(out: &mut impl Write, picture: Target, args: &DemoArgs) -> Result<(), cr
 /// Act 3: the slide is wrong, and the checker shows it.
 fn mistake(out: &mut impl Write) -> Result<(), crate::Failure> {
     writeln!(out, "{}", heading("3. Do not believe the slide"))?;
-    writeln!(out, "On a tree, says the slide, \"a leaf echoes when it receives an explorer\". Every run")?;
+    writeln!(
+        out,
+        "On a tree, says the slide, \"a leaf echoes when it receives an explorer\". Every run"
+    )?;
     writeln!(out, "of four processes, two of them leaves that start:")?;
     let entry = find("tree-wave")?;
     let scenario = Scenario {
@@ -108,7 +122,8 @@ fn mistake(out: &mut impl Write) -> Result<(), crate::Failure> {
         mistake: Some("leaf-rule".into()),
         ..Scenario::default()
     };
-    let check = CheckPlan { options: CheckOptions::default(), arguments: String::new() };
+    let check =
+        CheckPlan { options: CheckOptions::default(), maximise: false, arguments: String::new() };
     let printed = entry.check(&entry.plan(scenario.clone())?, &check, &mut |_| true)?;
     for line in printed.report.witness.iter() {
         writeln!(out, "  {line}")?;
@@ -128,7 +143,10 @@ fn mistake(out: &mut impl Write) -> Result<(), crate::Failure> {
 /// Act 4: what a crash does.
 fn crash(out: &mut impl Write) -> Result<(), crate::Failure> {
     writeln!(out, "{}", heading("4. Crash the holder"))?;
-    writeln!(out, "A lock that is a token (Suzuki and Kasami, 1985), and its holder crashes inside:")?;
+    writeln!(
+        out,
+        "A lock that is a token (Suzuki and Kasami, 1985), and its holder crashes inside:"
+    )?;
     let entry = find("suzuki-kasami")?;
     let scenario = Scenario {
         nodes: Some(4),

@@ -1,8 +1,11 @@
 //! `run`: one run, judged and measured.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
-use konklave_catalog::{Error, Outcome, Plan, RunReport, Scenario, Verdict, find};
+use konklave_catalog::{
+    Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict, find,
+};
 use konklave_trace::{Run, diagram, svg, text};
 use serde_json::Value;
 
@@ -24,11 +27,12 @@ pub(crate) fn run(args: RunArgs) -> Done {
         <= RECORD_UP_TO;
     let told = args.format == Format::Text && (args.story || args.states || small);
     let record = told || record_to.is_some() || draw_to.is_some();
+    let unit = Duration::from_secs_f64(args.unit / 1e3);
+    let real = |transport| RealWorld { transport, unit };
     let outcome = match args.world {
         World::Sim => entry.simulate(&plan, record)?,
-        World::Threads | World::Tcp => {
-            return Err(Error::Unavailable("only --world sim is there yet".into()).into());
-        }
+        World::Threads => entry.serve(&plan, real(Transport::Threads), record)?,
+        World::Tcp => entry.serve(&plan, real(Transport::Tcp), record)?,
     };
     if let (Some(target), Some(run)) = (record_to, &outcome.run) {
         target.finish(run.to_text().as_bytes())?;

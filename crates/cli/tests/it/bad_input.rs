@@ -28,7 +28,11 @@ fn groups_that_are_none() {
 
 #[test]
 fn topologies_that_do_not_fit() {
-    refused("run tree-wave -n 5 --topology ring", 64, &["tree-wave cannot run on ring", "it needs a tree"]);
+    refused(
+        "run tree-wave -n 5 --topology ring",
+        64,
+        &["tree-wave cannot run on ring", "it needs a tree"],
+    );
     refused("run central -n 5 --topology path", 64, &["complete graph"]);
     refused("run tree-wave --topology moebius", 64, &["moebius"]);
     refused("run tree-wave -n 6 --topology hypercube", 64, &["power of two"]);
@@ -37,7 +41,11 @@ fn topologies_that_do_not_fit() {
 
 #[test]
 fn names_that_nobody_has_are_answered_with_the_nearest() {
-    refused("run ricard-agrawala", 64, &["no algorithm is called `ricard-agrawala`", "did you mean `ricart-agrawala`"]);
+    refused(
+        "run ricard-agrawala",
+        64,
+        &["no algorithm is called `ricard-agrawala`", "did you mean `ricart-agrawala`"],
+    );
     refused("check tree_waves", 64, &["did you mean `tree-wave`"]);
     refused("list mutexes", 64, &["did you mean `mutex`"]);
     refused("run tree-wave --mistake leafrule", 64, &["leaf-rule"]);
@@ -82,7 +90,11 @@ fn files_that_say_nothing_sensible() {
 fn output_that_cannot_be_written_is_known_before_the_work_starts() {
     let folder = Folder::new("unwritable");
     // A run that would take for ever: it must not even begin.
-    refused("run heartbeat -n 50 --time-limit 1e12 --record /nowhere/x.run", 73, &["/nowhere/x.run"]);
+    refused(
+        "run heartbeat -n 50 --time-limit 1e12 --record /nowhere/x.run",
+        73,
+        &["/nowhere/x.run"],
+    );
     refused("run central --svg /nowhere/x.svg", 73, &["/nowhere/x.svg"]);
     refused("check central --record /nowhere/x.run", 73, &["/nowhere/x.run"]);
     let directory = folder.file("");
@@ -115,7 +127,11 @@ fn a_recording_that_was_cut_off_is_used_as_far_as_it_goes() {
 fn loss_on_an_algorithm_that_assumes_none_runs_and_says_so() {
     let said = konklave_line("run suzuki-kasami -n 3 --fault lose:/Token --format json");
     assert_eq!(said.code, 1);
-    assert!(said.err.contains("assumes reliable channels") && said.err.contains("block"), "{}", said.err);
+    assert!(
+        said.err.contains("assumes reliable channels") && said.err.contains("block"),
+        "{}",
+        said.err
+    );
     let run: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(run["verdict"], "stuck");
     assert_eq!(run["messages"]["lost"], 1);

@@ -8,7 +8,8 @@ use super::{Folder, command, konklave, konklave_line};
 
 fn json(line: &str) -> Value {
     let said = konklave_line(line);
-    serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{line}: {e}: {}{}", said.out, said.err))
+    serde_json::from_str(&said.out)
+        .unwrap_or_else(|e| panic!("{line}: {e}: {}{}", said.out, said.err))
 }
 
 #[test]
@@ -16,7 +17,10 @@ fn a_run_as_json_has_what_the_schema_says() {
     let run = json("run ricart-agrawala -n 4 --entries 3 --format json");
     assert_eq!(run["schema"], "konklave.run/1");
     assert_eq!(run["algorithm"], "mutex/ricart-agrawala");
-    assert_eq!((&run["nodes"], &run["seed"], &run["verdict"]), (&4.into(), &1.into(), &"ok".into()));
+    assert_eq!(
+        (&run["nodes"], &run["seed"], &run["verdict"]),
+        (&4.into(), &1.into(), &"ok".into())
+    );
     assert_eq!(run["violations"], Value::Array(vec![]));
     let messages = &run["messages"];
     assert_eq!((&messages["sent"], &messages["delivered"]), (&72.into(), &72.into()));
@@ -43,7 +47,10 @@ fn a_run_as_json_has_what_the_schema_says() {
 fn a_check_as_json_has_what_the_schema_says() {
     let check = json("check ricart-agrawala -n 2 --mistake no-tie-break --format json");
     assert_eq!(check["schema"], "konklave.check/1");
-    assert_eq!((&check["verdict"], &check["property"]), (&"violated".into(), &"mutual exclusion".into()));
+    assert_eq!(
+        (&check["verdict"], &check["property"]),
+        (&"violated".into(), &"mutual exclusion".into())
+    );
     assert_eq!(check["witness"].as_array().map(Vec::len), Some(7));
     for key in ["states", "transitions", "depth", "seconds", "states_per_second", "peak_bytes"] {
         assert!(check[key].is_number(), "{key}");
@@ -79,7 +86,8 @@ fn completions_and_the_manual_come_from_the_same_source() {
 #[test]
 fn flags_go_before_the_environment_and_that_before_the_file() {
     let folder = Folder::new("precedence");
-    let file = folder.write("s.toml", "algorithm = \"central\"\nnodes = 3\nseed = 3\nentries = 2\n");
+    let file =
+        folder.write("s.toml", "algorithm = \"central\"\nnodes = 3\nseed = 3\nentries = 2\n");
     let run = |args: &[&str], seed: Option<&str>| -> Value {
         let mut command = command(args);
         if let Some(seed) = seed {
@@ -132,6 +140,25 @@ fn the_demo_shows_all_four_acts() {
     for act in ["Elect a leader", "Take a lock", "Do not believe the slide", "Crash the holder"] {
         assert!(said.out.contains(act), "{act}");
     }
-    assert!(said.out.contains("p99 leads") && said.out.contains("6 steps to a deadlock"), "{}", said.out);
+    assert!(
+        said.out.contains("p99 leads") && said.out.contains("6 steps to a deadlock"),
+        "{}",
+        said.out
+    );
     assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
+}
+
+#[test]
+fn a_script_says_who_asks_when() {
+    let run = json("run central -n 3 --script 2@1,1@4,2@9 --hold 1 --format json");
+    assert_eq!((&run["verdict"], &run["mutex"]["entries"]), (&"ok".into(), &3.into()));
+    assert_eq!(run["mutex"]["entries_per_node"], serde_json::json!([[0, 0], [1, 1], [2, 2]]));
+    // The last one asks at 9, enters at 11, leaves at 12, and is heard to have left at 13.
+    assert_eq!(run["time"], 13.0);
+    let election = json("run chang-roberts -n 4 --script 1@2 --format json");
+    assert_eq!(election["messages"]["sent"], 2 + 8);
+    for (bad, word) in [("1", "NODE@TIME"), ("9@1", "p9 is no member"), ("1@x", "1@x")] {
+        let said = konklave_line(&format!("run central -n 3 --script {bad}"));
+        assert!(said.code == 64 && said.err.contains(word), "{bad}: {}", said.err);
+    }
 }

@@ -11,11 +11,26 @@ fn every_algorithm_runs_twice_alike_and_replays() {
         let name = entry.name();
         let record = folder.file("run.run");
         let args = [
-            "run", &name, "-n", "6", "--seed", "7", "--delay", "exponential", "--entries", "2",
-            "--think", "exponential:3", "--record", &record, "--format", "json",
+            "run",
+            &name,
+            "-n",
+            "6",
+            "--seed",
+            "7",
+            "--delay",
+            "exponential",
+            "--entries",
+            "2",
+            "--think",
+            "exponential:3",
+            "--record",
+            &record,
+            "--format",
+            "json",
         ];
         let first = konklave(&args);
-        let recorded = std::fs::read(&record).unwrap_or_else(|e| panic!("{name}: {e} {}", first.err));
+        let recorded =
+            std::fs::read(&record).unwrap_or_else(|e| panic!("{name}: {e} {}", first.err));
         let second = konklave(&args);
         assert_eq!(first.out, second.out, "{name}");
         assert!(recorded == std::fs::read(&record).unwrap(), "{name}: another recording");
@@ -47,7 +62,11 @@ fn a_changed_recording_is_told_from_the_true_one() {
     assert_eq!(konklave(&["run", "central", "-n", "3", "--record", &record]).code, 0);
     let text = std::fs::read_to_string(&record).unwrap();
     assert!(text.contains("\"Grant\":{\"request\":1,\"fence\":2}"), "{text}");
-    let changed = text.replacen("\"Grant\":{\"request\":1,\"fence\":2}", "\"Grant\":{\"request\":1,\"fence\":9}", 1);
+    let changed = text.replacen(
+        "\"Grant\":{\"request\":1,\"fence\":2}",
+        "\"Grant\":{\"request\":1,\"fence\":9}",
+        1,
+    );
     let changed = folder.write("changed.run", &changed);
     let said = konklave(&["replay", &changed]);
     assert_eq!(said.code, 1, "{}{}", said.out, said.err);

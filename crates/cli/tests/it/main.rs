@@ -6,6 +6,7 @@ mod determinism;
 mod mistakes;
 mod ring;
 mod stories;
+mod worlds;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

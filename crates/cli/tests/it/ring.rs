@@ -6,7 +6,7 @@ use super::{Folder, konklave_line};
 fn three_elections_are_told_in_the_log() {
     let said = konklave_line("ring 8 -n 3 --sleep 0 --worker-sleep 1 --log --seed 4");
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    assert_eq!(said.err.matches("INFO").count() >= 6, true, "{}", said.err);
+    assert!(said.err.matches("INFO").count() >= 6, "{}", said.err);
 }
 
 #[test]
@@ -42,7 +42,9 @@ fn a_config_file_sets_what_the_command_line_leaves_open() {
     let log = folder.file("ring.log");
     let config = folder.write(
         "ring.toml",
-        &format!("size = 4\nnumber-of-elections = 1\nworker_sleep = 0\nsleep = 0\nlog-file = \"{log}\"\n"),
+        &format!(
+            "size = 4\nnumber-of-elections = 1\nworker_sleep = 0\nsleep = 0\nlog-file = \"{log}\"\n"
+        ),
     );
     let said = konklave_line(&format!("ring -c {config}"));
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);

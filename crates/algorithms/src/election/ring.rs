@@ -1,0 +1,99 @@
+//! What the elections on rings share: the two ways round, the way past the dead, the outcome.
+
+use std::time::Duration;
+
+use konklave_process::{Context, Fixed, Group, Process, ProcessId, ProcessSet};
+use serde::{Deserialize, Serialize};
+
+use super::Indication;
+use crate::{DataSheet, Setup, Switch, Winner};
+
+/// Which way round a message goes. On a ring of two both ways lead to the same peer, so every
+/// message says it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Way {
+    /// To the next process.
+    Clockwise,
+    /// To the previous process.
+    Counterclockwise,
+}
+
+impl Way {
+    pub(super) const BOTH: [Self; 2] = [Self::Clockwise, Self::Counterclockwise];
+
+    /// Where the answer goes.
+    pub(super) fn back(self) -> Self {
+        match self {
+            Self::Clockwise => Self::Counterclockwise,
+            Self::Counterclockwise => Self::Clockwise,
+        }
+    }
+}
+
+/// Our neighbours on an undirected ring.
+#[derive(Clone, Copy)]
+pub(super) struct Sides {
+    next: ProcessId,
+    previous: ProcessId,
+}
+
+impl Sides {
+    pub(super) fn new(me: ProcessId, setup: &Setup) -> Fixed<Self> {
+        Fixed(Self { next: setup.successor(me), previous: setup.predecessor(me) })
+    }
+
+    pub(super) fn towards(&self, way: Way) -> ProcessId {
+        match way {
+            Way::Clockwise => self.next,
+            Way::Counterclockwise => self.previous,
+        }
+    }
+}
+
+/// The first process after `me` that nobody suspects; `me` itself if there is no other.
+pub(super) fn next_alive(me: ProcessId, group: &Group, suspects: &ProcessSet) -> ProcessId {
+    let place = group.place(me).expect("we are a member");
+    let mut after = (1..group.len()).map(|i| group.id((place + i) % group.len()));
+    after.find(|p| !suspects.contains(*p)).unwrap_or(me)
+}
+
+/// How long an election may take before it is taken for dead: 3n hops, each twice as long as the mean.
+pub(super) fn patience(setup: &Setup) -> Duration {
+    setup.unit * 6 * setup.group.len() as u32
+}
+
+/// Tells the application that `leader` has won.
+pub(super) fn announce<P>(leader: ProcessId, epoch: u32, ctx: &mut Context<'_, P>)
+where
+    P: Process<Indication = Indication>,
+{
+    ctx.indicate(if leader == ctx.me() {
+        Indication::Leading { epoch }
+    } else {
+        Indication::Following { leader: Some(leader), epoch }
+    });
+}
+
+/// The switch of algorithms that elect among their initiators.
+pub(super) const JOIN: Switch = Switch {
+    name: "join",
+    values: &["false", "true"],
+    what: "a process woken by a message starts, too; so the highest id of all wins",
+};
+
+/// Whether whoever is woken starts, too.
+pub(super) fn joins(sheet: &DataSheet, setup: &Setup) -> bool {
+    setup.chosen(sheet, JOIN.name).is("true")
+}
+
+/// The data sheet of an algorithm with the switch: who joins may win.
+pub(super) fn sheet_with_join(sheet: DataSheet, setup: &Setup) -> DataSheet {
+    let winner = if joins(&sheet, setup) { Some(Winner::MaxAll) } else { sheet.winner };
+    DataSheet { winner, ..sheet }
+}
+
+/// ⌊log₂ k⌋ of those who start; all do who are woken if they join.
+pub(super) fn log_of_starters(sheet: &DataSheet, f: &crate::Facts<'_>) -> f64 {
+    let k = if joins(sheet, f.setup) { f.n() } else { f.k() };
+    k.max(1.0).log2().floor()
+}

@@ -1,0 +1,711 @@
+//! A virtual tree over a mesh of known addresses, with the leader for its root.
+//!
+//! A process connects to all on its list, asks the one nearest to the root to be its parent, and
+//! moves up whenever it hears of a nearer one. A child is always further from the root than its
+//! parent, so parents never form a cycle: who loses its parent looks only for processes strictly
+//! nearer than itself, which cannot be its own descendants, and where there is none, it lets its
+//! children go before it takes any parent at all. When the root is lost, the next process in the
+//! order of the registry is root, in a new epoch.
+//!
+//! It relies on a failure detector that suspects all who crash, and nobody else.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Context, Fixed, NoTimer, Port, PortSet, Process, ProcessId, ProcessSet};
+use serde::{Deserialize, Serialize};
+
+use super::edges::{Edges, links};
+use super::{Election, Indication, Request};
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch, Winner,
+};
+
+const SLIDE_CONNECT: Mistake = Mistake {
+    name: "slide-connect",
+    what: "the slide's connect(): who is not attached has level -1 and looks nearer than the root, even \
+           to the root; nobody is asked, and equal levels count as better",
+    breaks: "acyclic parents",
+    caught_by: "-n 2 --topology path --property tree",
+};
+const NAIVE_RESELECT: Mistake = Mistake {
+    name: "naive-reselect",
+    what: "who loses its parent takes the nearest neighbour left, even its own child",
+    breaks: "acyclic parents",
+    caught_by: "-n 4 --topology path --initiators 0 --crash 1 --property tree",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "virtual-tree",
+    title: "Virtual tree",
+    idea: "Connect to all you know, take the nearest to the root for your parent, and never one as \
+           far as yourself.",
+    source: "lecture \"Wahlalgorithmen\" (virtual tree at system start), corrected and extended",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::Fifo,
+        Assumption::Synchronous,
+        Assumption::KnownMembership,
+        Assumption::UniqueIds,
+        Assumption::StableStorage,
+    ],
+    topologies: &[Shape::Connected],
+    winner: Some(Winner::Any),
+    costs: &[Cost {
+        metric: Metric::Messages,
+        formula: "6m − 2·deg(root) + 2(n − 1), and up to 8mn for those who move",
+        when: "nobody crashes",
+        bound: |f| {
+            let least = if f.n() == 1.0 { 0.0 } else { least(f) };
+            Some(Bound::AtMost(least + 8.0 * links(f) * f.n()))
+        },
+    }],
+    guarantees: &[
+        Guarantee::UniquePerEpoch,
+        Guarantee::Agreement,
+        Guarantee::Termination,
+        Guarantee::AcyclicParents,
+        Guarantee::SpanningTree,
+    ],
+    fence: None,
+    mistakes: &[SLIDE_CONNECT, NAIVE_RESELECT],
+    switches: &[
+        Switch {
+            name: "root",
+            values: &["first", "<number>"],
+            what: "who is the first root: the first in node order, or this id",
+        },
+        Switch { name: "cap", values: &["64", "<number>"], what: "the highest level of all" },
+    ],
+};
+
+/// One process of the algorithm.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct VirtualTree {
+    /// Which root we follow; none before we come up.
+    epoch: Option<u32>,
+    /// Our distance from the root. We keep it while we look for a new parent, for our children's
+    /// are larger.
+    level: Option<u32>,
+    parent: Option<Port>,
+    children: PortSet,
+    /// The level that each neighbour last named.
+    levels: Box<[Option<u32>]>,
+    /// Who has neither welcomed nor greeted us yet. Who has knows nothing of our former lives.
+    greeted: PortSet,
+    /// Whom we asked to be our parent.
+    asked: Option<Port>,
+    /// The former parent, which waits until we have let go.
+    owed: Option<Port>,
+    /// Whether we have told our children to go.
+    dissolving: bool,
+    /// Whom the detector suspects. Boxed, for a large group has mostly none.
+    suspects: Option<Box<ProcessSet>>,
+    #[serde(skip)]
+    edges: Edges,
+    #[serde(skip)]
+    rules: Fixed<Rules>,
+}
+
+/// What a process was built with.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    /// The place of the first root.
+    first: u32,
+    cap: u32,
+    mistake: Option<&'static str>,
+}
+
+/// A message, with the epoch that it belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// I am new, and know of nothing between us. What is your level?
+    Connect(u32),
+    /// This is my level, if I am attached.
+    Welcome(u32, Option<u32>),
+    /// My level has changed.
+    Level(u32, Option<u32>),
+    /// Be my parent; my level is this, if I have one to keep.
+    Join(u32, Option<u32>),
+    /// You are my child; my level is this.
+    JoinOk(u32, u32),
+    /// You are not; my level is this, if I am attached.
+    JoinNo(u32, Option<u32>),
+    /// Find another parent.
+    Detach(u32),
+    /// I am your child no longer.
+    Leave(u32),
+}
+
+impl Message {
+    fn epoch(self) -> u32 {
+        match self {
+            Self::Connect(epoch)
+            | Self::Welcome(epoch, _)
+            | Self::Level(epoch, _)
+            | Self::Join(epoch, _)
+            | Self::JoinOk(epoch, _)
+            | Self::JoinNo(epoch, _)
+            | Self::Detach(epoch)
+            | Self::Leave(epoch) => epoch,
+        }
+    }
+}
+
+/// What outlives a crash: the epoch in which we were root.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Reign(pub u32);
+
+/// Which root: the registry names them in turn.
+impl VirtualTree {
+    fn root(&self, epoch: u32, ctx: &Context<'_, Self>) -> ProcessId {
+        let n = ctx.group_size();
+        ctx.group().id((self.rules.first as usize + epoch as usize % n) % n)
+    }
+
+    /// The first epoch from this one on whose root is not suspected.
+    fn next_epoch(&self, from: u32, ctx: &Context<'_, Self>) -> u32 {
+        let up = |epoch: &u32| !self.suspects(self.root(*epoch, ctx));
+        (from..from.saturating_add(ctx.group_size() as u32)).find(up).unwrap_or(from)
+    }
+
+    fn suspects(&self, p: ProcessId) -> bool {
+        self.suspects.as_deref().is_some_and(|suspects| suspects.contains(p))
+    }
+
+    /// Begins an epoch. All ties of earlier ones are void: whoever still has them comes after us.
+    fn enter(&mut self, epoch: u32, ctx: &mut Context<'_, Self>) {
+        if self.is_attached() {
+            ctx.indicate(Indication::Deposed);
+        }
+        self.epoch = Some(epoch);
+        (self.level, self.parent, self.asked, self.owed) = (None, None, None, None);
+        self.children.clear();
+        self.levels.fill(None);
+        self.greeted.clear();
+        self.dissolving = false;
+        let is_root = self.root(epoch, ctx) == ctx.me();
+        if is_root {
+            self.level = Some(0);
+            ctx.save(Reign(epoch));
+            ctx.indicate(Indication::Leading { epoch });
+            self.tell_all(Message::Level(epoch, Some(0)), ctx);
+        }
+        if !is_root || self.makes(SLIDE_CONNECT) {
+            self.greeted = self.up().collect();
+            self.tell_all(Message::Connect(epoch), ctx);
+        }
+    }
+}
+
+/// How to find a parent, and to be one.
+impl VirtualTree {
+    fn is_attached(&self) -> bool {
+        self.parent.is_some() || self.level == Some(0)
+    }
+
+    /// Our level, as others may count on it.
+    fn offer(&self) -> Option<u32> {
+        self.level.filter(|_| self.is_attached())
+    }
+
+    /// Whether we may be the child of one at `level`: we have no level to keep, or ours does not
+    /// grow by it; and who has a parent moves only to be nearer than it is.
+    fn suits(&self, level: u32) -> bool {
+        if level >= self.rules.cap {
+            return false;
+        }
+        match self.level {
+            None => true,
+            Some(_) if self.parent.is_none() && self.makes(NAIVE_RESELECT) => true,
+            Some(ours) if self.parent.is_none() => level < ours,
+            Some(ours) => level.saturating_add(1) < ours,
+        }
+    }
+
+    /// Asks the nearest neighbour that suits us; an orphan whom nobody suits lets its children go.
+    fn seek(&mut self, ctx: &mut Context<'_, Self>) {
+        let Some(epoch) = self.epoch else { return };
+        if self.level == Some(0) || self.asked.is_some() || !self.greeted.is_empty() {
+            return;
+        }
+        let offers = self.edges.ports().zip(&self.levels);
+        let offers = offers.filter_map(|(port, level)| Some((level.as_ref().copied()?, port)));
+        let is_orphan = self.parent.is_none() && self.level.is_some();
+        match offers.filter(|(level, _)| self.suits(*level)).min() {
+            Some((_, port)) => {
+                self.asked = Some(port);
+                let naive = is_orphan && self.makes(NAIVE_RESELECT);
+                let level = self.level.filter(|_| !naive);
+                ctx.send(self.edges.peer(port), Message::Join(epoch, level));
+            }
+            None if is_orphan && !self.dissolving => {
+                self.dissolving = true;
+                for child in self.children.iter() {
+                    ctx.send(self.edges.peer(child), Message::Detach(epoch));
+                }
+                self.let_go_if_alone(epoch, ctx);
+            }
+            None => {}
+        }
+    }
+
+    /// Once all children have left, our level binds us no longer.
+    fn let_go_if_alone(&mut self, epoch: u32, ctx: &mut Context<'_, Self>) {
+        if !self.dissolving || !self.children.is_empty() {
+            return;
+        }
+        self.dissolving = false;
+        self.level = None;
+        self.settle_debt(epoch, ctx);
+        self.tell_all(Message::Level(epoch, None), ctx);
+        self.seek(ctx);
+    }
+
+    fn settle_debt(&mut self, epoch: u32, ctx: &mut Context<'_, Self>) {
+        if let Some(former) = self.owed.take() {
+            ctx.send(self.edges.peer(former), Message::Leave(epoch));
+        }
+    }
+
+    fn lose_parent(&mut self, ctx: &mut Context<'_, Self>) {
+        self.parent = None;
+        ctx.indicate(Indication::Deposed);
+        self.seek(ctx);
+    }
+
+    fn attach(&mut self, parent: Port, level: u32, epoch: u32, ctx: &mut Context<'_, Self>) {
+        match self.parent.replace(parent) {
+            Some(former) => self.owed = Some(former),
+            None => {
+                let leader = Some(self.root(epoch, ctx));
+                ctx.indicate(Indication::Following { leader, epoch });
+            }
+        }
+        // Who let us go and now takes us back need not be told.
+        self.owed = self.owed.filter(|former| *former != parent);
+        self.settle_debt(epoch, ctx);
+        self.level = Some(level);
+        self.dissolving = false;
+        self.tell_all(Message::Level(epoch, self.level), ctx);
+    }
+
+    /// What was between us and the neighbour behind `port` is void.
+    fn forget(&mut self, port: Port, epoch: u32, ctx: &mut Context<'_, Self>) {
+        self.note(port, None);
+        self.children.remove(port);
+        self.greeted.remove(port);
+        self.asked = self.asked.filter(|asked| *asked != port);
+        self.owed = self.owed.filter(|former| *former != port);
+        if self.parent == Some(port) {
+            self.lose_parent(ctx);
+        } else {
+            self.let_go_if_alone(epoch, ctx);
+            self.seek(ctx);
+        }
+    }
+
+    fn note(&mut self, port: Port, level: Option<u32>) {
+        self.levels[port.0 as usize] = level;
+    }
+
+    fn on_join(&mut self, from: Port, level: Option<u32>, epoch: u32, ctx: &mut Context<'_, Self>) {
+        let suits =
+            |ours: &u32| *ours < self.rules.cap && level.is_none_or(|theirs| *ours < theirs);
+        let answer = match self.offer().filter(suits) {
+            Some(ours) => {
+                self.children.insert(from);
+                Message::JoinOk(epoch, ours)
+            }
+            None => Message::JoinNo(epoch, self.offer()),
+        };
+        ctx.send(self.edges.peer(from), answer);
+    }
+
+    fn on_join_ok(&mut self, from: Port, level: u32, epoch: u32, ctx: &mut Context<'_, Self>) {
+        let wanted = self.asked == Some(from) && self.suits(level);
+        self.asked = self.asked.filter(|asked| *asked != from);
+        self.note(from, Some(level));
+        if wanted {
+            self.attach(from, level.saturating_add(1), epoch, ctx);
+        } else {
+            ctx.send(self.edges.peer(from), Message::Leave(epoch));
+        }
+        self.seek(ctx);
+    }
+
+    fn on_level(
+        &mut self,
+        from: Port,
+        level: Option<u32>,
+        epoch: u32,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        self.note(from, level);
+        let Some(theirs) = level else { return };
+        if self.parent == Some(from) && Some(theirs.saturating_add(1)) < self.level {
+            self.level = Some(theirs.saturating_add(1));
+            self.tell_all(Message::Level(epoch, self.level), ctx);
+        } else if self.suits(theirs) {
+            self.seek(ctx);
+        }
+    }
+
+    /// A neighbour on the slide: the parent is whoever has the lower level, even if it has none.
+    fn connect_as_on_the_slide(&mut self, port: Port, level: Option<u32>) {
+        let number = |level: Option<u32>| level.map_or(-1, i64::from);
+        if self.level.is_none() || number(self.level) > number(level) {
+            self.level = Some(level.map_or(0, |level| level.saturating_add(1)));
+            self.parent = Some(port);
+        }
+    }
+
+    fn up(&self) -> impl Iterator<Item = Port> + '_ {
+        self.edges.ports().filter(|port| !self.suspects(self.edges.peer(*port)))
+    }
+
+    fn tell_all(&self, message: Message, ctx: &mut Context<'_, Self>) {
+        for port in self.up() {
+            ctx.send(self.edges.peer(port), message);
+        }
+    }
+
+    fn makes(&self, mistake: Mistake) -> bool {
+        self.rules.mistake == Some(mistake.name)
+    }
+}
+
+impl Process for VirtualTree {
+    type Message = Message;
+    type Timer = NoTimer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = Reign;
+
+    fn on_recover(&mut self, saved: Option<Reign>, ctx: &mut Context<'_, Self>) {
+        // Once round the registry: the next epoch that is ours.
+        let from = saved.map_or(0, |Reign(epoch)| epoch.saturating_add(ctx.group_size() as u32));
+        self.enter(self.next_epoch(from, ctx), ctx);
+    }
+
+    fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
+        match self.epoch {
+            None => self.enter(self.next_epoch(0, ctx), ctx),
+            Some(epoch) if self.level == Some(0) => ctx.indicate(Indication::Leading { epoch }),
+            Some(epoch) if self.is_attached() => {
+                let leader = Some(self.root(epoch, ctx));
+                ctx.indicate(Indication::Following { leader, epoch });
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        let Some(port) = self.edges.port(from) else {
+            return ctx.unexpected("a message from a stranger");
+        };
+        let epoch = message.epoch();
+        // What a process sent before it crashed is void, but it shows that we are to come up.
+        if self.suspects(from) {
+            if self.epoch.is_none() {
+                self.enter(self.next_epoch(0, ctx), ctx);
+            }
+            return;
+        }
+        if Some(epoch) > self.epoch {
+            self.enter(epoch, ctx);
+        } else if let Some(ours) = self.epoch
+            && epoch < ours
+        {
+            if let Message::Connect(_) | Message::Join(..) = message {
+                ctx.send(from, Message::Welcome(ours, self.offer()));
+            }
+            return;
+        }
+        match message {
+            Message::Connect(_) => {
+                let level = if self.makes(SLIDE_CONNECT) { self.level } else { self.offer() };
+                ctx.send(
+                    from,
+                    Message::Welcome(epoch, level.filter(|_| self.parent != Some(port))),
+                );
+                self.forget(port, epoch, ctx);
+            }
+            Message::Welcome(_, level) => {
+                self.greeted.remove(port);
+                if self.makes(SLIDE_CONNECT) {
+                    return self.connect_as_on_the_slide(port, level);
+                }
+                self.note(port, level);
+                self.seek(ctx);
+            }
+            Message::Level(_, level) => self.on_level(port, level, epoch, ctx),
+            Message::Join(_, level) => self.on_join(port, level, epoch, ctx),
+            Message::JoinOk(_, level) => self.on_join_ok(port, level, epoch, ctx),
+            Message::JoinNo(_, level) => {
+                if self.asked == Some(port) {
+                    self.asked = None;
+                    self.note(port, level);
+                    self.seek(ctx);
+                }
+            }
+            Message::Detach(_) => {
+                if self.parent == Some(port) {
+                    self.owed = Some(port);
+                    self.note(port, None);
+                    self.lose_parent(ctx);
+                }
+            }
+            Message::Leave(_) => {
+                self.children.remove(port);
+                self.let_go_if_alone(epoch, ctx);
+            }
+        }
+    }
+
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.suspects.get_or_insert_default().insert(peer);
+        let Some(epoch) = self.epoch else { return };
+        if self.root(epoch, ctx) == peer {
+            self.enter(self.next_epoch(epoch.saturating_add(1), ctx), ctx);
+        } else if let Some(port) = self.edges.port(peer) {
+            self.forget(port, epoch, ctx);
+        }
+    }
+
+    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        if let Some(suspects) = &mut self.suspects {
+            suspects.remove(peer);
+            if suspects.is_empty() {
+                self.suspects = None;
+            }
+        }
+        // It may have greeted us before we knew that it is back.
+        if self.edges.port(peer).is_some() {
+            let epoch = self.epoch.unwrap_or_else(|| self.next_epoch(0, ctx));
+            if self.epoch.is_none() {
+                self.enter(epoch, ctx);
+            } else {
+                ctx.send(peer, Message::Connect(epoch));
+            }
+            ctx.send(peer, Message::Welcome(epoch, self.offer()));
+        }
+    }
+
+    fn at_rest(&self) -> bool {
+        let is_orphan = self.parent.is_none() && self.level.is_some_and(|level| level > 0);
+        !is_orphan && self.asked.is_none() && self.owed.is_none() && self.greeted.is_empty()
+    }
+
+    fn parent(&self) -> Option<ProcessId> {
+        self.parent.map(|port| self.edges.peer(port))
+    }
+}
+
+impl Algorithm for VirtualTree {
+    type Problem = Election;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let edges = Edges::new(me, setup);
+        Self {
+            epoch: None,
+            level: None,
+            parent: None,
+            children: PortSet::new(),
+            levels: vec![None; edges.len()].into(),
+            greeted: PortSet::new(),
+            asked: None,
+            owed: None,
+            dissolving: false,
+            suspects: None,
+            edges,
+            rules: Fixed(Rules {
+                first: first_root(setup).unwrap_or(0) as u32,
+                cap: setup.chosen(&SHEET, "cap").number(),
+                mistake: setup.mistake,
+            }),
+        }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        let Some(root) = first_root(setup) else {
+            let root = setup.chosen(&SHEET, "root").0;
+            return Err(SetupError(format!("root {root} is no member")));
+        };
+        let (cap, deepest) = (setup.chosen(&SHEET, "cap").number() as usize, depth(setup, root));
+        if deepest > cap {
+            let error =
+                format!("{deepest} levels are needed, but cap is {cap}: --set cap={deepest}");
+            return Err(SetupError(error));
+        }
+        Ok(())
+    }
+}
+
+/// The place of the first root.
+fn first_root(setup: &Setup) -> Option<usize> {
+    let root = setup.chosen(&SHEET, "root");
+    if root.is("first") { Some(0) } else { setup.group.place(ProcessId(root.number())) }
+}
+
+/// How far the farthest process is from `root`.
+fn depth(setup: &Setup, root: usize) -> usize {
+    let mut distances = vec![None; setup.group.len()];
+    distances[root] = Some(0);
+    let mut queue = std::collections::VecDeque::from([root]);
+    let mut farthest = 0;
+    while let Some(place) = queue.pop_front() {
+        farthest = distances[place].unwrap_or(farthest);
+        for next in setup.topology.adjacent(place) {
+            if distances[next].is_none() {
+                distances[next] = Some(farthest + 1);
+                queue.push_back(next);
+            }
+        }
+    }
+    farthest
+}
+
+/// The messages of a start in which nobody moves: everyone but the root connects to all it knows
+/// and asks one, and everyone names its level once to each.
+fn least(f: &Facts<'_>) -> f64 {
+    let root = first_root(f.setup).unwrap_or(0);
+    let degree = f.setup.topology.degree(root) as f64;
+    6.0 * links(f) - 2.0 * degree + 2.0 * (f.n() - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use konklave_process::{Group, Topology};
+    use konklave_testkit::{Bench, send, tell};
+
+    use super::*;
+
+    /// Process 2 of four that all know each other; 0 is the root.
+    fn new_p2(mistake: Option<&'static str>) -> Bench<VirtualTree> {
+        let setup = Setup { mistake, ..Setup::new(Group::of(4), Topology::complete(4)) };
+        assert_eq!(VirtualTree::check_setup(&setup), Ok(()));
+        Bench::new(VirtualTree::new(ProcessId(2), &setup), ProcessId(2), &setup.group)
+    }
+
+    /// Process 2 at level 2 below p1, with p3 for its child.
+    fn at_level_2() -> Bench<VirtualTree> {
+        let mut p2 = new_p2(None);
+        p2.ask(Request::Elect);
+        for (from, level) in [(0, None), (1, Some(1)), (3, None)] {
+            p2.hear(from, Message::Welcome(0, level));
+        }
+        p2.hear(1, Message::JoinOk(0, 1));
+        assert_eq!(p2.hear(3, Message::Join(0, None)), [send(3, Message::JoinOk(0, 2))]);
+        p2.hear(3, Message::Level(0, Some(3)));
+        p2
+    }
+
+    fn following() -> Indication {
+        Indication::Following { leader: Some(ProcessId(0)), epoch: 0 }
+    }
+
+    #[test]
+    fn it_connects_to_all_it_knows_and_asks_the_nearest() {
+        let mut p2 = new_p2(None);
+        let connect = Message::Connect(0);
+        assert_eq!(p2.ask(Request::Elect), [send(0, connect), send(1, connect), send(3, connect)]);
+        assert_eq!(p2.hear(1, Message::Welcome(0, Some(1))), []);
+        assert_eq!(p2.hear(0, Message::Welcome(0, Some(0))), []);
+        // V2: p3 is not attached, and so no parent.
+        assert_eq!(p2.hear(3, Message::Welcome(0, None)), [send(0, Message::Join(0, None))]);
+        let level = Message::Level(0, Some(1));
+        assert_eq!(
+            p2.hear(0, Message::JoinOk(0, 0)),
+            [tell(following()), send(0, level), send(1, level), send(3, level)]
+        );
+    }
+
+    #[test]
+    fn v1_an_equal_offer_is_no_reason_to_move() {
+        let mut p2 = at_level_2();
+        assert_eq!(p2.hear(0, Message::Level(0, Some(1))), []);
+        assert_eq!(p2.hear(0, Message::Level(0, Some(0))), [send(0, Message::Join(0, Some(2)))]);
+        // On the slide it is, and whoever comes last is the parent.
+        let mut slide = new_p2(Some("slide-connect"));
+        slide.ask(Request::Elect);
+        for from in [0, 1, 3] {
+            slide.hear(from, Message::Welcome(0, Some(from)));
+        }
+        assert_eq!(slide.process.parent, Some(Port(0)));
+        slide.hear(1, Message::Welcome(0, Some(0)));
+        assert_eq!(slide.process.parent, Some(Port(1)));
+    }
+
+    #[test]
+    fn v4_a_child_follows_when_its_parent_moves_up() {
+        let mut p2 = at_level_2();
+        let level = Message::Level(0, Some(1));
+        let told = [send(0, level), send(1, level), send(3, level)];
+        assert_eq!(p2.hear(1, Message::Level(0, Some(0))), told);
+    }
+
+    #[test]
+    fn v5_an_orphan_asks_only_those_nearer_than_itself() {
+        let mut p2 = at_level_2();
+        // Its child is at level 3, p0 is not attached: it lets its child go, and then asks anyone.
+        assert_eq!(p2.suspect(1), [tell(Indication::Deposed), send(3, Message::Detach(0))]);
+        assert_eq!(p2.hear(3, Message::Join(0, Some(3))), [send(3, Message::JoinNo(0, None))]);
+        let gone = Message::Level(0, None);
+        assert_eq!(
+            p2.hear(3, Message::Leave(0)),
+            [send(0, gone), send(3, gone), send(3, Message::Join(0, None))]
+        );
+    }
+
+    #[test]
+    fn who_is_told_to_go_leaves_when_it_has_another_parent() {
+        let mut p2 = at_level_2();
+        p2.hear(0, Message::Level(0, Some(1)));
+        let join = Message::Join(0, Some(2));
+        assert_eq!(p2.hear(1, Message::Detach(0)), [tell(Indication::Deposed), send(0, join)]);
+        let level = Message::Level(0, Some(2));
+        assert_eq!(
+            p2.hear(0, Message::JoinOk(0, 1)),
+            [
+                tell(following()),
+                send(1, Message::Leave(0)),
+                send(0, level),
+                send(1, level),
+                send(3, level)
+            ]
+        );
+    }
+
+    #[test]
+    fn v6_when_the_root_is_lost_the_next_of_the_registry_is_root() {
+        let mut p2 = at_level_2();
+        let connect = Message::Connect(1);
+        let deposed = tell(Indication::Deposed);
+        assert_eq!(p2.suspect(0), [deposed, send(1, connect), send(3, connect)]);
+        p2.hear(1, Message::Welcome(1, None));
+        assert_eq!(
+            p2.suspect(1)[..2],
+            [konklave_process::Effect::Save(Reign(2)), tell(Indication::Leading { epoch: 2 })]
+        );
+        // What belongs to an earlier epoch is void.
+        assert_eq!(p2.hear(3, Message::Leave(0)), []);
+        assert_eq!(p2.hear(3, Message::Join(0, None)), [send(3, Message::Welcome(2, Some(0)))]);
+    }
+
+    #[test]
+    fn nobody_joins_beyond_the_cap() {
+        let mut setup = Setup::new(Group::of(3), Topology::path(3));
+        setup.chosen.insert("cap", "1".into());
+        let error = SetupError("2 levels are needed, but cap is 1: --set cap=2".into());
+        assert_eq!(VirtualTree::check_setup(&setup), Err(error));
+        let p1 = VirtualTree::new(ProcessId(1), &setup);
+        let mut p1 = Bench::new(p1, ProcessId(1), &setup.group);
+        p1.ask(Request::Elect);
+        p1.hear(2, Message::Welcome(0, None));
+        p1.hear(0, Message::Welcome(0, Some(0)));
+        p1.hear(0, Message::JoinOk(0, 0));
+        assert_eq!(p1.hear(2, Message::Join(0, None)), [send(2, Message::JoinNo(0, Some(1)))]);
+    }
+}

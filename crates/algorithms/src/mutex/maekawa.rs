@@ -1,0 +1,306 @@
+//! Maekawa's mutual exclusion by quorums.
+//!
+//! To enter, a process needs the locks of its quorum only, some √n processes. Any two quorums have
+//! a member in common, and that one locks itself for one of both at a time. As the paper has it,
+//! the algorithm can deadlock; this is the version that Sanders corrected, with every message
+//! stamped by the request it is about. What happens is told in `locking.rs`.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
+use serde::Serialize;
+
+use super::coterie::Coterie;
+pub use super::locking::Message;
+use super::locking::{Enough, Flaw, Node, Rules};
+use super::{Indication, Mutex, Request};
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch,
+};
+
+const NO_DISPLACED_FAILED: Mistake = Mistake {
+    name: "no-displaced-failed",
+    what: "a request that an older one displaces from the head of a queue is not told to wait, as \
+           in the paper; Sanders found it",
+    breaks: "deadlock",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
+};
+const YIELD_FORGOTTEN: Mistake = Mistake {
+    name: "yield-forgotten",
+    what: "who gave a lock back does not count it as missing when the next one inquires",
+    breaks: "deadlock",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3,4 --requests 1,1,1,0,0",
+};
+const AS_PRINTED: Mistake = Mistake {
+    name: "as-printed",
+    what: "messages do not say which request they are about, and every inquiry is noted, as the \
+           slides have it: an old one gives away a lock of the next request",
+    breaks: "mutual exclusion",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,2,0,0 --property exclusion",
+};
+const UNSTAMPED_NO_YIELD_HELD: Mistake = Mistake {
+    name: "unstamped-no-yield-held",
+    what: "the same, but an inquiry that finds us inside is ignored",
+    breaks: "mutual exclusion",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,2,0,0 --property exclusion",
+};
+const DROP_EARLY_INQUIRE: Mistake = Mistake {
+    name: "drop-early-inquire",
+    what: "the same, but an inquiry for a lock that we do not have is ignored: right only if \
+           messages keep their order",
+    breaks: "deadlock",
+    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0 --no-fifo",
+};
+const NO_DEADLOCK_HANDLING: Mistake = Mistake {
+    name: "no-deadlock-handling",
+    what: "nobody ever gives a lock back",
+    breaks: "deadlock",
+    caught_by: "-n 3 --set quorums=plane",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "maekawa",
+    title: "Maekawa",
+    idea: "Ask a quorum instead of all: any two quorums share a member, who decides.",
+    source: "M. Maekawa, TOCS 3(2), 1985; B. Sanders, TOCS 5(3), 1987; \
+             lecture \"Quorumbasierte Algorithmen\"",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::NoCrash,
+        Assumption::KnownMembership,
+    ],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "3(K − 1) to 6(K − 1) + 3 per entry, K the size of the quorum",
+            when: "always; 3(K − 1) if requests never meet",
+            bound: |f| Some(messages(f)),
+        },
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "2T",
+            when: "no lock has to be given back",
+            bound: |_| None,
+        },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "2T",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
+        },
+    ],
+    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
+    fence: Some("the count of entries, known to an arbiter of each quorum and written back"),
+    mistakes: &[
+        NO_DISPLACED_FAILED,
+        YIELD_FORGOTTEN,
+        AS_PRINTED,
+        UNSTAMPED_NO_YIELD_HELD,
+        DROP_EARLY_INQUIRE,
+        NO_DEADLOCK_HANDLING,
+    ],
+    switches: &[
+        Switch {
+            name: "quorums",
+            values: &["grid", "plane", "majority", "tree", "13", "<text>"],
+            what: "how quorums are built; a text is weighted:2,1,1 or wall:1,2,3, or lists them \
+                   by id, as in 0:3,4;1:3,4;2:3 (+ will do for ;)",
+        },
+        Switch {
+            name: "failed",
+            values: &["until-locked", "for-good"],
+            what: "for how long a failure counts: the longer, the more locks are given back",
+        },
+    ],
+};
+
+/// One process of the algorithm.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Maekawa(Node);
+
+/// A request costs 3 for each other member of the quorum: request, lock, release. Besides, at each
+/// member it fails, or it has another fail, or it takes a lock from another: inquiry, return, and
+/// that one's second lock. At its own arbiter only the last costs anything.
+fn messages(facts: &Facts<'_>) -> Bound {
+    let coterie = quorums(facts.setup).expect("a run was set up right");
+    let (mut least, mut most) = (0.0, 0.0);
+    for &(p, times) in facts.served {
+        let others = coterie.others(p) as f64;
+        let own = (coterie.quorum(p).len() - coterie.others(p)) as f64;
+        least += times as f64 * 3.0 * others;
+        most += times as f64 * (6.0 * others + 3.0 * own);
+    }
+    if facts.uncontended { Bound::Exactly(least) } else { Bound::Between(least, most) }
+}
+
+fn quorums(setup: &Setup) -> Result<std::sync::Arc<Coterie>, SetupError> {
+    Coterie::named(setup.chosen(&SHEET, "quorums").0, setup)
+}
+
+impl Process for Maekawa {
+    type Message = Message;
+    type Timer = NoTimer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = NoRecord;
+
+    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
+        self.0.on_request(request, ctx);
+    }
+
+    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        self.0.on_message(from, message, ctx);
+    }
+
+    fn stamp(&self) -> u64 {
+        self.0.stamp()
+    }
+
+    fn on_stamp(&mut self, _from: ProcessId, stamp: u64) {
+        self.0.on_stamp(stamp);
+    }
+
+    fn at_rest(&self) -> bool {
+        self.0.at_rest()
+    }
+}
+
+impl Algorithm for Maekawa {
+    type Problem = Mutex;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let coterie = quorums(setup).unwrap_or_else(|e| panic!("{e}"));
+        let quorum = coterie.quorum(me).clone();
+        let flaws = [
+            (&NO_DISPLACED_FAILED, Flaw::NoDisplacedFailed),
+            (&YIELD_FORGOTTEN, Flaw::YieldForgotten),
+            (&AS_PRINTED, Flaw::AsPrinted),
+            (&UNSTAMPED_NO_YIELD_HELD, Flaw::UnstampedNoYieldHeld),
+            (&DROP_EARLY_INQUIRE, Flaw::DropEarlyInquire),
+            (&NO_DEADLOCK_HANDLING, Flaw::NoDeadlockHandling),
+        ];
+        let rules = Rules {
+            ask: quorum.clone(),
+            inform: quorum,
+            informants: None,
+            enough: Enough::All,
+            sticky: setup.chosen(&SHEET, "failed").is("for-good"),
+            flaw: Flaw::of(setup, &flaws),
+        };
+        Self(Node::new(rules, &[]))
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        quorums(setup).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use konklave_process::{Effect, Group, Topology};
+    use konklave_testkit::{Bench, send, tell};
+
+    use super::*;
+    use crate::mutex::Fence;
+
+    /// Process 0 asks 0 and 1; it is an arbiter of all.
+    fn bench(mistake: Option<&'static str>) -> Bench<Maekawa> {
+        let group = Group::of(4);
+        let mut setup = Setup::new(group.clone(), Topology::complete(4));
+        setup.chosen.insert("quorums", "0:0,1;1:0;2:0;3:0".into());
+        setup.mistake = mistake;
+        Bench::new(Maekawa::new(ProcessId(0), &setup), ProcessId(0), &group)
+    }
+
+    fn locked(to: u32, request: u32) -> Effect<Maekawa> {
+        send(to, Message::Locked { request, entries: 0 })
+    }
+
+    #[test]
+    fn an_arbiter_locks_itself_for_one_request_and_has_younger_ones_wait() {
+        let mut p0 = bench(None);
+        assert_eq!(p0.hear(1, Message::Request { time: 1 }), [locked(1, 1)]);
+        let waits = send(2, Message::Failed { request: 1 });
+        assert_eq!(p0.hear(2, Message::Request { time: 1 }), [waits]);
+        assert!(!p0.process.at_rest());
+        let after = Message::Release { request: 1, entries: 7 };
+        let next = send(2, Message::Locked { request: 1, entries: 7 });
+        assert_eq!(p0.hear(1, after), [next]);
+        assert_eq!(p0.hear(2, Message::Release { request: 1, entries: 8 }), []);
+        assert!(p0.process.at_rest());
+    }
+
+    #[test]
+    fn for_older_requests_an_arbiter_inquires_once_and_has_whom_they_displace_fail() {
+        let mut p0 = bench(None);
+        p0.hear(3, Message::Request { time: 5 });
+        let inquire = send(3, Message::Inquire { request: 5 });
+        assert_eq!(p0.hear(2, Message::Request { time: 4 }), [inquire]);
+        let displaced = send(2, Message::Failed { request: 4 });
+        assert_eq!(p0.hear(1, Message::Request { time: 4 }), [displaced]);
+        assert_eq!(p0.hear(3, Message::Relinquish { request: 5 }), [locked(1, 4)]);
+        // An old answer is none.
+        assert_eq!(p0.hear(3, Message::Relinquish { request: 5 }), []);
+        let mut flawed = bench(Some(NO_DISPLACED_FAILED.name));
+        flawed.hear(3, Message::Request { time: 5 });
+        flawed.hear(2, Message::Request { time: 4 });
+        assert_eq!(flawed.hear(1, Message::Request { time: 4 }), []);
+    }
+
+    #[test]
+    fn with_all_locks_it_enters_with_the_next_number_and_writes_it_back() {
+        let mut p0 = bench(None);
+        let asks = send(1, Message::Request { time: 1 });
+        assert_eq!(p0.ask(Request::Acquire), [asks]);
+        let granted = tell(Indication::Granted { fence: Some(Fence(0, 5)) });
+        assert_eq!(p0.hear(1, Message::Locked { request: 1, entries: 4 }), [granted]);
+        let leaves = send(1, Message::Release { request: 1, entries: 5 });
+        assert_eq!(p0.ask(Request::Release), [leaves]);
+        assert!(p0.process.at_rest());
+    }
+
+    #[test]
+    fn who_has_to_wait_gives_a_lock_back_and_counts_it_as_missing() {
+        let mut p0 = bench(None);
+        p0.hear(2, Message::Request { time: 1 });
+        // Its own arbiter is locked for 2, whose request is older.
+        p0.ask(Request::Acquire);
+        assert_eq!(p0.hear(1, Message::Inquire { request: 2 }), []);
+        let back = [send(1, Message::Relinquish { request: 2 })];
+        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0 }), back);
+        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0 }), []);
+        assert_eq!(p0.hear(1, Message::Inquire { request: 2 }), back);
+    }
+
+    #[test]
+    fn what_is_about_an_earlier_request_is_ignored() {
+        let mut p0 = bench(None);
+        p0.ask(Request::Acquire);
+        p0.hear(1, Message::Locked { request: 1, entries: 0 });
+        assert_eq!(p0.hear(1, Message::Inquire { request: 1 }), []);
+        p0.ask(Request::Release);
+        p0.ask(Request::Acquire);
+        for old in [
+            Message::Inquire { request: 1 },
+            Message::Failed { request: 1 },
+            Message::Locked { request: 1, entries: 0 },
+        ] {
+            let before = p0.process.clone();
+            assert_eq!(p0.hear(1, old), []);
+            assert_eq!(p0.process, before);
+        }
+    }
+
+    #[test]
+    fn an_answer_from_a_stranger_is_unexpected() {
+        let mut p0 = bench(None);
+        p0.ask(Request::Acquire);
+        let effects = p0.hear(3, Message::Locked { request: 1, entries: 0 });
+        assert_eq!(effects, [Effect::Unexpected("an answer from one who was not asked")]);
+    }
+}

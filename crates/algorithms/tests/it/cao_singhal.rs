@@ -1,0 +1,216 @@
+use konklave_algorithms::mutex::cao_singhal::CaoSinghal;
+use konklave_algorithms::mutex::maekawa::Maekawa;
+use konklave_sim::{Delay, Pace};
+use konklave_testkit::Case;
+
+use crate::stage::Stage;
+
+/// Three clients, two arbiters; one client needs one of them only.
+const TWO_TWO_ONE: &str = "0:3,4;1:3,4;2:3";
+/// Three clients that all need both arbiters.
+const BOTH: &str = "0:3,4;1:3,4;2:3,4";
+
+fn arbiters(quorums: &str, requests: [u32; 3]) -> Case<CaoSinghal> {
+    let [a, b, c] = requests;
+    Case::complete(5).set("quorums", quorums).requests(&[a, b, c, 0, 0])
+}
+
+/// Four clients, two arbiters; two clients need one of them only.
+fn four() -> Case<CaoSinghal> {
+    let quorums = "0:4,5;1:4;2:4,5;3:4";
+    Case::complete(6).set("quorums", quorums).requests(&[1, 1, 1, 1, 0, 0])
+}
+
+fn triangle(requests: [u32; 3]) -> Case<CaoSinghal> {
+    Case::complete(3).set("quorums", "plane").requests(&requests)
+}
+
+#[test]
+fn three_messages_for_each_other_member_of_the_quorum_when_requests_never_meet() {
+    for (n, k) in [(1, 1), (3, 2), (7, 3), (13, 4), (31, 6), (133, 12), (307, 18)] {
+        let case = Case::<CaoSinghal>::complete(n).set("quorums", "plane");
+        let seen = case.config(|c| c.think = Pace::Exponential(1e6)).simulate();
+        assert_eq!(seen.well().sent, n as u64 * 3 * (k - 1), "n = {n}");
+    }
+}
+
+#[test]
+fn one_delay_between_entries_if_the_holder_knows_who_is_next_and_else_two() {
+    for (hold, delay) in [(9.0, 1.0), (2.0, 1.0)] {
+        let case = arbiters(BOTH, [4, 4, 4]).config(|c| c.hold = Pace::Constant(hold));
+        let seen = case.simulate().well().summary.sync_delay.unwrap();
+        assert_eq!((seen.min, seen.max), (delay, delay), "hold {hold}");
+    }
+    // Maekawa's takes two in any case.
+    let case = Case::<Maekawa>::complete(5).set("quorums", BOTH).requests(&[4, 4, 4, 0, 0]);
+    let seen = case.config(|c| c.hold = Pace::Constant(9.0)).simulate();
+    assert_eq!(seen.well().summary.sync_delay.unwrap().min, 2.0);
+    // Asked for when the holder is just leaving, the lock has to come from the arbiter.
+    let mut stage = Stage::new(&arbiters(BOTH, [1, 1, 0]));
+    stage.play("ask:0 0>3 0>4 3>0 4>0 ask:1 1>3 1>4 leave:0");
+    stage.round();
+    assert!(stage.inside.is_empty());
+    stage.round();
+    assert_eq!(stage.inside.lowest().map(|p| p.0), Some(1));
+}
+
+#[test]
+fn every_run_of_the_triangle_is_right() {
+    triangle([2, 2, 1]).fenced().check().exhausted(22_626);
+    triangle([2, 2, 2]).fenced().check().exhausted(121_706);
+    triangle([1, 1, 1]).fenced().no_fifo().check().exhausted(2146);
+}
+
+#[test]
+fn every_run_of_three_clients_with_two_arbiters_is_right_in_any_order_of_messages() {
+    arbiters(TWO_TWO_ONE, [1, 1, 1]).fenced().check().exhausted(15_841);
+    arbiters(TWO_TWO_ONE, [1, 1, 1]).fenced().no_fifo().check().exhausted(25_743);
+    arbiters(TWO_TWO_ONE, [1, 1, 2]).fenced().check().exhausted(65_528);
+    arbiters(TWO_TWO_ONE, [1, 1, 2]).fenced().no_fifo().check().exhausted(220_559);
+    arbiters(BOTH, [1, 1, 1]).fenced().check().exhausted(117_275);
+}
+
+#[test]
+fn every_run_of_three_clients_with_the_same_two_arbiters_is_right_in_any_order_of_messages() {
+    arbiters(BOTH, [1, 1, 1]).fenced().no_fifo().check().exhausted(272_276);
+}
+
+#[test]
+fn larger_spaces_are_right_too() {
+    if !crate::long() {
+        return;
+    }
+    triangle([2, 2, 1]).fenced().no_fifo().check().exhausted(499_131);
+    arbiters(BOTH, [1, 1, 2]).fenced().check().exhausted(1_260_303);
+    let quorums = "0:4,5;1:4,5;2:4,5;3:4";
+    let case = Case::<CaoSinghal>::complete(6).set("quorums", quorums);
+    case.requests(&[1, 1, 1, 1, 0, 0]).check().exhausted(1_927_637);
+    let counted = arbiters(BOTH, [1, 1, 1]).counting().no_fifo().check();
+    assert_eq!(counted.messages, Some((18, 33)));
+}
+
+#[test]
+fn runs_cost_at_most_six_messages_for_each_request_and_arbiter() {
+    let range = |case: Case<CaoSinghal>| case.counting().check().messages.unwrap();
+    assert_eq!(range(triangle([1, 1, 1])), (9, 14));
+    assert_eq!(range(arbiters(TWO_TWO_ONE, [1, 1, 1])), (15, 24));
+    assert_eq!(range(arbiters(BOTH, [1, 1, 1])), (18, 33));
+}
+
+#[test]
+fn timestamps_do_not_tell_two_locks_of_one_request_apart() {
+    let case = arbiters(BOTH, [1, 1, 1]).mistake("timestamps-only");
+    case.check().violated("quiescence", 34);
+}
+
+#[test]
+fn what_was_to_become_of_a_lock_is_void_when_it_is_given_back() {
+    let case = arbiters(BOTH, [1, 1, 1]).mistake("keep-transfers");
+    case.check().violated("deadlock", 27);
+}
+
+#[test]
+fn releases_inquiries_and_forwarded_locks_may_come_in_any_order() {
+    for (mistake, fifo, not_fifo) in [
+        ("no-release-buffer", 19, 19),
+        ("drop-early-inquire", 17, 14),
+        ("no-inquire-after-forward", 19, 19),
+    ] {
+        let case = arbiters(TWO_TWO_ONE, [1, 1, 1]).mistake(mistake);
+        case.check().violated("deadlock", fifo);
+        case.no_fifo().check().violated("deadlock", not_fifo);
+    }
+}
+
+#[test]
+fn who_displaces_the_head_of_a_queue_must_have_it_fail() {
+    four().mistake("no-displaced-failed").check().violated("deadlock", 19);
+    // Three clients do not show it: the next in line is told when a lock is given.
+    let three = arbiters(TWO_TWO_ONE, [1, 1, 1]).mistake("no-displaced-failed");
+    three.check().exhausted(15_485);
+}
+
+#[test]
+fn who_displaces_the_head_of_a_queue_and_has_it_fail_does_no_harm() {
+    four().check().exhausted(303_361);
+}
+
+#[test]
+fn to_whom_a_lock_is_passed_on_is_a_matter_of_speed_only() {
+    for (transfers, fifo, not_fifo) in [("last", 15_841, 26_019), ("prompt", 16_111, 27_925)] {
+        let case = arbiters(TWO_TWO_ONE, [1, 1, 1]).set("transfers", transfers);
+        case.check().exhausted(fifo);
+        case.no_fifo().check().exhausted(not_fifo);
+    }
+}
+
+#[test]
+fn order_is_not_kept() {
+    triangle([2, 1, 1]).ordered().check().violated("happened-before order", 13);
+}
+
+/// T-C1: 2 passes the lock of 3 on to 1, whose release is faster than that of 2.
+#[test]
+fn schedule_1_releases_out_of_order() {
+    let schedule = "ask:1 ask:2 1>4 2>3 1>3 3>2 3>2 leave:2 2>1 4>1 leave:1 1>3 2>3 ask:0";
+    let case = arbiters(TWO_TWO_ONE, [1, 1, 1]);
+    Stage::new(&case).play(schedule).finish().all_well();
+    let mut stage = Stage::new(&case.mistake("no-release-buffer"));
+    assert_eq!(stage.play(schedule).finish().waiting_ids(), [0]);
+}
+
+/// T-C2: a transfer for the first lock of 2 arrives just before the second.
+#[test]
+fn schedule_2_a_stale_transfer() {
+    let schedule = "ask:0 ask:1 ask:2 0>3 1>3 2>3 2>4 1>4 0>4 3>2 4>2 4>2 2>4 \
+                    3>0 3>0 4>0 leave:0 0>1 0>1 0>3 0>4 leave:1 1>3 1>4 4>2 4>2 3>2 leave:2";
+    let case = arbiters(BOTH, [1, 1, 1]);
+    Stage::new(&case).play(schedule).finish().all_well();
+    let mut stage = Stage::new(&case.mistake("timestamps-only"));
+    // Everyone was served, but the lock of 4 was passed on to one who has left.
+    assert!(stage.play(schedule).finish().waiting.is_empty());
+    stage.ask(0);
+    assert_eq!(stage.finish().waiting_ids(), [0]);
+}
+
+/// T-C3: 3 inquires at 1 before the lock arrives that 2 passed on.
+#[test]
+fn schedule_3_an_early_inquiry() {
+    let schedule = "ask:0 ask:1 ask:2 2>3 1>3 3>2 3>2 leave:2 2>3 0>3 3>1 2>1 0>4 1>4 4>1";
+    let case = arbiters(TWO_TWO_ONE, [1, 1, 1]);
+    Stage::new(&case).play(schedule).finish().all_well();
+    let mut stage = Stage::new(&case.mistake("drop-early-inquire"));
+    assert_eq!(stage.play(schedule).finish().waiting_ids(), [0, 1]);
+}
+
+#[test]
+fn random_delays_and_any_order_do_no_harm() {
+    for seed in 0..300 {
+        for (n, quorums) in [(7, "plane"), (9, "grid"), (6, "tree"), (5, "majority")] {
+            let case = Case::<CaoSinghal>::complete(n).set("quorums", quorums);
+            let case = case.requests(&vec![3; n]).no_fifo().config(|c| {
+                c.seed = seed;
+                c.delay = Delay::Exponential(1.0);
+                c.hold = Pace::Exponential(1.0);
+            });
+            let seen = case.simulate();
+            assert_eq!(seen.well().summary.entries, 3 * n as u64, "{quorums}, seed {seed}");
+            crate::messages_are_within_bounds(&case, &seen);
+        }
+    }
+}
+
+#[test]
+fn any_ids_and_large_groups_work() {
+    for quorums in ["grid", "plane", "70:3,900;3:900,12;900:900"] {
+        let ids = [70, 3, 900, 12, 41, 8, 5];
+        let case = Case::<CaoSinghal>::complete(7).ids(&ids).set("quorums", quorums);
+        assert_eq!(case.simulate().well().summary.entries, 7);
+    }
+    let n = 10_303;
+    let requests: Vec<u32> = (0..n).map(|i| u32::from(i % 20 == 0)).collect();
+    let case = Case::<CaoSinghal>::complete(n).set("quorums", "plane").requests(&requests);
+    let seen = case.config(|c| c.hold = Pace::Constant(2.0)).simulate();
+    assert_eq!(seen.well().summary.entries, requests.iter().sum::<u32>().into());
+    assert_eq!(seen.summary.sync_delay.unwrap().p50, 1.0);
+}

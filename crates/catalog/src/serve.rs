@@ -1,0 +1,181 @@
+//! Runs on real tasks, in real time.
+
+use std::time::Duration;
+
+use konklave_algorithms::{Algorithm, Pause, Problem};
+use konklave_net::{Ending, FaultKind, NetConfig, NetFault, NetProcess, Parts, Transport, Wish};
+use konklave_process::{End, Monitor, Rng};
+use konklave_sim::{Fault, Memory, Pace, What, When};
+use konklave_trace::{Footer, IncidentKind, Recorder, Run};
+
+use crate::report::Messages;
+use crate::simulate::{Outcome, RunFacts, report};
+use crate::{Error, Plan, header};
+
+/// Where a real run takes place, and how long T is there.
+#[derive(Clone, Copy, Debug)]
+pub struct RealWorld {
+    /// Channels or sockets.
+    pub transport: Transport,
+    /// T, for pauses and timeouts.
+    pub unit: Duration,
+}
+
+/// A run without an end of its own, or one that is stuck, is cut off after this many T.
+const PATIENCE: f64 = 10_000.0;
+
+/// Runs `plan` on real tasks.
+pub(crate) fn serve<P>(plan: &Plan, world: RealWorld, record: bool) -> Result<Outcome, Error>
+where
+    P: Algorithm + NetProcess,
+{
+    let mut plan = plan.clone();
+    plan.setup.unit = world.unit;
+    P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
+    let name = match world.transport {
+        Transport::Threads => "threads",
+        Transport::Tcp => "tcp",
+    };
+    only_what_is_real(&plan, name)?;
+    let config = NetConfig {
+        transport: world.transport,
+        seed: plan.config.seed,
+        faults: plan
+            .config
+            .faults
+            .iter()
+            .map(|f| fault(f, world.unit))
+            .collect::<Result<_, _>>()?,
+        detect_after: plan.config.detect_after.map(|t| world.unit.mul_f64(t)),
+        time_limit: world.unit.mul_f64(plan.config.time_limit.min(PATIENCE)),
+        warn: |warning| eprintln!("konklave: {warning}"),
+        ..NetConfig::default()
+    };
+    let recorder = record.then(|| {
+        let mut header = header::<P>(&plan, name);
+        header.unit = world.unit.as_nanos() as f64;
+        Recorder::<P, Run>::new(header)
+    });
+    let setup = &plan.setup;
+    let parts = Parts {
+        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
+        application: P::Problem::application(&plan.workload, setup),
+        monitor: P::Problem::monitor(&plan.watch, setup),
+        meter: P::Problem::meter(setup),
+        pause: pauses(&plan, world.unit),
+    };
+    let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Error::Unavailable(format!("cannot start the runtime: {e}")))?;
+    let run = konklave_net::run_group(setup.group.clone(), parts, config, is_hold, recorder);
+    let done = runtime.block_on(run).map_err(|e| Error::Unavailable(e.to_string()))?;
+    let mut violations: Vec<(u64, String, String)> = done
+        .violations
+        .iter()
+        .map(|(at, v)| (*at, v.property.to_owned(), v.detail.clone()))
+        .collect();
+    let now = u64::try_from(done.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let mut recorder = done.recorder;
+    let cut_off = done.ending == Ending::CutOff;
+    if !cut_off || P::Problem::ENDLESS || P::ENDLESS {
+        let alive = setup.group.members().iter().copied();
+        let alive = alive.filter(|p| !done.down.contains(*p)).collect();
+        let end = End { alive, faulty: done.faulty, quiet: !cut_off };
+        if let Err(v) = Monitor::<P>::at_end(&done.monitor, &end) {
+            if let Some(recorder) = &mut recorder {
+                let (property, detail) = (v.property.to_owned(), v.detail.clone());
+                recorder.incident(now, IncidentKind::Violation { property, detail });
+            }
+            violations.push((now, v.property.to_owned(), v.detail));
+        }
+    }
+    let facts = RunFacts {
+        world: name,
+        unit: world.unit.as_nanos() as f64,
+        now,
+        steps: done.counts.steps,
+        messages: Messages {
+            sent: done.counts.sent,
+            delivered: done.counts.delivered,
+            lost: done.counts.lost,
+            duplicated: 0,
+            by_kind: done.kinds.into_iter().collect(),
+        },
+        violations,
+        waiting: done.waiting,
+        cut_off,
+    };
+    let mut report = report::<P>(&plan, facts, &done.meter, &done.monitor);
+    report.command += &format!(" --world {name} --unit {}", world.unit.as_secs_f64() * 1e3);
+    let summary = serde_json::to_value(&report).unwrap_or_default();
+    let footer = Footer { verdict: report.verdict.name().into(), summary };
+    let run = recorder.map(|recorder| recorder.finish(Some(footer)));
+    Ok(Outcome { report, run })
+}
+
+/// What only a simulator can do is refused, not ignored.
+fn only_what_is_real(plan: &Plan, world: &str) -> Result<(), Error> {
+    let scenario = &plan.scenario;
+    let unreal = [
+        ("--delay", scenario.delay.is_some()),
+        ("--loss", plan.config.loss > 0.0),
+        ("--duplicate", plan.config.duplicate > 0.0),
+        ("--no-fifo", !plan.config.fifo),
+        ("--app-messages", plan.config.app_messages > 0),
+        ("--script", !plan.config.script.is_empty()),
+        ("--step-limit", scenario.step_limit.is_some()),
+    ];
+    match unreal.iter().find(|(_, asked)| *asked) {
+        Some((option, _)) => Err(Error::Usage(format!(
+            "{option} is for --world sim: in the world of {world} messages take what they take"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn fault(fault: &Fault, unit: Duration) -> Result<NetFault, Error> {
+    let refuse = || {
+        Err(Error::Usage(format!(
+            "--fault {fault} is for --world sim: real processes crash:NODE@T and restart:NODE@T"
+        )))
+    };
+    let (process, kind) = match fault.what {
+        What::Crash(p) => (p, FaultKind::Crash),
+        What::Restart(p, Memory::Saved) => (p, FaultKind::Restart),
+        What::Restart(..)
+        | What::Pause(_)
+        | What::Cut(..)
+        | What::Partition(_)
+        | What::Message(..)
+        | What::Rate(..)
+        | What::Suspect(..) => return refuse(),
+    };
+    match fault.when {
+        When::Time(t) => Ok(NetFault { at: unit.mul_f64(t), process, kind }),
+        When::Step(_) => refuse(),
+    }
+}
+
+/// The pauses of the scenario, in real time.
+fn pauses(plan: &Plan, unit: Duration) -> konklave_net::Pauses {
+    let (think, hold) = (plan.config.think, plan.config.hold);
+    let mut rng = Rng::new(plan.config.seed).fork(4);
+    let mut arrivals = vec![0.0f64; plan.setup.group.len()];
+    let group = plan.setup.group.clone();
+    Box::new(move |wish: Wish| {
+        let t = match if wish.hold { hold } else { think } {
+            Pace::Constant(t) => t,
+            Pace::Uniform(low, high) => low + (high - low) * rng.unit(),
+            Pace::Exponential(mean) => mean * rng.exponential(),
+            Pace::Arrivals(mean) => {
+                let place = group.place(wish.at).unwrap_or(0);
+                arrivals[place] += mean * rng.exponential();
+                let now = wish.now.as_secs_f64() / unit.as_secs_f64();
+                (arrivals[place] - now).max(0.0)
+            }
+        };
+        unit.mul_f64(t)
+    })
+}

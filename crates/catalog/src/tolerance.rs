@@ -1,0 +1,212 @@
+//! What a crash or a lost message does to a lock: the evaluation slides, computed.
+//!
+//! A fault-free run shows at which moments who plays which part. Then the same run is made again
+//! with one fault: someone in that part crashes, or one message of a kind is lost. Who waits for
+//! ever after that?
+
+mod roles;
+
+pub use roles::Role;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::report::RunReport;
+use crate::{Entry, Error, Scenario};
+
+/// What one kind of fault does to an algorithm.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Full name of the algorithm.
+    pub algorithm: String,
+    /// What goes wrong.
+    pub fault: Fault,
+    /// How often it was tried: at different moments, of different runs.
+    pub tried: usize,
+    /// How often everyone else was served nevertheless.
+    pub harmless: usize,
+    /// Who is served in the worst of these runs.
+    pub served: Served,
+    /// How many wait for ever in the worst of these runs.
+    pub waiting: usize,
+    /// How many are there to be served.
+    pub survivors: usize,
+    /// Whether no two were ever inside together, and whatever else must never happen did not.
+    pub safe: bool,
+    /// What repeats the worst of these runs; none if all were served.
+    pub example: Option<String>,
+}
+
+/// What goes wrong.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// Someone in this part crashes.
+    Crash(Role),
+    /// A message of this kind is lost.
+    Loss(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Crash(role) => write!(f, "crash: {role}"),
+            Self::Loss(kind) => write!(f, "loss: {kind}"),
+        }
+    }
+}
+
+/// Who is still served.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Served {
+    /// Everyone.
+    All,
+    /// All but one.
+    AllButOne,
+    /// Some.
+    Some,
+    /// Nobody.
+    Nobody,
+}
+
+impl Served {
+    fn of(waiting: usize, survivors: usize) -> Self {
+        match waiting {
+            0 => Self::All,
+            _ if waiting >= survivors => Self::Nobody,
+            1 => Self::AllButOne,
+            _ => Self::Some,
+        }
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::All => "all",
+            Self::AllButOne => "all but one",
+            Self::Some => "some",
+            Self::Nobody => "nobody",
+        })
+    }
+}
+
+/// So many fault-free runs are looked at.
+const SEEDS: u64 = 4;
+/// A fault is tried at most so often in the course of each.
+const TRIES: usize = 12;
+/// How often each node asks.
+const ENTRIES: u32 = 6;
+/// What must not happen, whatever is lost and whoever crashes.
+const SAFETY: [&str; 2] = ["mutual exclusion", "growing fences"];
+
+/// What crashes and losses do to the lock `entry` in a group of `n`, one fault at a time.
+pub fn tolerance(entry: &Entry, n: usize) -> Result<Vec<Row>, Error> {
+    let mut rows: BTreeMap<Fault, Row> = BTreeMap::new();
+    for seed in 1..=SEEDS {
+        let scenario = scenario(n, seed);
+        let outcome = entry.simulate(&entry.plan(scenario.clone())?, true)?;
+        let Some(run) = outcome.run else { continue };
+        let (moments, time) = roles::moments(&run);
+        let mut faults: Vec<(Fault, String)> = Vec::new();
+        for (role, cases) in moments {
+            let crash = |(node, step): (u32, usize)| format!("crash:{node}@#{step}");
+            faults.extend(spread(&cases).map(|&case| (Fault::Crash(role), crash(case))));
+        }
+        for (kind, &count) in &outcome.report.messages.by_kind {
+            // Early ones, while everyone still wants something, and the last: nothing comes later
+            // that could make up for them.
+            let early: Vec<u64> = (1..=count.div_ceil(3)).collect();
+            let late: Vec<u64> = (1..=count).rev().take(n).collect();
+            let loss = |nth: &u64| format!("lose:/{kind}#{nth}");
+            let nths = spread(&early).chain(spread(&late));
+            faults.extend(nths.map(|nth| (Fault::Loss(kind.clone()), loss(nth))));
+        }
+        for (fault, text) in faults {
+            let scenario = Scenario {
+                faults: vec![text],
+                time_limit: Some((4.0 * time).ceil() + 1000.0),
+                ..scenario.clone()
+            };
+            let report = entry.simulate(&entry.plan(scenario)?, false)?.report;
+            let survivors = n - usize::from(matches!(fault, Fault::Crash(_)));
+            let row = rows.entry(fault.clone()).or_insert_with(|| Row {
+                algorithm: entry.name(),
+                fault,
+                tried: 0,
+                harmless: 0,
+                served: Served::All,
+                waiting: 0,
+                survivors,
+                safe: true,
+                example: None,
+            });
+            row.add(&report);
+        }
+    }
+    Ok(rows.into_values().collect())
+}
+
+/// Everyone asks now and then: some wait, some are idle.
+fn scenario(n: usize, seed: u64) -> Scenario {
+    Scenario {
+        nodes: Some(n),
+        entries: Some(ENTRIES),
+        think: Some(format!("exponential:{}", 3 * n)),
+        delay: Some("uniform:0.5..1.5".into()),
+        seed: Some(seed),
+        time_limit: Some(1000.0 * n as f64),
+        ..Scenario::default()
+    }
+}
+
+/// A few of these, from all over.
+fn spread<T>(cases: &[T]) -> impl Iterator<Item = &T> {
+    let tries = cases.len().min(TRIES);
+    (0..tries).map(move |i| &cases[i * cases.len() / tries])
+}
+
+impl Row {
+    fn add(&mut self, report: &RunReport) {
+        self.tried += 1;
+        let waiting = report.waiting.len();
+        self.harmless += usize::from(waiting == 0);
+        self.safe &= report.violations.iter().all(|v| !SAFETY.contains(&v.property.as_str()));
+        if waiting > self.waiting {
+            self.waiting = waiting;
+            self.served = Served::of(waiting, self.survivors);
+            self.example = Some(report.command.clone());
+        }
+    }
+}
+
+/// The rows as a table for people.
+pub fn table(rows: &[Row]) -> String {
+    let mut lines = vec![["", "served", "harmless", "safe"].map(str::to_owned)];
+    let mut algorithm = "";
+    for row in rows {
+        if row.algorithm != algorithm {
+            algorithm = &row.algorithm;
+            lines.push([algorithm.to_owned(), String::new(), String::new(), String::new()]);
+        }
+        lines.push([
+            format!("  {}", row.fault),
+            row.served.to_string(),
+            format!("{} of {}", row.harmless, row.tried),
+            if row.safe { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    let width =
+        |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths = [0, 1, 2, 3].map(width);
+    let mut table = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        table += cells.collect::<Vec<_>>().join("  ").trim_end();
+        table.push('\n');
+    }
+    table
+}

@@ -1,0 +1,201 @@
+//! Who plays which part in a run, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use konklave_trace::{EffectRecord, Entry, InputRecord, Run, Step, kind_of};
+use serde::Serialize;
+
+/// The part that a process plays at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It wants nothing, and nobody who waits needs it.
+    Idle,
+    /// Every message of the run goes from it or to it.
+    Coordinator,
+    /// It wants nothing itself, but will answer on behalf of one who waits.
+    Arbiter,
+    /// It wants nothing itself, but will pass on what one who waits asks for or gets.
+    OnPath,
+    /// It wants nothing, but has the token.
+    Keeper,
+    /// It has asked and is not inside.
+    Waiting,
+    /// It is inside.
+    Holder,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Idle => "idle",
+            Self::Coordinator => "coordinator",
+            Self::Arbiter => "arbiter",
+            Self::OnPath => "on the path",
+            Self::Keeper => "idle, with the token",
+            Self::Waiting => "waiting",
+            Self::Holder => "inside",
+        })
+    }
+}
+
+/// Where a client stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Waiting,
+    Inside,
+}
+
+/// For each part who plays it after which steps, in the first third of the run: later, many have
+/// all they want. Also, how long the run took, in T, up to the last entry.
+pub(super) fn moments(run: &Run) -> (BTreeMap<Role, Vec<(u32, usize)>>, f64) {
+    let steps: Vec<&Step> = run
+        .entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Step(step) => Some(step),
+            Entry::Incident(_) => None,
+        })
+        .collect();
+    let nodes = &run.header.nodes;
+    let coordinator = coordinator(nodes, &steps);
+    let helps = helps(&steps);
+    let last = steps.iter().rposition(|step| grants(step)).unwrap_or(0);
+    let mut phases: BTreeMap<u32, Phase> = nodes.iter().map(|&p| (p, Phase::Idle)).collect();
+    let mut token =
+        steps.iter().any(|s| carries_token(s)).then(|| nodes.first().copied()).flatten();
+    let mut moments: BTreeMap<Role, Vec<(u32, usize)>> = BTreeMap::new();
+    for (i, step) in steps.iter().enumerate().take(last / 3) {
+        phases.insert(step.node, phase_after(step, phases[&step.node]));
+        token = token_after(step, token);
+        // The world begins when all have started.
+        if i + 1 < nodes.len() {
+            continue;
+        }
+        for (&node, &phase) in &phases {
+            let help = helps.get(&node).and_then(|helps| {
+                let will = |help: &&Help| (help.begins..help.at).contains(&i);
+                helps.iter().find(will).map(|help| help.role)
+            });
+            let role = match phase {
+                _ if coordinator == Some(node) => Role::Coordinator,
+                Phase::Waiting => Role::Waiting,
+                Phase::Inside => Role::Holder,
+                Phase::Idle if token == Some(node) => Role::Keeper,
+                Phase::Idle => help.unwrap_or(Role::Idle),
+            };
+            moments.entry(role).or_default().push((node, i + 1));
+        }
+    }
+    let time = steps.get(last).map_or(0.0, |step| step.at as f64 / run.header.unit);
+    (moments, time)
+}
+
+/// The one that every message goes from or to, among three or more.
+fn coordinator(nodes: &[u32], steps: &[&Step]) -> Option<u32> {
+    let mut ends: BTreeSet<(u32, u32)> = BTreeSet::new();
+    for step in steps {
+        ends.extend(sends(step).map(|(to, _)| (step.node, to)));
+    }
+    let in_all = |p: &&u32| ends.iter().all(|(from, to)| from == *p || to == *p);
+    let mut found = nodes.iter().filter(in_all);
+    match (found.next(), found.next()) {
+        (Some(one), None) if nodes.len() > 2 => Some(*one),
+        _ => None,
+    }
+}
+
+/// What an idle process does for one who waits.
+struct Help {
+    /// The step since which it is idle and the other waits.
+    begins: usize,
+    /// The step in which it helps.
+    at: usize,
+    role: Role,
+}
+
+/// Who helps whom, and when: an idle process that sends because a message arrives while someone
+/// waits.
+fn helps(steps: &[&Step]) -> BTreeMap<u32, Vec<Help>> {
+    let mut helps: BTreeMap<u32, Vec<Help>> = BTreeMap::new();
+    let mut waiting: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut phases: BTreeMap<u32, (Phase, usize)> = BTreeMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        let (before, since) = phases.get(&step.node).copied().unwrap_or((Phase::Idle, 0));
+        let after = phase_after(step, before);
+        phases.insert(step.node, (after, if after == before { since } else { at }));
+        match after {
+            Phase::Waiting => {
+                waiting.entry(step.node).or_insert(at);
+            }
+            Phase::Idle | Phase::Inside => {
+                waiting.remove(&step.node);
+            }
+        }
+        let InputRecord::Message { body, .. } = &step.input else { continue };
+        let mut sent = sends(step).map(|(_, kind)| kind).peekable();
+        if (before, after) != (Phase::Idle, Phase::Idle) || sent.peek().is_none() {
+            continue;
+        }
+        let passes_on = sent.any(|kind| kind == kind_of(body));
+        let role = if passes_on { Role::OnPath } else { Role::Arbiter };
+        let Some(&asked) = waiting.values().min() else { continue };
+        let begins = asked.max(since);
+        helps.entry(step.node).or_default().push(Help { begins, at, role });
+    }
+    helps
+}
+
+/// What a step sends: to whom, of which kind.
+fn sends(step: &Step) -> impl Iterator<Item = (u32, &str)> {
+    step.effects.iter().filter_map(|effect| match effect {
+        EffectRecord::Send { to, body, .. } => Some((*to, kind_of(body))),
+        EffectRecord::SetTimer { .. }
+        | EffectRecord::Cancel { .. }
+        | EffectRecord::Indicate(_)
+        | EffectRecord::Save(_)
+        | EffectRecord::Unexpected(_) => None,
+    })
+}
+
+fn is_token(kind: &str) -> bool {
+    kind.eq_ignore_ascii_case("token")
+}
+
+fn carries_token(step: &Step) -> bool {
+    sends(step).any(|(_, kind)| is_token(kind))
+}
+
+/// Who has the token after a step; nobody while it is on its way.
+fn token_after(step: &Step, before: Option<u32>) -> Option<u32> {
+    let arrives =
+        matches!(&step.input, InputRecord::Message { body, .. } if is_token(kind_of(body)));
+    if carries_token(step) {
+        None
+    } else if arrives {
+        Some(step.node)
+    } else {
+        before
+    }
+}
+
+fn grants(step: &Step) -> bool {
+    step.effects.iter().any(|effect| matches!(effect, EffectRecord::Indicate(_)))
+}
+
+fn phase_after(step: &Step, before: Phase) -> Phase {
+    let phase = match &step.input {
+        InputRecord::Request(body) if kind_of(body) == "Acquire" => Phase::Waiting,
+        InputRecord::Request(_) => Phase::Idle,
+        InputRecord::Start
+        | InputRecord::Recover { .. }
+        | InputRecord::Message { .. }
+        | InputRecord::Timer(_)
+        | InputRecord::Suspect(_)
+        | InputRecord::Trust(_)
+        | InputRecord::Stamp { .. } => before,
+    };
+    if grants(step) { Phase::Inside } else { phase }
+}

@@ -1,0 +1,5 @@
+//! The catalog as a whole.
+
+mod scenario;
+mod sweeps;
+mod tolerance;

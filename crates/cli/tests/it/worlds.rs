@@ -1,0 +1,65 @@
+//! The same algorithms in all three worlds: the same counts, the same verdicts, runs that replay.
+
+use konklave_catalog::CATALOG;
+use serde_json::Value;
+
+use super::{Folder, konklave_line};
+
+fn run(line: &str) -> Value {
+    let said = konklave_line(line);
+    serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{line}: {e}: {}", said.err))
+}
+
+#[test]
+fn exact_counts_are_the_same_in_every_world() {
+    for (algorithm, messages) in [
+        ("central", 12),
+        ("ricart-agrawala", 40),
+        ("chang-roberts --ids 3,9,1,7,4 --initiators 1", 14),
+        ("chang-roberts", 14),
+        ("tree-wave --topology star", 16),
+    ] {
+        for world in ["sim", "threads", "tcp"] {
+            let run = run(&format!("run {algorithm} -n 5 --hold 0 --world {world} --format json"));
+            assert_eq!(run["verdict"], "ok", "{algorithm} in {world}: {run}");
+            assert_eq!(run["messages"]["sent"], messages, "{algorithm} in {world}");
+            assert_eq!(run["messages"]["delivered"], messages, "{algorithm} in {world}");
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_runs_on_sockets_and_its_recording_replays() {
+    let folder = Folder::new("worlds");
+    for entry in CATALOG {
+        let (name, record) = (entry.name(), folder.file("tcp.run"));
+        // Many elections are held once and for all.
+        let entries = if entry.problem == "mutex" { 3 } else { 1 };
+        let run = run(&format!(
+            "run {name} -n 5 --entries {entries} --hold 0 --world tcp --unit 2 --time-limit 500 --record {record} --format json"
+        ));
+        assert_eq!(run["verdict"], "ok", "{name}: {run}");
+        let replayed = konklave_line(&format!("replay {record}"));
+        assert_eq!(replayed.code, 0, "{name}: {}{}", replayed.out, replayed.err);
+    }
+}
+
+#[test]
+fn a_real_crash_is_noticed_by_the_detector() {
+    let run = run(
+        "run heartbeat -n 3 --world tcp --unit 20 --fault crash:1@8 --time-limit 40 --format json",
+    );
+    assert_eq!(run["verdict"], "ok", "{run}");
+    assert_eq!(run["detector"]["suspicions"], 2);
+}
+
+#[test]
+fn what_only_a_simulator_can_do_is_refused() {
+    for option in
+        ["--loss 0.1", "--delay exponential", "--no-fifo", "--fault lose:#1", "--fault pause:0@1-2"]
+    {
+        let said = konklave_line(&format!("run central --world tcp {option}"));
+        assert_eq!(said.code, 64, "{option}");
+        assert!(said.err.contains("--world sim"), "{option}: {}", said.err);
+    }
+}
