@@ -40,6 +40,7 @@ pub(crate) fn one(n: &str, k: &str, mode: &str) -> Result<(), String> {
                 options.compact = true;
                 options.properties = vec!["mutual exclusion".into(), "deadlock".into()];
             }
+            "reduce" => options.reduce = true,
             "peer-dfs" => peer = Some(true),
             "peer-bfs" => peer = Some(false),
             other => return Err(format!("`{other}` is no mode")),
@@ -65,26 +66,25 @@ pub(crate) fn one(n: &str, k: &str, mode: &str) -> Result<(), String> {
     .to_string())
 }
 
-/// The quickest of several runs, each in a process of its own.
-fn best(known: &Known, mode: &str, runs: u32) -> Result<Value, String> {
+/// One run, in a process of its own.
+fn apart(n: u8, k: u8, mode: &str) -> Result<Value, String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find ourselves: {e}"))?;
+    let output = Command::new(&program)
+        .args(["mc", &n.to_string(), &k.to_string(), mode])
+        .output()
+        .map_err(|e| format!("cannot run ourselves: {e}"))?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("MC({n},{k}) {mode}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The quickest of several runs.
+fn best(known: &Known, mode: &str, runs: u32) -> Result<Value, String> {
     let network = if known.fifo { "fifo" } else { "bag" };
     let mode = [network, mode].join(",");
     let mode = mode.trim_end_matches(',');
     let mut best: Option<Value> = None;
     for _ in 0..runs {
-        let output = Command::new(&program)
-            .args(["mc", &known.n.to_string(), &known.k.to_string(), mode])
-            .output()
-            .map_err(|e| format!("cannot run ourselves: {e}"))?;
-        let row: Value = serde_json::from_slice(&output.stdout).map_err(|_| {
-            format!(
-                "MC({},{}) {mode}: {}",
-                known.n,
-                known.k,
-                String::from_utf8_lossy(&output.stderr)
-            )
-        })?;
+        let row = apart(known.n, known.k, mode)?;
         let counted = (row["states"].as_u64(), row["transitions"].as_u64());
         if counted != (Some(known.states), Some(known.transitions)) {
             return Err(format!("MC({},{}) {mode}: wrong counts: {row}", known.n, known.k));
@@ -95,6 +95,38 @@ fn best(known: &Known, mode: &str, runs: u32) -> Result<Value, String> {
         }
     }
     best.ok_or_else(|| "no runs".into())
+}
+
+/// What is also explored reduced; some of it too large to be explored whole.
+const REDUCED: [(u8, u8, bool); 5] =
+    [(3, 2, false), (4, 1, false), (4, 1, true), (5, 1, false), (4, 2, false)];
+
+/// One model, one order of commuting deliveries standing for all.
+fn reduced(n: u8, k: u8, fifo: bool, as_json: bool) -> Result<(), String> {
+    let row = apart(n, k, if fifo { "fifo,reduce" } else { "bag,reduce" })?;
+    let known = KNOWN.iter().find(|known| (known.n, known.k, known.fifo) == (n, k, fifo));
+    let states = row["states"].as_u64().unwrap_or(0);
+    let fewer = known.map(|known| known.states as f64 / states as f64);
+    let title = format!("MC({n},{k}){} reduced", if fifo { " fifo" } else { "" });
+    if as_json {
+        return say(&json!({
+            "model": title,
+            "states": states,
+            "transitions": row["transitions"],
+            "cpu_seconds": row["cpu"],
+            "peak_kb": row["peak_kb"],
+            "times_fewer": fewer,
+        })
+        .to_string());
+    }
+    let fewer = fewer.map_or("full: not tried".to_owned(), |times| format!("{times:.1}x fewer"));
+    let (cpu, peak) = (row["cpu"].as_f64(), row["peak_kb"].as_f64());
+    say(&format!(
+        "{title:<22} {states:>9} {:>10} {:>8.3} s {:>6.0} MB  {fewer}",
+        row["transitions"].as_u64().unwrap_or(0),
+        cpu.unwrap_or(f64::NAN),
+        peak.unwrap_or(f64::NAN) / 1024.0,
+    ))
 }
 
 /// All models, ours and stateright's, by processor time: the machine may have other work to do.
@@ -160,6 +192,11 @@ pub(crate) fn check(options: &[&str]) -> Result<(), String> {
                 seconds(&peer, "cpu"),
                 seconds(&peer, "cpu") / seconds(&ours, "cpu"),
             ))?;
+        }
+    }
+    for (n, k, fifo) in REDUCED {
+        if !quick || n < 4 {
+            reduced(n, k, fifo, as_json)?;
         }
     }
     if !as_json && Command::new("spin").arg("-V").output().is_err() {

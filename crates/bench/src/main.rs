@@ -28,7 +28,7 @@ Usage: konklave-bench sim [OPTIONS]
 Commands:
   sim   all workloads, each in a process of its own, and the sweep on two threads
   check MC(n,k), exhausted by our checker and by stateright, and by SPIN where it is installed
-  mc    MC(n,k) once, in this process: bag or fifo, with two and compact, or peer-dfs, peer-bfs
+  mc    MC(n,k) once, in this process: bag or fifo, with two, compact or reduce, or peer-dfs, peer-bfs
   run   one side of one workload, in this process: w1:N, w2 or w3
 
 Options of `sim`:

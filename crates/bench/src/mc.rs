@@ -153,6 +153,10 @@ impl Monitor<Node> for Exclusion {
     fn view(_process: &Node) -> Option<u64> {
         Some(0)
     }
+
+    fn remembers_messages(&self) -> bool {
+        false
+    }
 }
 
 /// MC(n, k), with or without the mistake that ids do not break ties.
@@ -201,6 +205,17 @@ mod tests {
             let (states, transitions, _) =
                 exhaust(3, 1, Options { fifo, ..Options::default() }).expect("all is well");
             assert_eq!((states, transitions), counts);
+        }
+    }
+
+    #[test]
+    fn reduced_there_are_a_fifth_of_the_states_and_the_mistake_is_still_found() {
+        for (fifo, most) in [(false, 600), (true, 600)] {
+            let reduce = Options { fifo, reduce: true, ..Options::default() };
+            let (states, ..) = exhaust(3, 1, reduce.clone()).expect("all is well");
+            assert!(states < most, "{states}");
+            let found = model(3, 1, true, reduce).explore(|_| true);
+            assert!(matches!(found.outcome, Outcome::Violated(_)));
         }
     }
 

@@ -183,7 +183,7 @@ impl Graph {
     }
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
+impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
     /// Judges runs that never end, when all states are known.
     pub(crate) fn judge_cycles(&mut self) -> Outcome<P> {
         let options = &self.model.options;

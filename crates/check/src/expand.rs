@@ -1,5 +1,7 @@
 //! From one state to the next ones, in numbers.
 
+use rustc_hash::FxHashSet;
+
 use crate::Timing;
 use crate::options::Options;
 use crate::tables::{CUT, DOUBLED, EARLY, Inputs, LOST, Miss, Sent, Tables, UNHEARD, UNSEEN};
@@ -248,6 +250,11 @@ impl Expander {
         let ambient = node.ambient;
         let mut turn = Turn { locals: &mut self.locals, node, ambient, tables, rules, each };
         let cut = tables.ambients[node.ambient as usize].cut;
+        if let Some(barred) = &tables.barred
+            && turn.alone_if_it_commutes(barred)?
+        {
+            return Ok(true);
+        }
         let mut quiet = node.flight.is_empty();
         for (i, &message) in node.flight.iter().enumerate() {
             if !may_arrive(node, i) {
@@ -412,6 +419,27 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
             violated: reaction.violated,
             goes_on,
         });
+    }
+
+    /// Takes one delivery for all that may happen, if there is one that commutes with whatever may
+    /// happen before it; says whether there is.
+    fn alone_if_it_commutes(&mut self, barred: &FxHashSet<(u32, u32)>) -> Result<bool, Miss> {
+        for (i, &message) in self.node.flight.iter().enumerate() {
+            let to = self.tables.messages[message as usize].to;
+            let local = self.node.locals[to as usize];
+            if !may_arrive(self.node, i)
+                || barred.contains(&(local, message))
+                || !self.tables.locals[local as usize].up
+            {
+                continue;
+            }
+            let at = self.tables.act(local, message)?;
+            if self.tables.outcomes[at as usize].last {
+                self.step(local, to, message, Move::Deliver(message), i, true)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn faults(&mut self) -> Result<(), Miss> {

@@ -18,6 +18,7 @@ mod model;
 mod options;
 #[cfg(test)]
 mod plain;
+mod reduce;
 mod replay;
 mod search;
 #[cfg(test)]

@@ -42,6 +42,9 @@ pub struct Options {
     /// Whether only 64 bits of each state are kept: a sixth of the memory, and a state may be missed
     /// with the probability that the report states.
     pub compact: bool,
+    /// Whether one order of commuting deliveries stands for all, where that was found to be sound.
+    /// The verdict is the same; a witness need not be a shortest one.
+    pub reduce: bool,
     /// Random runs in place of all runs.
     pub swarm: Option<Swarm>,
     /// The search gives up beyond this many states.
@@ -71,6 +74,7 @@ impl Default for Options {
             properties: Vec::new(),
             threads: 0,
             compact: false,
+            reduce: false,
             swarm: None,
             max_states: 20_000_000,
             max_depth: u32::MAX,

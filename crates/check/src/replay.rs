@@ -22,7 +22,7 @@ pub(crate) struct Redone<P: Process, A, M: Monitor<P>> {
     pub(crate) starts: usize,
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
+impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
     /// The run that leads to state `number`, or only the start, and one step further.
     pub(crate) fn witness(
         &mut self,

@@ -14,6 +14,8 @@ use konklave_process::{Application, Monitor, Process, Violation};
 use crate::draws::Draws;
 use crate::expand::{Expander, Node, Rules};
 use crate::model::Model;
+use crate::options::{Options, Timing};
+use crate::reduce::Commutation;
 use crate::store::{BLOCK, Batch, GROUP, SHARD_BITS, SHARDS, Shard, fingerprint};
 use crate::tables::{Inputs, Miss, Tables};
 use crate::witness::Witness;
@@ -40,6 +42,8 @@ pub struct Report<P: Process> {
     pub messages: Option<(u32, u32)>,
     /// A run with the most messages, where they were counted and all is well.
     pub dearest: Option<Witness<P>>,
+    /// Whether one order of commuting deliveries stood for all.
+    pub reduced: bool,
     /// How likely it is that a state was missed because another had its fingerprint: 0 where states
     /// are compared whole.
     pub missed: f64,
@@ -170,11 +174,11 @@ pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
 }
 
 impl Shared {
-    fn new(rules: Rules, workers: usize) -> Self {
+    fn new(rules: Rules, workers: usize, tables: Tables) -> Self {
         let compact = rules.options.compact;
         Self {
             rules,
-            tables: RwLock::default(),
+            tables: RwLock::new(tables),
             shards: (0..SHARDS).map(|_| RwLock::new(Shard::new(compact))).collect(),
             sinks: (0..=workers).map(|_| RwLock::default()).collect(),
             job: RwLock::new(Job { task: Task::Stop, blocks: Vec::new(), base: 0, deepest: false }),
@@ -304,41 +308,39 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         };
         let workers = workers.min(SHARDS);
         let rules = Rules { inputs: Inputs { n: self.n() }, options: self.options.clone() };
-        let shared = Shared::new(rules, workers);
-        let mut search = Search::new(self, &shared, &mut watch);
-        let outcome = match self.options.swarm {
-            Some(swarm) => Err(search.swarm(swarm)),
-            None => Ok(search.run(workers)),
-        };
-        let mut report = Report {
-            outcome: Outcome::Exhausted,
-            states: search.states,
-            transitions: search.transitions,
-            depth: search.depth,
-            elapsed: Duration::ZERO,
-            peak_bytes: search.peak_bytes,
-            ends: search.ends,
-            messages: search.messages.filter(|_| self.options.count_messages),
-            dearest: None,
-            missed: if self.options.compact { missed(search.states) } else { 0.0 },
-        };
-        report.outcome = match outcome {
-            Err(outcome) => outcome,
-            Ok(Found::Nothing) => search.judge_cycles(),
-            Ok(Found::Bound(bound)) => Outcome::Bounded(bound),
-            Ok(Found::Broken { state, last, violation }) => {
-                Outcome::Violated(search.witness(state, last, violation))
+        let mut commutation = self.is_reducible().then(Commutation::default);
+        let mut workshop = Workshop::new(self);
+        let mut tables =
+            Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
+        loop {
+            let shared = Shared::new(rules.clone(), workers, tables);
+            let mut search = Search::new(self, &shared, workshop, commutation, &mut watch);
+            match search.explore(workers) {
+                Some(mut report) => {
+                    report.elapsed = begun.elapsed();
+                    return report;
+                }
+                None => {
+                    (workshop, commutation) = (search.workshop, search.commutation);
+                    tables = shared.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
+                    tables.barred = commutation.as_ref().and_then(Commutation::barred);
+                    commutation = commutation.filter(|_| tables.barred.is_some());
+                }
             }
-        };
-        if let (Outcome::Exhausted, Some((_, most)), Some(number)) =
-            (&report.outcome, report.messages, search.dearest)
-        {
-            let violation = Violation::new(MOST_MESSAGES, format!("{most} messages"));
-            report.dearest = Some(search.witness(Some(number), None, violation));
         }
-        report.peak_bytes = report.peak_bytes.max(search.peak_bytes);
-        report.elapsed = begun.elapsed();
-        report
+    }
+
+    /// Whether deliveries may be put off: only where nothing but messages and clients decides what
+    /// happens, and no judge remembers in which order messages came.
+    fn is_reducible(&self) -> bool {
+        let Options { crashes, restarts, losses, duplicates, cuts, app_messages, .. } =
+            self.options;
+        let faults = [crashes, restarts, losses, duplicates, cuts, app_messages];
+        self.options.reduce
+            && faults == [0; 6]
+            && self.options.timing == Timing::Anytime
+            && self.options.swarm.is_none()
+            && !self.monitor.remembers_messages()
     }
 }
 
@@ -354,6 +356,8 @@ fn missed(states: u64) -> f64 {
 /// What the search came to.
 enum Found {
     Nothing,
+    /// More must be visited than was thought: the search begins again.
+    Again,
     Bound(Bounded),
     /// The state, none for the start itself; the last step, if it is that which breaks something.
     Broken {
@@ -364,10 +368,14 @@ enum Found {
 }
 
 /// One search, by the one worker that may run handlers.
-pub(crate) struct Search<'a, P: Process, A, M: Monitor<P>> {
-    pub(crate) model: &'a Model<P, A, M>,
+pub(crate) struct Search<'a, 'm, P: Process, A, M: Monitor<P>> {
+    pub(crate) model: &'m Model<P, A, M>,
     pub(crate) shared: &'a Shared,
-    pub(crate) workshop: Workshop<'a, P, A, M>,
+    pub(crate) workshop: Workshop<'m, P, A, M>,
+    /// What is known of commutation, where the search is reduced.
+    commutation: Option<Commutation>,
+    /// How many steps were known when commutation was last looked at.
+    compared: usize,
     watch: &'a mut dyn FnMut(Progress) -> bool,
     pub(crate) levels: Vec<Level>,
     pub(crate) states: u64,
@@ -384,16 +392,21 @@ pub(crate) struct Search<'a, P: Process, A, M: Monitor<P>> {
 /// From this many states in a level on, the other workers are called.
 const MANY: u64 = 4096;
 
-impl<'a, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, P, A, M> {
+impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, M> {
     fn new(
-        model: &'a Model<P, A, M>,
+        model: &'m Model<P, A, M>,
         shared: &'a Shared,
+        workshop: Workshop<'m, P, A, M>,
+        commutation: Option<Commutation>,
         watch: &'a mut dyn FnMut(Progress) -> bool,
     ) -> Self {
+        let compared = read(&shared.tables).acts.len();
         Self {
             model,
             shared,
-            workshop: Workshop::new(model),
+            workshop,
+            commutation,
+            compared,
             watch,
             levels: Vec::new(),
             states: 0,
@@ -406,6 +419,72 @@ impl<'a, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, P, A, M> {
             peak_bytes: 0,
             told: 0,
         }
+    }
+
+    /// Searches, and reports what was found; none if it must be done again with more to visit.
+    fn explore(&mut self, workers: usize) -> Option<Report<P>> {
+        let options = &self.model.options;
+        let outcome = match options.swarm {
+            Some(swarm) => self.swarm(swarm),
+            None => match self.run(workers) {
+                Found::Again => return None,
+                Found::Nothing if self.must_compare(true) => return None,
+                Found::Nothing if self.commutation.is_some() => {
+                    if self.may_go_round() {
+                        self.commutation = None;
+                        return None;
+                    }
+                    Outcome::Exhausted
+                }
+                Found::Nothing => self.judge_cycles(),
+                Found::Bound(bound) => Outcome::Bounded(bound),
+                Found::Broken { state, last, violation } => {
+                    Outcome::Violated(self.witness(state, last, violation))
+                }
+            },
+        };
+        let mut report = Report {
+            outcome,
+            states: self.states,
+            transitions: self.transitions,
+            depth: self.depth,
+            elapsed: Duration::ZERO,
+            peak_bytes: self.peak_bytes,
+            ends: self.ends,
+            messages: self.messages.filter(|_| options.count_messages),
+            dearest: None,
+            reduced: self.commutation.is_some(),
+            missed: if options.compact { missed(self.states) } else { 0.0 },
+        };
+        if let (Outcome::Exhausted, Some((_, most)), Some(number)) =
+            (&report.outcome, report.messages, self.dearest)
+        {
+            let violation = Violation::new(MOST_MESSAGES, format!("{most} messages"));
+            report.dearest = Some(self.witness(Some(number), None, violation));
+        }
+        report.peak_bytes = report.peak_bytes.max(self.peak_bytes);
+        Some(report)
+    }
+
+    /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute
+    /// does not.
+    fn must_compare(&mut self, anyway: bool) -> bool {
+        let Some(commutation) = &mut self.commutation else { return false };
+        let mut tables = write(&self.shared.tables);
+        if !anyway && tables.acts.len() * 4 < self.compared * 5 {
+            return false;
+        }
+        let barred = self.workshop.commute(commutation, &mut tables);
+        self.compared = tables.acts.len();
+        barred
+    }
+
+    /// Whether a run might go on for ever. Then a delivery that is put off could be put off for ever,
+    /// and what is judged of runs without end was not seen: nothing may be reduced.
+    fn may_go_round(&self) -> bool {
+        let timers = read(&self.shared.tables).locals.iter().any(|facts| facts.has_timers());
+        let compact = self.model.options.compact;
+        timers || compact || self.shared.shards.iter().any(|shard| read(shard).cycles)
     }
 
     fn run(&mut self, workers: usize) -> Found {
@@ -574,7 +653,7 @@ impl<'a, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, P, A, M> {
             return Some(Found::Bound(Bounded::Depth));
         }
         self.turn();
-        None
+        self.must_compare(false).then_some(Found::Again)
     }
 
     /// Looks at the states that the workers could not finish, and works out what they lacked.

@@ -30,7 +30,7 @@ struct Broken {
     violation: Violation,
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, P, A, M> {
+impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
     /// Tries random runs until something breaks or all are done.
     pub(crate) fn swarm(&mut self, swarm: Swarm) -> Outcome<P> {
         let mut seen = FxHashSet::default();

@@ -5,6 +5,8 @@
 //! A local meets an input and becomes another local; what that means to the ambient is a *sign*. Both
 //! are looked up here, so that a handler runs once for each local and input, not once for each state.
 
+use rustc_hash::FxHashSet;
+
 use crate::state::Spent;
 
 /// Inputs from here on are no messages.
@@ -135,6 +137,8 @@ pub(crate) struct Tables {
     pub(crate) reacts: Memo,
     pub(crate) reactions: Vec<Reaction>,
     pub(crate) sends: Vec<Sent>,
+    /// Which deliveries must not be taken alone, where the search is reduced: local and message.
+    pub(crate) barred: Option<FxHashSet<(u32, u32)>>,
 }
 
 impl Tables {
@@ -221,6 +225,10 @@ impl Memo {
             slot = (slot + 1) & (self.slots.len() - 1);
         }
         self.slots[slot] = (key, value);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     fn bytes(&self) -> usize {

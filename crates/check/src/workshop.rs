@@ -12,7 +12,7 @@ use crate::Model;
 use crate::draws::Draws;
 use crate::state::{Content, Spent, State};
 use crate::tables::{
-    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, MessageFacts, Miss, OTHER,
+    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, Miss, OTHER,
     Outcome, Reaction, Sent, Tables, UNHEARD, UNSEEN,
 };
 
@@ -54,7 +54,7 @@ pub(crate) enum Own<P: Process> {
 
 /// What the ambient notices of a step or a fault.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Sign<P: Process> {
+pub(crate) enum Sign<P: Process> {
     Step { place: u32, cause: Cause<P>, shown: Vec<Shown<P>>, view: View },
     Crash(u32),
     Lost { message: u32, by_fault: bool },
@@ -65,7 +65,7 @@ enum Sign<P: Process> {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Cause<P: Process> {
+pub(crate) enum Cause<P: Process> {
     Receipt(u32),
     Request(P::Request),
     Restart,
@@ -74,7 +74,7 @@ enum Cause<P: Process> {
 
 /// An effect that shows outside the process.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Shown<P: Process> {
+pub(crate) enum Shown<P: Process> {
     Send(u32, P::Message),
     Astray(ProcessId),
     Indicate(P::Indication),
@@ -83,7 +83,7 @@ enum Shown<P: Process> {
 
 /// What the judge sees of the process after the step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum View {
+pub(crate) enum View {
     Number(u64),
     Whole(u32),
 }
@@ -130,10 +130,15 @@ pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
     ambients: Numbered<Ambient<A, M>>,
     own: Numbered<Own<P>>,
     signs: Numbered<Sign<P>>,
+    shows: Numbered<(u32, Option<P::Request>, Vec<Shown<P>>)>,
     /// For each sign a local that looks as the judge sees it.
     examples: Vec<u32>,
     violations: FxHashMap<u32, Violation>,
     ends: FxHashMap<(u32, u64), Option<Violation>>,
+    /// What every local was found to meet, and every ambient to notice, in that order.
+    pub(crate) met: Vec<Vec<u32>>,
+    tried: Memo,
+    pub(crate) noticed: Vec<Vec<u32>>,
 }
 
 impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
@@ -146,9 +151,13 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             ambients: Numbered::default(),
             own: Numbered::default(),
             signs: Numbered::default(),
+            shows: Numbered::default(),
             examples: Vec::new(),
             violations: FxHashMap::default(),
             ends: FxHashMap::default(),
+            met: Vec::new(),
+            tried: Memo::default(),
+            noticed: Vec::new(),
         }
     }
 
@@ -159,6 +168,28 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
 
     pub(crate) fn letter(&self, message: u32) -> &Letter<P, M::Tag> {
         self.letters.get(message)
+    }
+
+    pub(crate) fn sign_of(&self, number: u32) -> &Sign<P> {
+        self.signs.get(number)
+    }
+
+    /// A number, not 0, for what shows of a step.
+    pub(crate) fn show_of(
+        &mut self,
+        place: u32,
+        request: Option<P::Request>,
+        shown: Vec<Shown<P>>,
+    ) -> u32 {
+        self.shows.number((place, request, shown)).0 + 1
+    }
+
+    pub(crate) fn is_fifo(&self) -> bool {
+        self.model.options.fifo
+    }
+
+    pub(crate) fn signs(&self) -> u32 {
+        self.signs.things.len() as u32
     }
 
     pub(crate) fn own(&self, input: u32) -> &Own<P> {
@@ -272,6 +303,19 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
 
     /// Tries what `actor` does on `input`, with every answer of `choose`.
     fn act(&mut self, actor: u32, input: u32, tables: &mut Tables) {
+        let begin = self.try_out(actor, input, tables);
+        tables.acts.insert(actor, input, begin);
+        note(&mut self.met, actor, input, self.locals.things.len());
+    }
+
+    /// Where the outcomes are of what `actor` does on `input`. That it was tried does not mean that it
+    /// happens.
+    pub(crate) fn try_out(&mut self, actor: u32, input: u32, tables: &mut Tables) -> u32 {
+        let known = tables.acts.get(actor, input).or_else(|| self.tried.get(actor, input));
+        if let Some(begin) = known {
+            return begin;
+        }
+        // The outcomes lie together, so none may be found while these are.
         let begin = tables.outcomes.len() as u32;
         let fault = match actor {
             LOST => Some(Sign::Lost { message: input, by_fault: true }),
@@ -296,7 +340,8 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
                 }
             }
         }
-        tables.acts.insert(actor, input, begin);
+        self.tried.insert(actor, input, begin);
+        begin
     }
 
     fn outcome(
@@ -438,6 +483,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         let ambient = self.ambient(ambient, tables);
         tables.reactions.push(Reaction { ambient, sends, violated: verdict.is_err() });
         tables.reacts.insert(number, sign, reaction);
+        note(&mut self.noticed, number, sign, self.ambients.things.len());
         if let Err(violation) = verdict {
             self.violations.insert(reaction, violation);
         }
@@ -532,6 +578,14 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         let alive = up.map(|p| self.model.group.id(p as usize)).collect();
         let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: true };
         self.model.filter(ambient.monitor.at_end(&end))
+    }
+}
+
+/// Writes down that `who`, one of so many, has to do with `what`.
+fn note(book: &mut Vec<Vec<u32>>, who: u32, what: u32, many: usize) {
+    if (who as usize) < many {
+        book.resize_with(many.max(book.len()), Vec::new);
+        book[who as usize].push(what);
     }
 }
 

@@ -262,6 +262,10 @@ pub(crate) struct CheckArgs {
     /// How many threads search; 0: one for each core
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
     pub(crate) threads: usize,
+    /// Let one order of commuting deliveries stand for all where that is sound: fewer states, the same
+    /// verdict, but a witness need not be a shortest one
+    #[arg(long, help_heading = "Search")]
+    pub(crate) reduce: bool,
     /// Keep only 64 bits of each state: less memory, and a state may be missed
     #[arg(long, help_heading = "Search")]
     pub(crate) compact: bool,

@@ -61,6 +61,12 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
         None
     }
 
+    /// Whether what it makes of a message, or of a process after a step, depends on what came before.
+    /// Only judges of whom that is not so may see commuting steps in one order in place of all.
+    fn remembers_messages(&self) -> bool {
+        true
+    }
+
     /// Nothing more can happen.
     fn at_end(&self, _end: &End) -> Verdict {
         Ok(())

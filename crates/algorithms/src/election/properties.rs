@@ -181,6 +181,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         Some(process.parent().map_or(0, |parent| u64::from(parent.0) + 1))
     }
 
+    fn remembers_messages(&self) -> bool {
+        self.parents.is_some()
+    }
+
     fn on_request(&mut self, _at: ProcessId, Request::Elect: &Request) -> Verdict {
         self.begun = true;
         Ok(())

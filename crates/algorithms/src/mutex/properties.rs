@@ -128,6 +128,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     fn view(process: &P) -> Option<u64> {
         Some(process.tokens() as u64)
     }
+
+    fn remembers_messages(&self) -> bool {
+        self.order.is_some()
+    }
 }
 
 /// At most one token exists, at a process or on its way. A copy that the network made is a token

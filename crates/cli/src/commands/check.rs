@@ -86,6 +86,7 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         count_messages: args.count_messages || args.maximise.is_some(),
         threads: args.threads,
         compact: args.compact,
+        reduce: args.reduce,
         swarm: args.shard.as_deref().map(|shard| swarm(shard, args)).transpose()?,
         properties: args.properties.clone(),
         max_states: args.max_states,
@@ -124,6 +125,7 @@ fn arguments(args: &CheckArgs) -> String {
         ("amnesia", args.amnesia),
         ("count-messages", args.count_messages),
         ("compact", args.compact),
+        ("reduce", args.reduce),
     ];
     words.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| format!("--{name}")));
     words.extend(args.maximise.map(|_| "--maximise messages".to_owned()));
@@ -182,9 +184,10 @@ fn tell(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let length = report.witness_length.unwrap_or(0);
-    let what = match (report.verdict, &args.shard) {
-        ("violated", None) => "A shortest run that breaks it",
-        ("violated", Some(_)) => "A run that breaks it",
+    let shortest = args.shard.is_none() && !args.reduce;
+    let what = match (report.verdict, shortest) {
+        ("violated", true) => "A shortest run that breaks it",
+        ("violated", false) => "A run that breaks it",
         _ => "A run with the most messages",
     };
     writeln!(out, "{what}, {length} steps:")?;
