@@ -17,10 +17,19 @@ use crate::{Error, Plan, header};
 pub struct CheckPlan {
     /// Budgets and limits; properties by the names of the command line.
     pub options: Options,
-    /// Whether a run with the most messages is wanted, if all is well.
-    pub maximise: bool,
+    /// Whether a run with the most or the fewest messages is wanted, if all is well.
+    pub extreme: Option<Extreme>,
     /// What repeats this check, beyond the scenario.
     pub arguments: String,
+}
+
+/// Which end of the scale.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extreme {
+    /// The fewest.
+    Least,
+    /// The most.
+    Most,
 }
 
 /// What came of a check.
@@ -99,7 +108,8 @@ where
         seconds,
         states_per_second: found.states as f64 / seconds.max(1e-9),
         peak_bytes: found.peak_bytes,
-        reduction: "none",
+        reduction: if found.reduced { "commutation" } else { "none" },
+        missed: found.missed,
         witness_length: None,
         witness_loops_from: None,
         witness: Vec::new(),
@@ -109,12 +119,14 @@ where
             .to_owned(),
     };
     let witness = match found.outcome {
-        Outcome::Exhausted => found.dearest.filter(|_| check.maximise).map(|witness| {
-            let run = record::<P>(plan, &witness, &report.command);
-            report.witness_length = Some(witness.len());
-            report.witness = told(&run, witness.starts);
-            run
-        }),
+        Outcome::Exhausted => {
+            extreme(check.extreme, found.dearest, found.cheapest).map(|witness| {
+                let run = record::<P>(plan, &witness, &report.command);
+                report.witness_length = Some(witness.len());
+                report.witness = told(&run, witness.starts);
+                run
+            })
+        }
         Outcome::Bounded(bound) => {
             report.verdict = "bounded";
             report.bound = Some(match bound {
@@ -139,6 +151,17 @@ where
         }
     };
     Ok(Checked { report, witness })
+}
+
+fn extreme<P: Algorithm>(
+    wanted: Option<Extreme>,
+    dearest: Option<Witness<P>>,
+    cheapest: Option<Witness<P>>,
+) -> Option<Witness<P>> {
+    match wanted? {
+        Extreme::Least => cheapest,
+        Extreme::Most => dearest,
+    }
 }
 
 /// What the names of the command line mean for the judges and for the search.
@@ -223,7 +246,8 @@ fn record<P: Algorithm + Recordable>(plan: &Plan, witness: &Witness<P>, command:
     }
     let last = entries.last().map_or(0, Entry::at);
     let violation = &witness.violation;
-    let is_broken = violation.property != konklave_check::MOST_MESSAGES;
+    let figures = [konklave_check::MOST_MESSAGES, konklave_check::FEWEST_MESSAGES];
+    let is_broken = !figures.contains(&violation.property);
     if is_broken {
         entries.push(incident(
             last,

@@ -6,6 +6,7 @@
 mod checking;
 mod costs;
 mod error;
+pub mod guarantees;
 mod plan;
 mod report;
 mod scenario;
@@ -13,7 +14,7 @@ mod serve;
 mod simulate;
 pub mod tolerance;
 
-pub use checking::{CheckPlan, Checked, PROPERTIES};
+pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES};
 pub use costs::CostRow;
 pub use error::Error;
 pub use konklave_check::{Options as CheckOptions, Progress, Swarm, Timing};

@@ -32,6 +32,6 @@ mod workshop;
 
 pub use model::{Action, Model};
 pub use options::{Options, Timing};
-pub use search::{Bounded, MOST_MESSAGES, Outcome, Progress, Report};
+pub use search::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Outcome, Progress, Report};
 pub use swarm::Swarm;
 pub use witness::{Happened, Moment, Witness};

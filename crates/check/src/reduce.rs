@@ -15,8 +15,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::tables::{OTHER, Outcome, Reaction, Tables};
 use crate::workshop::{Cause, Shown, Sign, Workshop};
 
-/// Beyond so many pairs of local and message nothing is reduced: finding out would take too long.
-const MOST: usize = 4_000_000;
+/// Nothing is reduced if so many times more steps would have to be tried than were met: finding out
+/// would take longer than visiting all states.
+const MOST: usize = 4;
+/// But so many may always be tried.
+const FREE: usize = 200_000;
 
 /// What is known of commutation. Grows only: what is barred once stays so.
 #[derive(Default)]
@@ -42,6 +45,8 @@ pub(crate) struct Commutation {
     shown: FxHashMap<(u32, u32), usize>,
     shown_books: Vec<usize>,
     shown_order: Vec<(u32, u32)>,
+    /// How many steps count as met only since runs left out would meet them.
+    implied: usize,
     overflown: bool,
 }
 
@@ -86,7 +91,6 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
             let mut grown = self.see_noise(known, tables);
             grown |= self.compare_shows(known, tables);
             grown |= self.compare_steps(known, tables);
-            known.overflown |= known.order.len() > MOST;
             if !grown || known.overflown {
                 return before != (known.barred.len(), known.overflown);
             }
@@ -219,6 +223,11 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
         }
         for at in 0..known.order.len() {
             let pair = known.order[at];
+            let met = tables.acts.len() - known.implied;
+            if known.implied > FREE + MOST * met {
+                known.overflown = true;
+                return false;
+            }
             if !known.barred.contains(&pair) {
                 grown |= self.compare(pair, known, tables);
             }
@@ -313,9 +322,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
             }
         }
         // Only now it is known that it may happen so.
-        self.happens(local, input, tables);
+        self.happens(local, input, known, tables);
         for put_off in put_offs.into_iter().filter(|put_off| *put_off != pair) {
-            self.happens(put_off.0, message, tables);
+            self.happens(put_off.0, message, known, tables);
             known.after.entry(put_off).or_default().push(pair);
         }
         true
@@ -378,8 +387,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
     }
 
     /// This local meets this input, if only in runs left out.
-    fn happens(&mut self, local: u32, input: u32, tables: &mut Tables) {
+    fn happens(&mut self, local: u32, input: u32, known: &mut Commutation, tables: &mut Tables) {
         if let Err(miss) = tables.act(local, input) {
+            known.implied += 1;
             self.resolve(miss, tables);
         }
     }

@@ -42,6 +42,8 @@ pub struct Report<P: Process> {
     pub messages: Option<(u32, u32)>,
     /// A run with the most messages, where they were counted and all is well.
     pub dearest: Option<Witness<P>>,
+    /// A run with the fewest messages, likewise.
+    pub cheapest: Option<Witness<P>>,
     /// Whether one order of commuting deliveries stood for all.
     pub reduced: bool,
     /// How likely it is that a state was missed because another had its fingerprint: 0 where states
@@ -347,6 +349,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 /// What stands in place of a property in the witness of the dearest run.
 pub const MOST_MESSAGES: &str = "most messages";
 
+/// What stands in place of a property in the witness of the cheapest run.
+pub const FEWEST_MESSAGES: &str = "fewest messages";
+
 /// How likely it is that two of so many states have the same 64 bits.
 fn missed(states: u64) -> f64 {
     let states = states as f64;
@@ -385,6 +390,7 @@ pub(crate) struct Search<'a, 'm, P: Process, A, M: Monitor<P>> {
     frontier: u64,
     messages: Option<(u32, u32)>,
     dearest: Option<u64>,
+    cheapest: Option<u64>,
     pub(crate) peak_bytes: u64,
     told: u64,
 }
@@ -416,6 +422,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
             frontier: 0,
             messages: None,
             dearest: None,
+            cheapest: None,
             peak_bytes: 0,
             told: 0,
         }
@@ -453,14 +460,18 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
             ends: self.ends,
             messages: self.messages.filter(|_| options.count_messages),
             dearest: None,
+            cheapest: None,
             reduced: self.commutation.is_some(),
             missed: if options.compact { missed(self.states) } else { 0.0 },
         };
-        if let (Outcome::Exhausted, Some((_, most)), Some(number)) =
-            (&report.outcome, report.messages, self.dearest)
-        {
-            let violation = Violation::new(MOST_MESSAGES, format!("{most} messages"));
-            report.dearest = Some(self.witness(Some(number), None, violation));
+        if let (Outcome::Exhausted, Some((fewest, most))) = (&report.outcome, report.messages) {
+            let (dearest, cheapest) = (self.dearest, self.cheapest);
+            let mut run = |number: Option<u64>, what, messages: u32| {
+                let violation = Violation::new(what, format!("{messages} messages"));
+                number.map(|number| self.witness(Some(number), None, violation))
+            };
+            report.dearest = run(dearest, MOST_MESSAGES, most);
+            report.cheapest = run(cheapest, FEWEST_MESSAGES, fewest);
         }
         report.peak_bytes = report.peak_bytes.max(self.peak_bytes);
         Some(report)
@@ -681,6 +692,9 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
         let (least, most) = self.messages.unwrap_or((u32::MAX, 0));
         if self.dearest.is_none() || sent > most {
             self.dearest = Some(base + u64::from(spot.position));
+        }
+        if self.cheapest.is_none() || sent < least {
+            self.cheapest = Some(base + u64::from(spot.position));
         }
         self.messages = Some((least.min(sent), most.max(sent)));
         let mut node = Node::default();

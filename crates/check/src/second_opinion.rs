@@ -4,9 +4,12 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use konklave_algorithms::election::{chang_roberts::ChangRoberts, tree_wave::TreeWave};
+use konklave_algorithms::election::{
+    chang_roberts::ChangRoberts, franklin::Franklin, tree_wave::TreeWave,
+};
 use konklave_algorithms::mutex::{
-    central::Central, ricart_agrawala::RicartAgrawala, suzuki_kasami::SuzukiKasami,
+    central::Central, lamport::Lamport, ricart_agrawala::RicartAgrawala,
+    suzuki_kasami::SuzukiKasami,
 };
 use konklave_algorithms::{Algorithm, Problem, Setup, Watch, Workload};
 use konklave_process::{Application, Group, Monitor, Process, Topology};
@@ -172,6 +175,8 @@ fn another_engine_finds_the_same_states_under_every_fault() {
         Options { losses: 1, duplicates: 1, fifo: false, ..plain.clone() },
         Options { cuts: 1, ..plain.clone() },
         Options { app_messages: 1, count_messages: true, ..plain.clone() },
+        Options { crashes: 1, timing: crate::Timing::WhenQuiet, ..plain.clone() },
+        Options { down: vec![konklave_process::ProcessId(1)], ..plain.clone() },
     ] {
         both::<ChangRoberts>(&ring, &all, options).expect("nothing is judged");
     }
@@ -191,4 +196,52 @@ fn another_engine_refutes_the_same_mistakes() {
     let three = setup(Topology::complete(3), None);
     let lossy = Options { losses: 1, ..options };
     assert_eq!(both::<Central>(&three, &everyone(&three, &[1, 1, 1]), lossy), None);
+}
+
+/// Explores whole and reduced: the same verdict, the same ends, the same messages. Says whether the
+/// reduced search needed fewer states.
+fn reduced<P: Algorithm>(setup: &Setup, requests: &[u32], fifo: bool) -> bool {
+    let workload = everyone(setup, requests);
+    let explore = |reduce| {
+        let options = Options { fifo, reduce, count_messages: true, ..Options::default() };
+        let model = Model {
+            group: setup.group.clone(),
+            processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
+            application: P::Problem::application(&workload, setup),
+            monitor: P::Problem::monitor(&Watch::default(), setup),
+            options,
+        };
+        model.explore(|_| true)
+    };
+    let (full, few) = (explore(false), explore(true));
+    let name = P::SHEET.name;
+    let well = matches!(full.outcome, Outcome::Exhausted);
+    assert_eq!(matches!(few.outcome, Outcome::Exhausted), well, "{name}: the same verdict");
+    if well {
+        assert_eq!((few.ends, few.messages), (full.ends, full.messages), "{name}: the same ends");
+    }
+    well && few.states < full.states
+}
+
+#[test]
+fn a_reduced_search_comes_to_the_same_verdicts_and_the_same_ends() {
+    let three = setup(Topology::complete(3), None);
+    let ring = setup(Topology::ring(3), None);
+    for fifo in [true, false] {
+        assert!(reduced::<RicartAgrawala>(&three, &[1, 1, 1], fifo), "it is reduced");
+        reduced::<RicartAgrawala>(&three, &[2, 1, 1], fifo);
+        reduced::<SuzukiKasami>(&three, &[1, 1, 1], fifo);
+        reduced::<Central>(&three, &[1, 2, 1], fifo);
+        reduced::<Lamport>(&three, &[1, 1, 1], fifo);
+        reduced::<ChangRoberts>(&setup(Topology::directed_ring(4), None), &[1; 4], fifo);
+        reduced::<Franklin>(&ring, &[1, 1, 1], fifo);
+        for mistake in RicartAgrawala::SHEET.mistakes {
+            let wrong = setup(Topology::complete(3), Some(mistake.name));
+            reduced::<RicartAgrawala>(&wrong, &[1, 1, 1], fifo);
+        }
+        for mistake in SuzukiKasami::SHEET.mistakes {
+            let wrong = setup(Topology::complete(3), Some(mistake.name));
+            reduced::<SuzukiKasami>(&wrong, &[2, 1, 1], fifo);
+        }
+    }
 }

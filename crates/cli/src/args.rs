@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Measure what algorithms cost over n, against their formulas
     Costs(CostsArgs),
+    /// Compute what every algorithm keeps under which fault
+    Guarantees(GuaranteesArgs),
     /// Run a recorded run again and compare it step by step
     Replay(ReplayArgs),
     /// Draw a recorded run as a space–time diagram
@@ -134,9 +136,9 @@ pub(crate) enum World {
     Tcp,
 }
 
-/// What a run may cost most of.
+/// What a run may cost most of, or least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Maximise {
+pub(crate) enum Measure {
     /// Messages
     Messages,
 }
@@ -258,7 +260,16 @@ pub(crate) struct CheckArgs {
     pub(crate) count_messages: bool,
     /// Find a run that costs the most
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Search")]
-    pub(crate) maximise: Option<Maximise>,
+    pub(crate) maximise: Option<Measure>,
+    /// Find a run that costs the least
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        help_heading = "Search",
+        conflicts_with = "maximise"
+    )]
+    pub(crate) minimise: Option<Measure>,
     /// How many threads search; 0: one for each core
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
     pub(crate) threads: usize,
@@ -330,6 +341,32 @@ pub(crate) struct CostsArgs {
     /// For random ids and topologies
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave guarantees mutex
+  konklave guarantees token-ring --max-states 1000000
+  konklave guarantees --markdown --cache guarantees.json > docs/guarantees.md")]
+pub(crate) struct GuaranteesArgs {
+    /// A problem or an algorithm; default: everything
+    pub(crate) what: Option<String>,
+    /// How many nodes; one or two more where an algorithm cannot do with so few
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
+    pub(crate) nodes: usize,
+    /// Give up a search beyond this many states
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub(crate) max_states: u64,
+    /// Take rows from this file whose data sheet and bounds have not changed, and put new ones in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Print the page of the docs
+    #[arg(long)]
+    pub(crate) markdown: bool,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -4,6 +4,7 @@ mod check;
 mod costs;
 mod demo;
 mod draw;
+mod guarantees;
 mod help;
 mod list;
 mod meta;
@@ -27,6 +28,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Run(args) => run::run(*args),
         Command::Check(args) => check::check(*args),
         Command::Costs(args) => costs::costs(&args),
+        Command::Guarantees(args) => guarantees::guarantees(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
         Command::Ring(args) => ring::ring(&args),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
-    CheckOptions, CheckPlan, CheckReport, Checked, Error, Progress, Scenario, Swarm, Timing, find,
+    CheckOptions, CheckPlan, CheckReport, Checked, Error, Extreme, Progress, Scenario, Swarm,
+    Timing, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
 
@@ -37,7 +38,7 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     let draw_to = Target::open_if(args.svg.as_ref())?;
     let check = CheckPlan {
         options: options(&args)?,
-        maximise: args.maximise.is_some(),
+        extreme: extreme(&args),
         arguments: arguments(&args),
     };
     let stop = interrupt()?;
@@ -83,7 +84,7 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         cuts: args.cut,
         detector: !args.no_detector,
         app_messages: args.app_messages,
-        count_messages: args.count_messages || args.maximise.is_some(),
+        count_messages: args.count_messages || extreme(args).is_some(),
         threads: args.threads,
         compact: args.compact,
         reduce: args.reduce,
@@ -93,6 +94,11 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         max_depth: args.max_depth.unwrap_or(u32::MAX),
         max_bytes: args.max_memory.saturating_mul(1 << 20),
     })
+}
+
+fn extreme(args: &CheckArgs) -> Option<Extreme> {
+    let least = args.minimise.map(|_| Extreme::Least);
+    args.maximise.map(|_| Extreme::Most).or(least)
 }
 
 fn swarm(shard: &str, args: &CheckArgs) -> Result<Swarm, Error> {
@@ -128,7 +134,10 @@ fn arguments(args: &CheckArgs) -> String {
         ("reduce", args.reduce),
     ];
     words.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| format!("--{name}")));
-    words.extend(args.maximise.map(|_| "--maximise messages".to_owned()));
+    words.extend(extreme(args).map(|end| match end {
+        Extreme::Most => "--maximise messages".to_owned(),
+        Extreme::Least => "--minimise messages".to_owned(),
+    }));
     if let Some(shard) = &args.shard {
         words.push(format!("--shard {shard} --runs {}", args.runs));
     }
@@ -188,6 +197,7 @@ fn tell(
     let what = match (report.verdict, shortest) {
         ("violated", true) => "A shortest run that breaks it",
         ("violated", false) => "A run that breaks it",
+        _ if args.minimise.is_some() => "A run with the fewest messages",
         _ => "A run with the most messages",
     };
     writeln!(out, "{what}, {length} steps:")?;
@@ -222,8 +232,14 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
         }
         _ => {
             let bounded = paint("bounded", Colour::Yellow);
-            let bound = report.bound.unwrap_or_default();
-            writeln!(out, "verdict     {bounded}: nothing found before the limit of {bound}")?;
+            let why = match report.bound.unwrap_or_default() {
+                "sample" => "nothing found in the runs that were tried".to_owned(),
+                "compact" => {
+                    "all is well, but for runs that never end, which were not judged".to_owned()
+                }
+                bound => format!("nothing found before the limit of {bound}"),
+            };
+            writeln!(out, "verdict     {bounded}: {why}")?;
         }
     }
     writeln!(
@@ -231,6 +247,12 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
         "explored    {} states, {} transitions, depth {}",
         report.states, report.transitions, report.depth
     )?;
+    if report.missed > 0.0 {
+        writeln!(out, "missed      a state with a probability of at most {:.1e}", report.missed)?;
+    }
+    if report.reduction != "none" {
+        writeln!(out, "reduced     one order of commuting deliveries stands for all")?;
+    }
     if let Some((least, most)) = report.messages {
         writeln!(out, "messages    {least} … {most} over all runs that end")?;
     }

@@ -123,7 +123,7 @@ fn mistake(out: &mut impl Write) -> Result<(), crate::Failure> {
         ..Scenario::default()
     };
     let check =
-        CheckPlan { options: CheckOptions::default(), maximise: false, arguments: String::new() };
+        CheckPlan { options: CheckOptions::default(), extreme: None, arguments: String::new() };
     let printed = entry.check(&entry.plan(scenario.clone())?, &check, &mut |_| true)?;
     for line in printed.report.witness.iter() {
         writeln!(out, "  {line}")?;
