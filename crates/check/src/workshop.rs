@@ -81,6 +81,9 @@ pub(crate) enum Shown<P: Process> {
     Unexpected(&'static str),
 }
 
+/// Where something shows, what a client asked, and what a process said.
+type Show<P> = (u32, Option<<P as Process>::Request>, Vec<Shown<P>>);
+
 /// What the judge sees of the process after the step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum View {
@@ -130,7 +133,7 @@ pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
     ambients: Numbered<Ambient<A, M>>,
     own: Numbered<Own<P>>,
     signs: Numbered<Sign<P>>,
-    shows: Numbered<(u32, Option<P::Request>, Vec<Shown<P>>)>,
+    shows: Numbered<Show<P>>,
     /// For each sign a local that looks as the judge sees it.
     examples: Vec<u32>,
     violations: FxHashMap<u32, Violation>,
