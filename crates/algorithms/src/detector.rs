@@ -98,6 +98,10 @@ impl Properties {
 impl<P: Process<Request = NoRequest, Indication = Indication>> Monitor<P> for Properties {
     type Tag = ();
 
+    fn view(_process: &P) -> Option<u64> {
+        Some(0)
+    }
+
     fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
         let changed = match *indication {
             Indication::Suspect(p) => self.suspected[at].insert(p),

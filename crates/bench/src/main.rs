@@ -1,10 +1,13 @@
 //! Measures the simulator against hand-written floors, and recording against none, in the same binary
 //! and the same run.
 
+mod checker;
 mod echo;
 mod elections;
 mod floors;
 mod locks;
+mod mc;
+mod mc_peer;
 mod measure;
 mod recording;
 mod sweep;
@@ -19,12 +22,15 @@ use measure::{apart, child};
 use workloads::What;
 
 const HELP: &str = "\
-Measures the simulator against hand-written floors, and recording against none.
+Measures the simulator against hand-written floors, the checker against its peers, recording
+against none.
 
 Usage: konklave-bench sim [OPTIONS]
        konklave-bench elections [OPTIONS]
        konklave-bench mutex [--json] [--quick]
        konklave-bench trace [--json] [--quick]
+       konklave-bench check [--quick] [--json]
+       konklave-bench mc N K MODE
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
 Commands:
@@ -32,6 +38,9 @@ Commands:
   elections  every election for large groups, beside W1 of the same size or W3
   mutex      locks at the sizes they are made for, beside W2
   trace      recording to disk in both forms, beside the same run without; drawing
+  check      MC(n,k), exhausted by our checker and by stateright, and by SPIN where it is installed
+  mc         MC(n,k) once, in this process: bag or fifo, with two, compact or reduce, or peer-dfs,
+             peer-bfs
   run        one side of one workload, in this process: w1:N, w2, w3, a lock or
              election:NAME:N:one|all
 
@@ -65,6 +74,8 @@ fn main() -> ExitCode {
         }
         ["trace", ref options @ ..] => options_of(options)
             .and_then(|options| recording::recording(options.quick, options.json)),
+        ["check", ref options @ ..] => checker::check(options),
+        ["mc", n, k, mode] => checker::one(n, k, mode),
         ["run", name, side] => run(name, side, "3"),
         ["run", name, side, runs] => run(name, side, runs),
         _ => Err(format!("`{}` is no command; try --help", args.join(" "))),

@@ -6,6 +6,7 @@
 mod checking;
 mod costs;
 mod error;
+pub mod guarantees;
 mod member;
 mod plan;
 mod report;
@@ -14,10 +15,10 @@ mod serve;
 mod simulate;
 pub mod tolerance;
 
-pub use checking::{CheckPlan, Checked, PROPERTIES};
+pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES};
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
-pub use konklave_check::{Options as CheckOptions, Progress, Timing};
+pub use konklave_check::{Options as CheckOptions, Progress, Swarm, Timing};
 pub use konklave_net::Transport;
 pub use member::{MemberPlan, Told};
 pub use plan::Plan;

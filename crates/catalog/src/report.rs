@@ -173,6 +173,8 @@ pub struct CheckReport {
     pub peak_bytes: u64,
     /// Which reduction was used.
     pub reduction: &'static str,
+    /// How likely it is that a state was missed: 0 where states are compared whole.
+    pub missed: f64,
     /// How many steps the witness has.
     pub witness_length: Option<usize>,
     /// For a run that never ends: from which of its steps on it repeats.

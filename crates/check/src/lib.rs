@@ -3,17 +3,35 @@
 //! It knows no algorithm. A [`Model`] is a small group with its clients, its judges and its
 //! budgets; [`explore`](Model::explore) goes through all its states, breadth first, so that the
 //! first violation found is a shortest one.
+//!
+//! The rules are here twice. `model` and `state` say plainly what a step does to a state; witnesses
+//! are made by them. The search goes by `workshop`, `tables` and `expand`, where everything is a
+//! number and no handler runs twice. Each step of a witness is made both ways and compared, and in
+//! the tests stateright searches the plain rules and must find the same states.
 
+mod cycles;
 mod draws;
+mod expand;
+#[cfg(test)]
 mod fingerprint;
-mod livelock;
 mod model;
 mod options;
+#[cfg(test)]
+mod plain;
+mod reduce;
+mod replay;
 mod search;
+#[cfg(test)]
+mod second_opinion;
 mod state;
+mod store;
+mod swarm;
+mod tables;
 mod witness;
+mod workshop;
 
 pub use model::{Action, Model};
 pub use options::{Options, Timing};
-pub use search::{Bounded, Outcome, Progress, Report};
+pub use search::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Outcome, Progress, Report};
+pub use swarm::Swarm;
 pub use witness::{Happened, Moment, Witness};

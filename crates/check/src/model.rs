@@ -1,13 +1,13 @@
 //! A small group, and what may happen to it next.
 
 use konklave_process::{
-    Application, Context, Effect, End, Group, Host, Input, Monitor, Process, ProcessId, Verdict,
-    Violation,
+    Application, Context, Effect, Group, Host, Input, Monitor, Process, Verdict,
 };
 
 use crate::draws::Draws;
 use crate::state::{Content, Flight, Spent, State};
 use crate::witness::{Happened, Log};
+use crate::workshop::{astray, unexpected};
 use crate::{Options, Timing};
 
 /// A small group to be explored whole.
@@ -40,6 +40,8 @@ pub enum Action {
     Tell(u32, u32),
     /// A process stops.
     Crash(u32),
+    /// A channel is cut, from this place to that.
+    Cut(u32, u32),
     /// A process comes up again.
     Restart(u32),
     /// A message is lost.
@@ -48,32 +50,17 @@ pub enum Action {
     Duplicate(u32),
 }
 
-impl Action {
-    /// Whether only time or a fault brings it about.
-    pub(crate) fn needs_time(self) -> bool {
-        matches!(self, Self::Fire(_)) || !self.is_progress()
-    }
-
-    /// Whether it belongs to a run without faults.
-    pub(crate) fn is_progress(self) -> bool {
-        match self {
-            Self::Deliver(_) | Self::Fire(_) | Self::Ask(_) | Self::Learn(_) => true,
-            Self::Tell(..)
-            | Self::Crash(_)
-            | Self::Restart(_)
-            | Self::Lose(_)
-            | Self::Duplicate(_) => false,
-        }
-    }
-}
-
 impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     pub(crate) fn n(&self) -> u32 {
         self.processes.len() as u32
     }
 
     /// The state in which everyone has come up.
-    pub(crate) fn initial(&self, log: &mut Option<&mut Log<P>>) -> (State<P, A, M>, Verdict) {
+    pub(crate) fn initial(
+        &self,
+        draws: &mut Draws,
+        log: &mut Option<&mut Log<P>>,
+    ) -> (State<P, A, M>, Verdict) {
         let mut state = State {
             processes: self.processes.clone(),
             flight: Vec::new(),
@@ -84,6 +71,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             saved: Vec::new(),
             news: Vec::new(),
             spent: Spent::default(),
+            cut: 0,
             sent: 0,
         };
         for id in &self.options.down {
@@ -96,87 +84,24 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             if !state.is_up(place) {
                 continue;
             }
-            let mut draws = Draws::default();
-            let started = self.step(&mut state, place, Input::Start, 0, &mut draws, log);
+            let started = self.step(&mut state, place, Input::Start, 0, draws, log);
             verdict = verdict.and(started);
         }
         (state, verdict)
     }
 
-    /// All that may happen next, in a fixed order.
-    pub(crate) fn actions(&self, state: &State<P, A, M>, actions: &mut Vec<Action>) {
-        actions.clear();
-        let options = &self.options;
-        let flight = &state.flight;
-        for i in 0..flight.len() {
-            if self.may_arrive(state, i) {
-                actions.push(Action::Deliver(i as u32));
-            }
-        }
-        let known = (0..state.news.len()).filter(|&i| self.may_be_known(state, i));
-        actions.extend(known.map(|i| Action::Learn(i as u32)));
-        let quiet = self.is_quiet(state);
-        if options.timing == Timing::Anytime || quiet || state.spent.early < options.early {
-            actions.extend((0..state.timers.len() as u32).map(Action::Fire));
-        }
-        for place in 0..self.n() {
-            let id = self.group.id(place as usize);
-            if state.is_up(place) && state.application.next(id).is_some() {
-                actions.push(Action::Ask(place));
-            }
-        }
-        let spent = &state.spent;
-        if spent.app_messages < options.app_messages {
-            for from in (0..self.n()).filter(|&p| state.is_up(p)) {
-                let others = (0..self.n()).filter(|&to| to != from);
-                actions.extend(others.map(|to| Action::Tell(from, to)));
-            }
-        }
-        if spent.crashes < options.crashes {
-            let up = (0..self.n()).filter(|&p| state.is_up(p));
-            actions.extend(up.map(Action::Crash));
-        }
-        if spent.restarts < options.restarts {
-            let down = (0..self.n()).filter(|&p| !state.is_up(p));
-            actions.extend(down.map(Action::Restart));
-        }
-        for i in 0..flight.len() {
-            let first = self.is_first_of_its_kind(state, i);
-            if spent.losses < options.losses && first && self.may_arrive(state, i) {
-                actions.push(Action::Lose(i as u32));
-            }
-            if spent.duplicates < options.duplicates && first {
-                actions.push(Action::Duplicate(i as u32));
-            }
-        }
+    pub(crate) fn is_cut(&self, state: &State<P, A, M>, from: u32, to: u32) -> bool {
+        state.cut != 0 && state.cut >> (from * self.n() + to) & 1 == 1
     }
 
     /// Whether nothing is on its way: no message, and no news either.
-    fn is_quiet(&self, state: &State<P, A, M>) -> bool {
+    pub(crate) fn is_quiet(&self, state: &State<P, A, M>) -> bool {
         state.flight.is_empty() && state.news.is_empty()
     }
 
-    /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
-    fn may_arrive(&self, state: &State<P, A, M>, i: usize) -> bool {
-        let channel = state.flight[i].channel;
-        if self.options.fifo {
-            return i == 0 || state.flight[i - 1].channel != channel;
-        }
-        self.is_first_of_its_kind(state, i)
-    }
-
-    /// Whether the news at `i` may arrive. In the synchronous model a crash is told from a delay:
-    /// by then, all that the crashed process sent has arrived.
-    fn may_be_known(&self, state: &State<P, A, M>, i: usize) -> bool {
-        let (_, peer, up) = state.news[i];
-        let sent = |f: &Flight<P, M::Tag>| self.group.id(f.channel.0 as usize) == peer;
-        up || self.options.timing == Timing::Anytime || !state.flight.iter().any(sent)
-    }
-
-    fn is_first_of_its_kind(&self, state: &State<P, A, M>, i: usize) -> bool {
-        let this = &state.flight[i];
-        let earlier = state.flight[..i].iter().rev();
-        !earlier.take_while(|f| f.channel == this.channel).any(|f| f.equals(this))
+    /// Whether a timer that fires now does so before its time.
+    fn is_early(&self, state: &State<P, A, M>) -> bool {
+        self.options.timing == Timing::WhenQuiet && !self.is_quiet(state)
     }
 
     /// Lets `action` happen. An odometer of `draws` beyond the first is for the caller to turn.
@@ -191,8 +116,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             Action::Deliver(i) => {
                 let Flight { channel: (from, to), content, tag, id } =
                     state.flight.remove(i as usize);
-                let (me, from) = (self.group.id(to as usize), self.group.id(from as usize));
-                if !state.is_up(to) {
+                if !state.is_up(to) || self.is_cut(state, from, to) {
                     if let Content::Message(message) = &content {
                         state.monitor.on_lost(message);
                     }
@@ -201,6 +125,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                     }
                     return Ok(());
                 }
+                let (me, from) = (self.group.id(to as usize), self.group.id(from as usize));
                 let (message, input) = match content {
                     Content::Message(message) => {
                         (Some(message.clone()), Input::Message { from, message })
@@ -211,9 +136,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 received.and(self.step(state, to, input, id, draws, log))
             }
             Action::Fire(i) => {
-                if self.options.early > 0 && !self.is_quiet(state) {
-                    state.spent.early += 1;
-                }
+                state.spent.early += u8::from(self.is_early(state));
                 let (place, timer) = state.timers.remove(i as usize);
                 self.step(state, place, Input::Timer(timer), 0, draws, log)
             }
@@ -245,6 +168,15 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             }
             Action::Crash(place) => {
                 self.crash(state, place, log);
+                Ok(())
+            }
+            Action::Cut(from, to) => {
+                state.spent.cuts += 1;
+                state.cut |= 1 << (from * self.n() + to);
+                if let Some(log) = log {
+                    let (from, to) = (self.group.id(from as usize), self.group.id(to as usize));
+                    log.happened(Happened::Cut(from, to));
+                }
                 Ok(())
             }
             Action::Restart(place) => self.restart(state, place, draws, log),
@@ -377,8 +309,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         match effect {
             Effect::Send { to, message } => {
                 let Some(to) = self.group.place(to) else {
-                    let detail = format!("{me} sent to {to}, who is no member");
-                    return Err(Violation::new("usage", detail));
+                    return astray(me, to);
                 };
                 state.sent += u32::from(self.options.count_messages);
                 let tag = state.monitor.on_send(me, Some(&message));
@@ -400,32 +331,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 state.saved[place as usize] = Some(record);
             }
             Effect::Unexpected(what) => {
-                return Err(Violation::new("expected inputs", format!("{me} met {what}")));
+                return unexpected(me, what);
             }
-        }
-        Ok(())
-    }
-
-    /// Judges a state in which nothing more can happen.
-    pub(crate) fn judge_end(&self, state: &State<P, A, M>) -> Verdict {
-        let options = &self.options;
-        let waiting = state.application.waiting();
-        if !waiting.is_empty() && options.judges("deadlock") {
-            let detail = format!("{waiting:?} wait for ever");
-            return Err(Violation::new("deadlock", detail));
-        }
-        let up = (0..self.n()).filter(|&p| state.is_up(p));
-        let alive = up.clone().map(|p| self.group.id(p as usize)).collect();
-        let faulty = state.spent.crashes + state.spent.losses + state.spent.duplicates > 0;
-        let end = End { alive, faulty, quiet: true };
-        self.filter(state.monitor.at_end(&end))?;
-        let restless = |p: &u32| !state.processes[*p as usize].at_rest();
-        if options.judges("quiescence")
-            && let Some(place) = up.into_iter().find(restless)
-        {
-            let id: ProcessId = self.group.id(place as usize);
-            let detail = format!("nothing more can happen, but {id} is not at rest");
-            return Err(Violation::new("quiescence", detail));
         }
         Ok(())
     }

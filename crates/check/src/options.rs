@@ -2,6 +2,8 @@
 
 use konklave_process::ProcessId;
 
+use crate::swarm::Swarm;
+
 /// What may happen besides the protocol itself, and where the search gives up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -23,6 +25,9 @@ pub struct Options {
     pub losses: u8,
     /// How many messages may be doubled.
     pub duplicates: u8,
+    /// How many channels may be cut, each in one direction and for ever: what was or will be sent
+    /// over it is lost.
+    pub cuts: u8,
     /// Whether every crash is made known to every survivor, in its own time.
     pub detector: bool,
     /// How many messages the application may send past the algorithm.
@@ -32,6 +37,16 @@ pub struct Options {
     pub count_messages: bool,
     /// The properties to judge; empty: all.
     pub properties: Vec<String>,
+    /// How many threads search; 0: as many as there are cores. What is found does not depend on it.
+    pub threads: usize,
+    /// Whether only 64 bits of each state are kept: a sixth of the memory, and a state may be missed
+    /// with the probability that the report states.
+    pub compact: bool,
+    /// Whether one order of commuting deliveries stands for all, where that was found to be sound.
+    /// The verdict is the same; a witness need not be a shortest one.
+    pub reduce: bool,
+    /// Random runs in place of all runs.
+    pub swarm: Option<Swarm>,
     /// The search gives up beyond this many states.
     pub max_states: u64,
     /// The search gives up beyond this depth.
@@ -52,10 +67,15 @@ impl Default for Options {
             stable_storage: true,
             losses: 0,
             duplicates: 0,
+            cuts: 0,
             detector: true,
             app_messages: 0,
             count_messages: false,
             properties: Vec::new(),
+            threads: 0,
+            compact: false,
+            reduce: false,
+            swarm: None,
             max_states: 20_000_000,
             max_depth: u32::MAX,
             max_bytes: 8 << 30,

@@ -1,9 +1,12 @@
 //! One state of the whole group.
 
-use std::hash::{Hash, Hasher};
+use std::hash::Hash;
+#[cfg(test)]
+use std::hash::Hasher;
 
 use konklave_process::{Monitor, Process, ProcessId};
 
+#[cfg(test)]
 use crate::fingerprint::fingerprint;
 
 /// Everything that decides how the run may go on.
@@ -21,6 +24,8 @@ pub(crate) struct State<P: Process, A, M: Monitor<P>> {
     /// News of the detector on their way: (to whom, about whom, up or down).
     pub(crate) news: Vec<(u32, ProcessId, bool)>,
     pub(crate) spent: Spent,
+    /// Which channels are cut, by from · n + to.
+    pub(crate) cut: u64,
     /// How many messages were sent, where that is counted; else 0.
     pub(crate) sent: u32,
 }
@@ -33,7 +38,15 @@ pub(crate) struct Spent {
     pub(crate) losses: u8,
     pub(crate) duplicates: u8,
     pub(crate) app_messages: u8,
+    pub(crate) cuts: u8,
     pub(crate) early: u8,
+}
+
+impl Spent {
+    /// Whether a fault struck that an algorithm need not assume.
+    pub(crate) fn is_faulty(self) -> bool {
+        [self.crashes, self.losses, self.duplicates, self.cuts].iter().any(|spent| *spent > 0)
+    }
 }
 
 /// A message on its way.
@@ -64,6 +77,7 @@ impl<P: Process, T: Clone> Clone for Flight<P, T> {
     }
 }
 
+#[cfg(test)]
 impl<P: Process, T: Hash> Hash for Flight<P, T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.channel.hash(state);
@@ -72,6 +86,7 @@ impl<P: Process, T: Hash> Hash for Flight<P, T> {
     }
 }
 
+#[cfg(test)]
 impl<P: Process, T: PartialEq> Flight<P, T> {
     pub(crate) fn equals(&self, other: &Self) -> bool {
         self.channel == other.channel && self.content == other.content && self.tag == other.tag
@@ -90,6 +105,7 @@ impl<P: Process, A: Clone, M: Monitor<P>> Clone for State<P, A, M> {
             saved: self.saved.clone(),
             news: self.news.clone(),
             spent: self.spent,
+            cut: self.cut,
             sent: self.sent,
         }
     }
@@ -100,6 +116,13 @@ impl<P: Process, A: Hash, M: Monitor<P>> State<P, A, M> {
         self.down >> place & 1 == 0
     }
 
+    /// The news on their way to `place`.
+    pub(crate) fn news_of(&self, place: u32) -> Vec<(ProcessId, bool)> {
+        let news = self.news.iter().filter(|(to, ..)| *to == place);
+        news.map(|(_, peer, up)| (*peer, *up)).collect()
+    }
+
+    #[cfg(test)]
     /// What stands for this state. Without FIFO the messages on their way are a bag, not a row.
     pub(crate) fn fingerprint(&self, fifo: bool) -> u128 {
         let rest = (
@@ -107,7 +130,7 @@ impl<P: Process, A: Hash, M: Monitor<P>> State<P, A, M> {
             &self.timers,
             &self.application,
             &self.monitor,
-            (self.down, &self.saved, &self.news, self.spent, self.sent),
+            (self.down, &self.saved, &self.news, self.spent, self.cut, self.sent),
         );
         if fifo {
             fingerprint(&(rest, &self.flight))
@@ -115,13 +138,5 @@ impl<P: Process, A: Hash, M: Monitor<P>> State<P, A, M> {
             let bag = self.flight.iter().fold(0u128, |sum, f| sum.wrapping_add(fingerprint(f)));
             fingerprint(&(rest, bag))
         }
-    }
-
-    /// About how many bytes it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.processes.capacity() * size_of::<P>()
-            + self.flight.capacity() * size_of::<Flight<P, M::Tag>>()
-            + self.saved.capacity() * size_of::<Option<P::Record>>()
     }
 }

@@ -60,6 +60,8 @@ pub enum Happened {
     Crash(ProcessId),
     /// A process came up again.
     Restart(ProcessId),
+    /// A channel was cut, in this direction.
+    Cut(ProcessId, ProcessId),
     /// The application sent a message past the algorithm.
     Tell(ProcessId, ProcessId),
 }

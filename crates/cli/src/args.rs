@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Measure what algorithms cost over n, against their formulas
     Costs(CostsArgs),
+    /// Compute what every algorithm keeps under which fault
+    Guarantees(GuaranteesArgs),
     /// Run algorithms side by side: same workload, same network, same faults
     Compare(Box<CompareArgs>),
     /// Run every combination of parameters, with statistics and the law they follow
@@ -166,6 +168,13 @@ pub(crate) enum World {
     Tcp,
 }
 
+/// What a run may cost most of, or least.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Measure {
+    /// Messages
+    Messages,
+}
+
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -242,6 +251,9 @@ pub(crate) struct CheckArgs {
         help_heading = "Budgets"
     )]
     pub(crate) duplicate: u8,
+    /// How many channels may be cut, each in one direction, for ever
+    #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    pub(crate) cut: u8,
     /// How many messages the application may send past the algorithm
     #[arg(long, env = "KONKLAVE_CHECK_APP_MESSAGES", value_name = "K", num_args = 0..=1, default_missing_value = "1",
           default_value_t = 0, help_heading = "Budgets")]
@@ -278,6 +290,34 @@ pub(crate) struct CheckArgs {
     /// Find the fewest and the most messages of all runs
     #[arg(long, env = "KONKLAVE_COUNT_MESSAGES", help_heading = "Search")]
     pub(crate) count_messages: bool,
+    /// Find a run that costs the most
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Search")]
+    pub(crate) maximise: Option<Measure>,
+    /// Find a run that costs the least
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        help_heading = "Search",
+        conflicts_with = "maximise"
+    )]
+    pub(crate) minimise: Option<Measure>,
+    /// How many threads search; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Search")]
+    pub(crate) threads: usize,
+    /// Let one order of commuting deliveries stand for all where that is sound: fewer states, the same
+    /// verdict, but a witness need not be a shortest one
+    #[arg(long, help_heading = "Search")]
+    pub(crate) reduce: bool,
+    /// Keep only 64 bits of each state: less memory, and a state may be missed
+    #[arg(long, help_heading = "Search")]
+    pub(crate) compact: bool,
+    /// Try random runs in place of all: the I-th of N shares of them
+    #[arg(long, value_name = "I/N", help_heading = "Search")]
+    pub(crate) shard: Option<String>,
+    /// How many random runs this share has
+    #[arg(long, value_name = "K", default_value_t = 10_000, help_heading = "Search")]
+    pub(crate) runs: u64,
     /// Give up beyond this many states
     #[arg(
         long,
@@ -299,7 +339,7 @@ pub(crate) struct CheckArgs {
         help_heading = "Search"
     )]
     pub(crate) max_memory: u64,
-    /// For random topologies and ids
+    /// For random topologies and ids, and for random runs
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Search")]
     pub(crate) seed: Option<u64>,
 
@@ -510,6 +550,32 @@ pub(crate) struct MergeArgs {
     /// Where they go; `-` is stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave guarantees mutex
+  konklave guarantees token-ring --max-states 1000000
+  konklave guarantees --markdown --cache guarantees.json > docs/guarantees.md")]
+pub(crate) struct GuaranteesArgs {
+    /// A problem or an algorithm; default: everything
+    pub(crate) what: Option<String>,
+    /// How many nodes; one or two more where an algorithm cannot do with so few
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
+    pub(crate) nodes: usize,
+    /// Give up a search beyond this many states
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub(crate) max_states: u64,
+    /// Take rows from this file whose data sheet and bounds have not changed, and put new ones in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Print the page of the docs
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 #[derive(Args, Debug)]

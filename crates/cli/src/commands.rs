@@ -6,6 +6,7 @@ mod costs;
 mod demo;
 mod draw;
 mod export;
+mod guarantees;
 mod help;
 mod list;
 mod member;
@@ -39,6 +40,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Sweep(args) => sweep::sweep(*args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Tolerance(args) => tolerance::tolerate(&args),
+        Command::Guarantees(args) => guarantees::guarantees(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::Draw(args) => draw::draw(&args),
         Command::Export(args) => export::export(&args),

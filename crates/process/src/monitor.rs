@@ -55,6 +55,18 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
         Ok(())
     }
 
+    /// All that `after_step` looks at in a process, as a number; none stands for the whole process.
+    /// The checker judges one process of each number.
+    fn view(_process: &P) -> Option<u64> {
+        None
+    }
+
+    /// Whether what it makes of a message, or of a process after a step, depends on what came before.
+    /// Only judges of whom that is not so may see commuting steps in one order in place of all.
+    fn remembers_messages(&self) -> bool {
+        true
+    }
+
     /// Nothing more can happen.
     fn at_end(&self, _end: &End) -> Verdict {
         Ok(())

@@ -196,6 +196,14 @@ impl Properties {
 impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
     type Tag = ();
 
+    fn view(process: &P) -> Option<u64> {
+        Some(process.parent().map_or(0, |parent| u64::from(parent.0) + 1))
+    }
+
+    fn remembers_messages(&self) -> bool {
+        self.parents.is_some()
+    }
+
     fn on_request(&mut self, _at: ProcessId, Request::Elect: &Request) -> Verdict {
         self.begun = true;
         Ok(())

@@ -11,7 +11,7 @@ pub struct Clients(ProcessMap<Client>);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Client {
     phase: Phase,
-    /// How often it still wants in.
+    /// How often it still wants in; the largest number means again and again.
     left: u32,
 }
 
@@ -49,7 +49,9 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
         match request {
             Request::Acquire => {
                 client.phase = Phase::Waiting;
-                client.left = client.left.saturating_sub(1);
+                if client.left != u32::MAX {
+                    client.left = client.left.saturating_sub(1);
+                }
             }
             Request::Release => client.phase = Phase::Outside,
         }

@@ -126,6 +126,14 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     fn after_step(&mut self, at: ProcessId, process: &P) -> Verdict {
         self.tokens.after_step(at, process.tokens())
     }
+
+    fn view(process: &P) -> Option<u64> {
+        Some(process.tokens() as u64)
+    }
+
+    fn remembers_messages(&self) -> bool {
+        self.order.is_some()
+    }
 }
 
 /// At most one token exists, at a process or on its way. A copy that the network made is a token

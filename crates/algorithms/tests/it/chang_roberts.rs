@@ -97,7 +97,7 @@ fn without_fifo_a_process_may_keep_its_flag_for_ever() {
 fn without_the_hop_limit_a_message_outlives_its_owner() {
     let case = Case::<ChangRoberts>::directed_ring(3).crashes(1, 0).judge(&["livelock"]);
     case.check().exhausted(1239);
-    case.mistake("no-hop-limit").check().violated("livelock", 14);
+    case.mistake("no-hop-limit").check().violated("livelock", 9);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
-    CheckOptions, CheckPlan, CheckReport, Checked, Error, Progress, Scenario, Timing, find,
+    CheckOptions, CheckPlan, CheckReport, Checked, Error, Extreme, Progress, Scenario, Swarm,
+    Timing, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
 
@@ -36,7 +37,11 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     let plan = entry.plan(scenario)?;
     let record_to = Target::open_if(args.record.as_ref())?;
     let draw_to = Target::open_if(args.svg.as_ref())?;
-    let check = CheckPlan { options: options(&args), arguments: arguments(&args) };
+    let check = CheckPlan {
+        options: options(&args)?,
+        extreme: extreme(&args),
+        arguments: arguments(&args),
+    };
     let stop = interrupt()?;
     let bar = progress_bar(args.format);
     let mut watch = |progress: Progress| {
@@ -66,8 +71,8 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     })
 }
 
-fn options(args: &CheckArgs) -> CheckOptions {
-    CheckOptions {
+fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
+    Ok(CheckOptions {
         fifo: !args.no_fifo,
         timing: if args.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
         early: args.early,
@@ -77,13 +82,34 @@ fn options(args: &CheckArgs) -> CheckOptions {
         stable_storage: !args.amnesia,
         losses: args.loss,
         duplicates: args.duplicate,
+        cuts: args.cut,
         detector: !args.no_detector,
         app_messages: args.app_messages,
-        count_messages: args.count_messages,
+        count_messages: args.count_messages || extreme(args).is_some(),
+        threads: args.threads,
+        compact: args.compact,
+        reduce: args.reduce,
+        swarm: args.shard.as_deref().map(|shard| swarm(shard, args)).transpose()?,
         properties: args.properties.clone(),
         max_states: args.max_states,
         max_depth: args.max_depth.unwrap_or(u32::MAX),
         max_bytes: args.max_memory.saturating_mul(1 << 20),
+    })
+}
+
+fn extreme(args: &CheckArgs) -> Option<Extreme> {
+    let least = args.minimise.map(|_| Extreme::Least);
+    args.maximise.map(|_| Extreme::Most).or(least)
+}
+
+fn swarm(shard: &str, args: &CheckArgs) -> Result<Swarm, Error> {
+    let parts = shard.split_once('/');
+    let parts = parts.and_then(|(i, n)| Some((i.parse::<u32>().ok()?, n.parse::<u32>().ok()?)));
+    match parts {
+        Some((i, n)) if 1 <= i && i <= n => {
+            Ok(Swarm { shard: i - 1, of: n, seed: args.seed.unwrap_or(0), runs: args.runs })
+        }
+        _ => Err(Error::Usage(format!("--shard {shard}: say which of how many, as in 1/4"))),
     }
 }
 
@@ -95,6 +121,7 @@ fn arguments(args: &CheckArgs) -> String {
         ("restart", args.restart),
         ("loss", args.loss),
         ("duplicate", args.duplicate),
+        ("cut", args.cut),
         ("app-messages", args.app_messages),
         ("early", args.early),
     ];
@@ -104,8 +131,17 @@ fn arguments(args: &CheckArgs) -> String {
         ("no-detector", args.no_detector),
         ("amnesia", args.amnesia),
         ("count-messages", args.count_messages),
+        ("compact", args.compact),
+        ("reduce", args.reduce),
     ];
     words.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| format!("--{name}")));
+    words.extend(extreme(args).map(|end| match end {
+        Extreme::Most => "--maximise messages".to_owned(),
+        Extreme::Least => "--minimise messages".to_owned(),
+    }));
+    if let Some(shard) = &args.shard {
+        words.push(format!("--shard {shard} --runs {}", args.runs));
+    }
     words.extend(args.properties.iter().map(|p| format!("--property {p}")));
     words.join(" ")
 }
@@ -158,7 +194,14 @@ fn tell(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let length = report.witness_length.unwrap_or(0);
-    writeln!(out, "A shortest run that breaks it, {length} steps:")?;
+    let shortest = args.shard.is_none() && !args.reduce;
+    let what = match (report.verdict, shortest) {
+        ("violated", true) => "A shortest run that breaks it",
+        ("violated", false) => "A run that breaks it",
+        _ if args.minimise.is_some() => "A run with the fewest messages",
+        _ => "A run with the most messages",
+    };
+    writeln!(out, "{what}, {length} steps:")?;
     writeln!(out)?;
     let options = text::Options { states: args.states, ..text::Options::default() };
     writeln!(out, "{}", text::transcript(witness, &options))?;
@@ -190,8 +233,14 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
         }
         _ => {
             let bounded = paint("bounded", Colour::Yellow);
-            let bound = report.bound.unwrap_or_default();
-            writeln!(out, "verdict     {bounded}: nothing found before the limit of {bound}")?;
+            let why = match report.bound.unwrap_or_default() {
+                "sample" => "nothing found in the runs that were tried".to_owned(),
+                "compact" => {
+                    "all is well, but for runs that never end, which were not judged".to_owned()
+                }
+                bound => format!("nothing found before the limit of {bound}"),
+            };
+            writeln!(out, "verdict     {bounded}: {why}")?;
         }
     }
     writeln!(
@@ -199,6 +248,12 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
         "explored    {} states, {} transitions, depth {}",
         report.states, report.transitions, report.depth
     )?;
+    if report.missed > 0.0 {
+        writeln!(out, "missed      a state with a probability of at most {:.1e}", report.missed)?;
+    }
+    if report.reduction != "none" {
+        writeln!(out, "reduced     one order of commuting deliveries stands for all")?;
+    }
     if let Some((least, most)) = report.messages {
         writeln!(out, "messages    {least} … {most} over all runs that end")?;
     }

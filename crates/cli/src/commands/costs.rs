@@ -43,7 +43,7 @@ pub(crate) fn costs(args: &CostsArgs) -> Done {
     Ok(if holds { 0 } else { 1 })
 }
 
-fn chosen(what: Option<&str>) -> Result<Vec<&'static Entry>, Error> {
+pub(super) fn chosen(what: Option<&str>) -> Result<Vec<&'static Entry>, Error> {
     let Some(what) = what else { return Ok(CATALOG.iter().collect()) };
     let problem: Vec<&Entry> = CATALOG.iter().filter(|e| e.problem == what).collect();
     if problem.is_empty() { Ok(vec![find(what)?]) } else { Ok(problem) }

@@ -1,0 +1,394 @@
+//! Runs that never end: livelock and starvation.
+//!
+//! Both are read off the strongly connected components of the steps that need neither faults nor
+//! time. Most models have no cycle of such steps: the search notes whether a step ever led to a
+//! level other than the next, and if none did, nothing is left to do here.
+
+use std::collections::VecDeque;
+
+use konklave_process::{Application, Monitor, Process, Violation};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::expand::{Expander, Move, Node};
+use crate::search::{Bounded, Outcome, Search, read};
+use crate::store::{FIRST, SHARD_BITS, fingerprint};
+use crate::tables::Tables;
+use crate::witness::Witness;
+
+/// All states and the steps between them that need neither faults nor time.
+struct Graph {
+    /// Where the steps of each state begin.
+    first: Vec<u32>,
+    /// Where each leads, and which of the state's steps it is.
+    steps: Vec<(u32, u32)>,
+    /// Which of the steps are other answers of `choose` than the step before.
+    other_answers: FxHashSet<u32>,
+    /// In which states a timer runs: time may help there.
+    timed: Vec<bool>,
+    /// In which states a client may ask.
+    asked: Vec<bool>,
+    /// Who waits, by place.
+    waiting: Vec<u64>,
+    /// Where the states of each shard are, in their order.
+    places: Vec<Vec<u32>>,
+}
+
+impl Graph {
+    fn steps(&self, state: u32) -> &[(u32, u32)] {
+        let (begin, end) = (self.first[state as usize], self.first[state as usize + 1]);
+        &self.steps[begin as usize..end as usize]
+    }
+
+    /// The strongly connected components that have a cycle, of the states in which `is_in` and the
+    /// steps that are not `barred`. Each in order, the one with the first state first.
+    fn components(&self, is_in: &dyn Fn(u32) -> bool, barred: &FxHashSet<u32>) -> Vec<Vec<u32>> {
+        const NEW: u32 = u32::MAX;
+        let n = self.timed.len();
+        let (mut index, mut low) = (vec![NEW; n], vec![0; n]);
+        let mut on_stack = vec![false; n];
+        let (mut stack, mut calls, mut count) = (Vec::new(), Vec::new(), 0);
+        let mut found = Vec::new();
+        for root in (0..n as u32).filter(|&s| is_in(s)) {
+            if index[root as usize] != NEW {
+                continue;
+            }
+            calls.push((root, self.first[root as usize]));
+            while let Some((state, at)) = calls.pop() {
+                let this = state as usize;
+                if index[this] == NEW {
+                    (index[this], low[this]) = (count, count);
+                    count += 1;
+                    stack.push(state);
+                    on_stack[this] = true;
+                }
+                let rest = &self.steps[at as usize..self.first[this + 1] as usize];
+                let unseen = (at..).zip(rest).position(|(i, &(to, _))| {
+                    if !is_in(to) || barred.contains(&i) {
+                        return false;
+                    }
+                    if index[to as usize] == NEW {
+                        return true;
+                    }
+                    if on_stack[to as usize] {
+                        low[this] = low[this].min(index[to as usize]);
+                    }
+                    false
+                });
+                if let Some(i) = unseen {
+                    calls.push((state, at + i as u32));
+                    let to = rest[i].0;
+                    calls.push((to, self.first[to as usize]));
+                    continue;
+                }
+                if let Some((above, _)) = calls.last() {
+                    low[*above as usize] = low[*above as usize].min(low[this]);
+                }
+                if low[this] == index[this] {
+                    let begin =
+                        stack.iter().rposition(|s| *s == state).expect("it is on the stack");
+                    let mut component = stack.split_off(begin);
+                    component.iter().for_each(|s| on_stack[*s as usize] = false);
+                    component.sort_unstable();
+                    let mut own = self.open_steps(state, barred);
+                    if component.len() > 1 || own.any(|(_, (to, _))| to == state) {
+                        found.push(component);
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// The steps of a state that are not `barred`, each with its place among all steps.
+    fn open_steps<'a>(
+        &'a self,
+        state: u32,
+        barred: &'a FxHashSet<u32>,
+    ) -> impl Iterator<Item = (u32, (u32, u32))> + 'a {
+        let begin = self.first[state as usize];
+        (begin..).zip(self.steps(state).iter().copied()).filter(|(i, _)| !barred.contains(i))
+    }
+
+    /// As [`Graph::components`], of those that chance does not lead out of: where one answer of
+    /// `choose` leads out of a component, no run stays in it that takes that step again and again.
+    /// Such steps are barred, and what is left is looked at again.
+    fn closed_to_chance(&self, is_in: &dyn Fn(u32) -> bool) -> (Vec<Vec<u32>>, FxHashSet<u32>) {
+        let mut barred = FxHashSet::default();
+        let (mut found, mut open) = (Vec::new(), self.components(is_in, &barred));
+        while let Some(component) = open.pop() {
+            let inside: FxHashSet<u32> = component.iter().copied().collect();
+            let before = barred.len();
+            for &state in &component {
+                self.bar_chance(state, &inside, &mut barred);
+            }
+            if barred.len() == before {
+                found.push(component);
+            } else {
+                open.extend(self.components(&|s| inside.contains(&s), &barred));
+            }
+        }
+        found.sort_unstable();
+        (found, barred)
+    }
+
+    /// Bars the steps of `state` some answers of which stay `inside` and some do not.
+    fn bar_chance(&self, state: u32, inside: &FxHashSet<u32>, barred: &mut FxHashSet<u32>) {
+        let (mut begin, end) = (self.first[state as usize], self.first[state as usize + 1]);
+        while begin < end {
+            let mut after = begin + 1;
+            while after < end && self.other_answers.contains(&after) {
+                after += 1;
+            }
+            let leads_out = |i: u32| !inside.contains(&self.steps[i as usize].0);
+            if after > begin + 1 && (begin..after).any(leads_out) {
+                barred.extend(begin..after);
+            }
+            begin = after;
+        }
+    }
+
+    /// The shortest way within `component` from `from`, of at least one step, to a step that
+    /// `wanted` names (with it), as states and their steps.
+    fn way(
+        &self,
+        (component, barred): (&FxHashSet<u32>, &FxHashSet<u32>),
+        from: u32,
+        wanted: &mut dyn FnMut(u32, u32, u32) -> bool,
+    ) -> Option<(Vec<u32>, u32)> {
+        let mut before: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
+        let mut queue = VecDeque::from([from]);
+        while let Some(state) = queue.pop_front() {
+            for (_, (to, step)) in self.open_steps(state, barred) {
+                if !component.contains(&to) {
+                    continue;
+                }
+                if wanted(state, step, to) {
+                    let (mut way, mut at) = (vec![step], state);
+                    while at != from {
+                        let (earlier, step) = before[&at];
+                        way.push(step);
+                        at = earlier;
+                    }
+                    way.reverse();
+                    return Some((way, to));
+                }
+                if to != from && !before.contains_key(&to) {
+                    before.insert(to, (state, step));
+                    queue.push_back(to);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
+    /// Judges runs that never end, when all states are known.
+    pub(crate) fn judge_cycles(&mut self) -> Outcome<P> {
+        let options = &self.model.options;
+        let (livelock, starvation) = (options.judges("livelock"), options.judges("starvation"));
+        if !livelock && !starvation {
+            return Outcome::Exhausted;
+        }
+        if options.compact {
+            return Outcome::Bounded(Bounded::Compact);
+        }
+        if !self.shared.shards.iter().any(|shard| read(shard).cycles) {
+            return Outcome::Exhausted;
+        }
+        let Some(graph) = self.graph() else { return Outcome::Bounded(Bounded::Memory) };
+        if livelock && let Some(witness) = self.livelock(&graph) {
+            return Outcome::Violated(witness);
+        }
+        if starvation && let Some(witness) = self.starvation(&graph) {
+            return Outcome::Violated(witness);
+        }
+        Outcome::Exhausted
+    }
+
+    /// Looks at all states once more and keeps their steps; none if they take too much memory.
+    fn graph(&mut self) -> Option<Graph> {
+        let (tables, rules) = (read(&self.shared.tables), &self.shared.rules);
+        let shards: Vec<_> = self.shared.shards.iter().map(read).collect();
+        let places: Vec<Vec<u32>> = shards
+            .iter()
+            .map(|shard| {
+                let after = |at: &u32| Some(shard.rows.after(*at));
+                std::iter::successors(Some(FIRST), after).take(shard.len as usize).collect()
+            })
+            .collect();
+        let n = self.states as usize;
+        let mut graph = Graph {
+            first: vec![0],
+            steps: Vec::new(),
+            other_answers: FxHashSet::default(),
+            timed: vec![false; n],
+            asked: vec![false; n],
+            waiting: vec![0; n],
+            places: Vec::new(),
+        };
+        let (mut node, mut expander, mut packed) =
+            (Node::default(), Expander::default(), Vec::new());
+        for number in 0..n {
+            let (shard, index) = self.place(number as u64);
+            node.unpack(&tables, rules, shards[shard].rows.get(places[shard][index as usize]));
+            let locals = node.locals.iter().map(|l| tables.locals[*l as usize]);
+            graph.timed[number] = locals.into_iter().any(|facts| facts.has_timers());
+            graph.waiting[number] = tables.ambients[node.ambient as usize].waiting;
+            let mut step = 0;
+            let known = expander.expand(&node, &tables, rules, &mut |next| {
+                if next.goes_on {
+                    let own = rules.inputs.own();
+                    graph.asked[number] |=
+                        matches!(next.what, Move::Meet(_, input) if input >= own);
+                    packed.clear();
+                    next.pack(rules, &mut packed);
+                    let hash = fingerprint(&packed);
+                    let shard = (hash >> (64 - SHARD_BITS)) as usize;
+                    let at = shards[shard].find(hash, &packed).expect("all states are known");
+                    let index = places[shard].binary_search(&at).expect("a state has a place");
+                    if next.draw > 0 {
+                        graph.other_answers.insert(graph.steps.len() as u32);
+                    }
+                    graph.steps.push((self.number(shard, index as u64) as u32, step));
+                }
+                step += 1;
+            });
+            debug_assert!(known.is_ok(), "everything was worked out in the search");
+            graph.first.push(graph.steps.len() as u32);
+            if graph.steps.len() as u64 * 8 > self.model.options.max_bytes {
+                return None;
+            }
+        }
+        graph.places = places;
+        drop(shards);
+        drop(tables);
+        let bytes = graph.steps.capacity() * 8 + n * (4 + 4 + 2 + 8 + 17);
+        self.count_bytes(bytes as u64);
+        Some(graph)
+    }
+
+    /// A run that comes to where no run without faults can end any more, though nobody asks: into a
+    /// component with a cycle and no way out, in which no timer runs. That it goes on for ever is
+    /// certain.
+    fn livelock(&mut self, graph: &Graph) -> Option<Witness<P>> {
+        let closed =
+            graph.components(&|_| true, &FxHashSet::default()).into_iter().find(|component| {
+                let inside: FxHashSet<u32> = component.iter().copied().collect();
+                component.iter().all(|&s| {
+                    let (timed, asked) = (graph.timed[s as usize], graph.asked[s as usize]);
+                    !timed && !asked && graph.steps(s).iter().all(|(to, _)| inside.contains(to))
+                })
+            })?;
+        let inside = closed.iter().copied().collect();
+        let home = closed[0];
+        let all = FxHashSet::default();
+        let (round, _) = graph.way((&inside, &all), home, &mut |_, _, to| to == home)?;
+        let violation =
+            Violation::new("livelock", "messages go round for ever, and nothing ends it");
+        Some(self.lasso(home, &round, violation))
+    }
+
+    /// A run in which someone waits for ever though all goes on fairly: whatever could always have
+    /// happened on the part that repeats does happen there. And not by chance alone: what is drawn
+    /// again and again comes out in every way.
+    fn starvation(&mut self, graph: &Graph) -> Option<Witness<P>> {
+        for place in 0..self.model.n() {
+            let waits = |s: u32| graph.waiting[s as usize] >> place & 1 == 1;
+            let (components, barred) = graph.closed_to_chance(&waits);
+            for component in components {
+                if component.iter().any(|s| graph.timed[*s as usize]) {
+                    continue;
+                }
+                if let Some(round) = self.fair_round(graph, &component, &barred) {
+                    let id = self.model.group.id(place as usize);
+                    let detail = format!("{id} waits for ever, though nothing is held up for ever");
+                    let violation = Violation::new("starvation", detail);
+                    return Some(self.lasso(component[0], &round, violation));
+                }
+            }
+        }
+        None
+    }
+
+    /// A way round through `component` on which all happens that could happen everywhere in it;
+    /// none if something of the kind only leads out.
+    fn fair_round(
+        &mut self,
+        graph: &Graph,
+        component: &[u32],
+        barred: &FxHashSet<u32>,
+    ) -> Option<Vec<u32>> {
+        let inside: FxHashSet<u32> = component.iter().copied().collect();
+        let mut kinds: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+        let mut always: Option<FxHashSet<u64>> = None;
+        for &state in component {
+            let all = self.kinds(graph, state);
+            for &(_, step) in graph.steps(state) {
+                kinds.insert((state, step), all[step as usize]);
+            }
+            let here: FxHashSet<u64> =
+                graph.steps(state).iter().map(|(_, step)| all[*step as usize]).collect();
+            always = Some(match always {
+                None => here,
+                Some(always) => always.intersection(&here).copied().collect(),
+            });
+        }
+        let mut due: Vec<u64> = always?.into_iter().collect();
+        due.sort_unstable();
+        let home = component[0];
+        let (mut round, mut at) = (Vec::new(), home);
+        for kind in due {
+            let (way, to) = graph
+                .way((&inside, barred), at, &mut |from, step, _| kinds[&(from, step)] == kind)?;
+            round.extend(way);
+            at = to;
+        }
+        if at != home || round.is_empty() {
+            let (way, _) = graph.way((&inside, barred), at, &mut |_, _, to| to == home)?;
+            round.extend(way);
+        }
+        Some(round)
+    }
+
+    /// For each step of a state, what kind of thing happens: a channel moves, a message arrives, a
+    /// place meets an input.
+    fn kinds(&mut self, graph: &Graph, state: u32) -> Vec<u64> {
+        let (shard, index) = self.place(u64::from(state));
+        let at = graph.places[shard][index as usize];
+        let mut node = Node::default();
+        let packed = read(&self.shared.shards[shard]).rows.get(at).to_vec();
+        node.unpack(&read(&self.shared.tables), &self.shared.rules, &packed);
+        let fifo = self.model.options.fifo;
+        let mut kinds = Vec::new();
+        self.next(&node, &mut |next, tables: &Tables, _| {
+            kinds.push(match next.what {
+                Move::Deliver(m) if fifo => u64::from(tables.messages[m as usize].channel),
+                Move::Deliver(m) => u64::from(m),
+                Move::Meet(place, input) => 1 << 63 | u64::from(place) << 32 | u64::from(input),
+                Move::Tell(..)
+                | Move::Crash(_)
+                | Move::Restart(_)
+                | Move::Cut(_)
+                | Move::Lose(..)
+                | Move::Duplicate(..) => u64::MAX,
+            });
+        });
+        kinds
+    }
+
+    /// The run that comes to state `home` and from there goes round for ever.
+    fn lasso(&mut self, home: u32, round: &[u32], violation: Violation) -> Witness<P> {
+        let (series, steps) = self.way(u64::from(home));
+        let mut run = self.redo(series, &steps);
+        let begins = run.log.moments.len();
+        let before = run.node.clone();
+        for step in round {
+            self.again(&mut run, *step);
+        }
+        assert_eq!(run.node, before, "what repeats comes back to where it began");
+        let (moments, starts) = (run.log.moments, run.starts);
+        Witness { violation, moments, starts, loops_from: Some(begins) }
+    }
+}

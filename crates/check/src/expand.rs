@@ -1,0 +1,529 @@
+//! From one state to the next ones, in numbers.
+
+use rustc_hash::FxHashSet;
+
+use crate::Timing;
+use crate::options::Options;
+use crate::tables::{CUT, DOUBLED, EARLY, Inputs, LOST, Miss, Sent, Tables, UNHEARD, UNSEEN};
+
+/// What the search must know of the model.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) inputs: Inputs,
+    pub(crate) options: Options,
+}
+
+/// A state, unpacked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) locals: Vec<u32>,
+    pub(crate) ambient: u32,
+    pub(crate) sent: u32,
+    /// In order of number, or, where channels are FIFO, of channel and sending.
+    pub(crate) flight: Vec<u32>,
+    /// For each message its channel where channels are FIFO, else itself: rows are in their order.
+    pub(crate) keys: Vec<u32>,
+}
+
+/// What happens in a step, in numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Move {
+    /// This message arrives.
+    Deliver(u32),
+    /// This place meets this input.
+    Meet(u32, u32),
+    /// The application at this place sends past the algorithm to that place.
+    Tell(u32, u32),
+    Crash(u32),
+    Restart(u32),
+    /// This channel is cut.
+    Cut(u32),
+    /// This message is lost, or doubled: its number and its place in the row.
+    Lose(u32, u32),
+    Duplicate(u32, u32),
+}
+
+/// A step and where it leads: what differs from the state before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next<'a> {
+    before: &'a Node,
+    pub(crate) locals: &'a [u32],
+    pub(crate) ambient: u32,
+    sent: u32,
+    /// The message at this index is gone; the one at that index is doubled.
+    taken: usize,
+    doubled: usize,
+    /// What leaves, in the order of the row.
+    pub(crate) sends: &'a [Sent],
+    pub(crate) what: Move,
+    /// Which of the series of draws.
+    pub(crate) draw: u32,
+    pub(crate) reaction: u32,
+    pub(crate) violated: bool,
+    /// Whether it belongs to a run without faults and without the passing of time.
+    pub(crate) goes_on: bool,
+}
+
+const NONE: usize = usize::MAX;
+
+impl Next<'_> {
+    /// The messages then on their way, in the order of the row.
+    #[inline]
+    fn flight(&self, mut each: impl FnMut(u32)) {
+        let mut sends = self.sends;
+        for (i, (&message, &key)) in self.before.flight.iter().zip(&self.before.keys).enumerate() {
+            while let Some((first, rest)) = sends.split_first()
+                && first.key < key
+            {
+                each(first.message);
+                sends = rest;
+            }
+            if i != self.taken {
+                each(message);
+            }
+            if i == self.doubled {
+                // Right behind the original: later copies come about by later duplication.
+                each(message);
+            }
+        }
+        sends.iter().for_each(|sent| each(sent.message));
+    }
+
+    /// How many bytes the packed state has at most.
+    #[inline]
+    pub(crate) fn most(&self) -> usize {
+        5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len())
+    }
+
+    /// Writes the state that this leads to, packed; returns how long it is.
+    #[inline]
+    pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> usize {
+        let mut writer = Writer { into, len: 0 };
+        for &local in self.locals {
+            writer.put(local);
+        }
+        writer.put(self.ambient);
+        if rules.options.count_messages {
+            writer.put(self.sent);
+        }
+        if rules.options.fifo {
+            self.flight(|message| writer.put(message));
+        } else {
+            let mut before = 0;
+            self.flight(|message| {
+                writer.put(message - before);
+                before = message;
+            });
+        }
+        writer.len
+    }
+
+    /// Appends the state that this leads to, packed.
+    pub(crate) fn pack(&self, rules: &Rules, into: &mut Vec<u8>) {
+        let at = into.len();
+        into.resize(at + self.most(), 0);
+        let len = self.write(rules, &mut into[at..]);
+        into.truncate(at + len);
+    }
+
+    pub(crate) fn node(&self, tables: &Tables, rules: &Rules) -> Node {
+        let mut node = Node {
+            locals: self.locals.to_vec(),
+            ambient: self.ambient,
+            sent: self.sent,
+            ..Node::default()
+        };
+        self.flight(|message| node.flight.push(message));
+        node.find_keys(tables, rules);
+        node
+    }
+}
+
+struct Writer<'a> {
+    into: &'a mut [u8],
+    len: usize,
+}
+
+impl Writer<'_> {
+    #[inline]
+    fn put(&mut self, mut x: u32) {
+        while x >= 0x80 {
+            self.into[self.len] = x as u8 | 0x80;
+            self.len += 1;
+            x >>= 7;
+        }
+        self.into[self.len] = x as u8;
+        self.len += 1;
+    }
+}
+
+impl Node {
+    pub(crate) fn pack(&self, rules: &Rules, into: &mut Vec<u8>) {
+        let next = Next {
+            before: self,
+            locals: &self.locals,
+            ambient: self.ambient,
+            sent: self.sent,
+            taken: NONE,
+            doubled: NONE,
+            sends: &[],
+            what: Move::Deliver(0),
+            draw: 0,
+            reaction: 0,
+            violated: false,
+            goes_on: false,
+        };
+        next.pack(rules, into);
+    }
+
+    #[inline]
+    pub(crate) fn unpack(&mut self, tables: &Tables, rules: &Rules, mut from: &[u8]) {
+        self.locals.clear();
+        self.flight.clear();
+        for _ in 0..rules.inputs.n {
+            self.locals.push(take(&mut from));
+        }
+        self.ambient = take(&mut from);
+        self.sent = if rules.options.count_messages { take(&mut from) } else { 0 };
+        let mut before = 0;
+        while !from.is_empty() {
+            let message = take(&mut from);
+            before = if rules.options.fifo { message } else { before + message };
+            self.flight.push(before);
+        }
+        self.find_keys(tables, rules);
+    }
+
+    #[inline]
+    pub(crate) fn find_keys(&mut self, tables: &Tables, rules: &Rules) {
+        if rules.options.fifo {
+            self.keys.clear();
+            let channels = self.flight.iter().map(|m| tables.messages[*m as usize].channel);
+            self.keys.extend(channels);
+        } else {
+            self.keys.clone_from(&self.flight);
+        }
+    }
+}
+
+#[inline]
+pub(crate) fn put(into: &mut Vec<u8>, mut x: u32) {
+    while x >= 0x80 {
+        into.push(x as u8 | 0x80);
+        x >>= 7;
+    }
+    into.push(x as u8);
+}
+
+#[inline]
+pub(crate) fn take(from: &mut &[u8]) -> u32 {
+    let (mut x, mut shift) = (0, 0);
+    loop {
+        let (&byte, rest) = from.split_first().expect("a packed number is whole");
+        *from = rest;
+        x |= u32::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return x;
+        }
+        shift += 7;
+    }
+}
+
+/// Goes from one state to all the next ones; keeps its room between calls.
+#[derive(Debug, Default)]
+pub(crate) struct Expander {
+    locals: Vec<u32>,
+}
+
+impl Expander {
+    /// Tells `each` all that may happen next, in a fixed order. Returns whether anything may happen
+    /// without a fault; or what must be worked out first.
+    pub(crate) fn expand(
+        &mut self,
+        node: &Node,
+        tables: &Tables,
+        rules: &Rules,
+        each: &mut impl FnMut(Next<'_>),
+    ) -> Result<bool, Miss> {
+        let options = &rules.options;
+        self.locals.clone_from(&node.locals);
+        let ambient = node.ambient;
+        let mut turn = Turn { locals: &mut self.locals, node, ambient, tables, rules, each };
+        let cut = tables.ambients[node.ambient as usize].cut;
+        if let Some(barred) = &tables.barred
+            && turn.alone_if_it_commutes(barred)?
+        {
+            return Ok(true);
+        }
+        let mut quiet = node.flight.is_empty();
+        for (i, &message) in node.flight.iter().enumerate() {
+            if !may_arrive(node, i) {
+                continue;
+            }
+            let facts = tables.messages[message as usize];
+            let local = node.locals[facts.to as usize];
+            let what = Move::Deliver(message);
+            if !tables.locals[local as usize].up || cut >> facts.channel & 1 == 1 && cut != 0 {
+                turn.fault(UNHEARD, message, what, i, NONE, true)?;
+            } else {
+                turn.step(local, facts.to, message, what, i, true)?;
+            }
+        }
+        for (place, &local) in node.locals.iter().enumerate() {
+            let (begin, end) = tables.locals[local as usize].news;
+            for &input in &tables.lists[begin as usize..end as usize] {
+                quiet = false;
+                if options.timing == Timing::WhenQuiet && is_too_soon(node, tables, rules, input) {
+                    continue;
+                }
+                turn.step(local, place as u32, input, Move::Meet(place as u32, input), NONE, true)?;
+            }
+        }
+        let mut progress = !quiet;
+        let early = options.timing == Timing::WhenQuiet && !quiet;
+        let spent = tables.ambients[node.ambient as usize].spent;
+        if !early || spent.early < options.early {
+            if early && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers()) {
+                let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
+                let reaction = tables.react(node.ambient, outcome.sign)?;
+                turn.ambient = tables.reactions[reaction as usize].ambient;
+            }
+            for (place, &local) in node.locals.iter().enumerate() {
+                let (begin, end) = tables.locals[local as usize].timers;
+                for &input in &tables.lists[begin as usize..end as usize] {
+                    progress = true;
+                    let what = Move::Meet(place as u32, input);
+                    turn.step(local, place as u32, input, what, NONE, false)?;
+                }
+            }
+        }
+        turn.ambient = node.ambient;
+        let (begin, end) = tables.ambients[node.ambient as usize].asks;
+        for &(place, input) in &tables.asks[begin as usize..end as usize] {
+            let local = node.locals[place as usize];
+            if tables.locals[local as usize].up {
+                progress = true;
+                turn.step(local, place, input, Move::Meet(place, input), NONE, true)?;
+            }
+        }
+        turn.faults()?;
+        Ok(progress)
+    }
+}
+
+/// Whether the message at `i` may be the next of its channel; of equal ones, the first.
+#[inline]
+fn may_arrive(node: &Node, i: usize) -> bool {
+    i == 0 || node.keys[i - 1] != node.keys[i]
+}
+
+/// Whether the crash that `input` makes known could still be a delay: what the crashed process sent
+/// is on its way.
+fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, input: u32) -> bool {
+    let Some(peer) = rules.inputs.crash_of(input) else { return false };
+    let from = |m: &u32| tables.messages[*m as usize].channel / rules.inputs.n;
+    node.flight.iter().any(|message| from(message) == peer)
+}
+
+struct Turn<'a, F> {
+    /// Those of the state, but for the step in hand.
+    locals: &'a mut Vec<u32>,
+    node: &'a Node,
+    /// That of the state, but for timers that fire early.
+    ambient: u32,
+    tables: &'a Tables,
+    rules: &'a Rules,
+    each: &'a mut F,
+}
+
+impl<F: FnMut(Next<'_>)> Turn<'_, F> {
+    /// The process at `place` meets `input`; the message at `taken` is gone.
+    #[inline]
+    fn step(
+        &mut self,
+        local: u32,
+        place: u32,
+        input: u32,
+        what: Move,
+        taken: usize,
+        goes_on: bool,
+    ) -> Result<(), Miss> {
+        let mut at = self.tables.act(local, input)?;
+        let mut draw = 0;
+        loop {
+            let outcome = self.tables.outcomes[at as usize];
+            let reaction = self.tables.react(self.ambient, outcome.sign)?;
+            self.locals[place as usize] = outcome.local;
+            let restart = matches!(what, Move::Restart(_));
+            if restart && self.rules.options.detector {
+                self.spread(place, true)?;
+                for peer in 0..self.rules.inputs.n {
+                    if !self.tables.locals[self.locals[peer as usize] as usize].up {
+                        self.hear(place, self.rules.inputs.hear(peer, false))?;
+                    }
+                }
+            }
+            self.arrive(reaction, what, draw, (taken, NONE), goes_on);
+            if restart {
+                self.locals.clone_from(&self.node.locals);
+            }
+            self.locals[place as usize] = local;
+            if outcome.last {
+                return Ok(());
+            }
+            at += 1;
+            draw += 1;
+        }
+    }
+
+    /// Something that no process handles.
+    fn fault(
+        &mut self,
+        actor: u32,
+        input: u32,
+        what: Move,
+        taken: usize,
+        doubled: usize,
+        goes_on: bool,
+    ) -> Result<(), Miss> {
+        let at = self.tables.act(actor, input)?;
+        let outcome = self.tables.outcomes[at as usize];
+        let reaction = self.tables.react(self.node.ambient, outcome.sign)?;
+        self.arrive(reaction, what, 0, (taken, doubled), goes_on);
+        Ok(())
+    }
+
+    #[inline]
+    fn arrive(
+        &mut self,
+        number: u32,
+        what: Move,
+        draw: u32,
+        (taken, doubled): (usize, usize),
+        goes_on: bool,
+    ) {
+        let reaction = &self.tables.reactions[number as usize];
+        let sends = &self.tables.sends[reaction.sends.0 as usize..reaction.sends.1 as usize];
+        let counted = self.rules.options.count_messages && !matches!(what, Move::Tell(..));
+        (self.each)(Next {
+            before: self.node,
+            locals: self.locals,
+            ambient: reaction.ambient,
+            sent: self.node.sent + if counted { sends.len() as u32 } else { 0 },
+            taken,
+            doubled,
+            sends,
+            what,
+            draw,
+            reaction: number,
+            violated: reaction.violated,
+            goes_on,
+        });
+    }
+
+    /// Takes one delivery for all that may happen, if there is one that commutes with whatever may
+    /// happen before it; says whether there is.
+    fn alone_if_it_commutes(&mut self, barred: &FxHashSet<(u32, u32)>) -> Result<bool, Miss> {
+        for (i, &message) in self.node.flight.iter().enumerate() {
+            let to = self.tables.messages[message as usize].to;
+            let local = self.node.locals[to as usize];
+            if !may_arrive(self.node, i)
+                || barred.contains(&(local, message))
+                || !self.tables.locals[local as usize].up
+            {
+                continue;
+            }
+            let at = self.tables.act(local, message)?;
+            if self.tables.outcomes[at as usize].last {
+                self.step(local, to, message, Move::Deliver(message), i, true)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn faults(&mut self) -> Result<(), Miss> {
+        let (node, tables, options, n) =
+            (self.node, self.tables, &self.rules.options, self.rules.inputs.n);
+        let spent = tables.ambients[node.ambient as usize].spent;
+        let is_up = |place: u32| tables.locals[node.locals[place as usize] as usize].up;
+        if spent.app_messages < options.app_messages {
+            for from in (0..n).filter(|&p| is_up(p)) {
+                for to in (0..n).filter(|&to| to != from) {
+                    self.alone(from, self.rules.inputs.tell(to), Move::Tell(from, to))?;
+                }
+            }
+        }
+        if spent.crashes < options.crashes {
+            for place in (0..n).filter(|&p| is_up(p)) {
+                self.alone(place, Inputs::CRASH, Move::Crash(place))?;
+            }
+        }
+        if spent.restarts < options.restarts {
+            for place in (0..n).filter(|&p| !is_up(p)) {
+                let local = node.locals[place as usize];
+                let what = Move::Restart(place);
+                self.step(local, place, Inputs::RECOVER, what, NONE, false)?;
+            }
+        }
+        if spent.cuts < options.cuts {
+            let cut = tables.ambients[node.ambient as usize].cut;
+            let channels = (0..n * n).filter(|c| c / n != c % n && cut >> c & 1 == 0);
+            for channel in channels {
+                self.fault(CUT, channel, Move::Cut(channel), NONE, NONE, false)?;
+            }
+        }
+        let (lose, double) = (spent.losses < options.losses, spent.duplicates < options.duplicates);
+        if !lose && !double {
+            return Ok(());
+        }
+        for (i, &message) in node.flight.iter().enumerate() {
+            let row = node.flight[..i].iter().rev().take_while(|m| {
+                tables.messages[**m as usize].channel == tables.messages[message as usize].channel
+            });
+            if row.into_iter().any(|m| *m == message) {
+                continue;
+            }
+            if lose && may_arrive(node, i) {
+                self.fault(LOST, message, Move::Lose(message, i as u32), i, NONE, false)?;
+            }
+            if double {
+                let what = Move::Duplicate(message, i as u32);
+                self.fault(DOUBLED, message, what, NONE, i, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What happens to one place without a handler: it crashes, or its application sends.
+    fn alone(&mut self, place: u32, input: u32, what: Move) -> Result<(), Miss> {
+        let at = self.tables.act(self.node.locals[place as usize], input)?;
+        let outcome = self.tables.outcomes[at as usize];
+        let reaction = self.tables.react(self.node.ambient, outcome.sign)?;
+        self.locals[place as usize] = outcome.local;
+        if matches!(what, Move::Crash(_)) && self.rules.options.detector {
+            self.spread(place, false)?;
+        }
+        self.arrive(reaction, what, 0, (NONE, NONE), false);
+        self.locals.clone_from(&self.node.locals);
+        Ok(())
+    }
+
+    /// News of `place` go out to everyone who is up; older news of it that did not arrive are void.
+    fn spread(&mut self, place: u32, up: bool) -> Result<(), Miss> {
+        for to in (0..self.rules.inputs.n).filter(|&to| to != place) {
+            if self.tables.locals[self.locals[to as usize] as usize].up {
+                self.hear(to, self.rules.inputs.hear(place, up))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, place: u32, news: u32) -> Result<(), Miss> {
+        let at = self.tables.act(self.locals[place as usize], news)?;
+        let outcome = self.tables.outcomes[at as usize];
+        debug_assert_eq!(outcome.sign, UNSEEN, "news on their way are nobody's business");
+        self.locals[place as usize] = outcome.local;
+        Ok(())
+    }
+}

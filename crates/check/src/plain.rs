@@ -1,0 +1,117 @@
+//! What may happen next, and what an end is, by the plain rules: for the second opinion.
+
+use konklave_process::{Application, End, Monitor, Process, Verdict};
+
+use crate::Timing;
+use crate::model::{Action, Model};
+use crate::state::{Flight, State};
+use crate::workshop::{deadlock, unquiet};
+
+impl Action {
+    /// Whether it belongs to a run without faults.
+    pub(crate) fn is_progress(self) -> bool {
+        match self {
+            Self::Deliver(_) | Self::Fire(_) | Self::Ask(_) | Self::Learn(_) => true,
+            Self::Tell(..)
+            | Self::Crash(_)
+            | Self::Cut(..)
+            | Self::Restart(_)
+            | Self::Lose(_)
+            | Self::Duplicate(_) => false,
+        }
+    }
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
+    /// All that may happen next, in a fixed order.
+    pub(crate) fn actions(&self, state: &State<P, A, M>, actions: &mut Vec<Action>) {
+        actions.clear();
+        let options = &self.options;
+        let flight = &state.flight;
+        for i in 0..flight.len() {
+            if self.may_arrive(state, i) {
+                actions.push(Action::Deliver(i as u32));
+            }
+        }
+        let known = (0..state.news.len()).filter(|&i| self.may_be_known(state, i));
+        actions.extend(known.map(|i| Action::Learn(i as u32)));
+        let quiet = self.is_quiet(state);
+        if options.timing == Timing::Anytime || quiet || state.spent.early < options.early {
+            actions.extend((0..state.timers.len() as u32).map(Action::Fire));
+        }
+        for place in 0..self.n() {
+            let id = self.group.id(place as usize);
+            if state.is_up(place) && state.application.next(id).is_some() {
+                actions.push(Action::Ask(place));
+            }
+        }
+        let spent = &state.spent;
+        if spent.app_messages < options.app_messages {
+            for from in (0..self.n()).filter(|&p| state.is_up(p)) {
+                let others = (0..self.n()).filter(|&to| to != from);
+                actions.extend(others.map(|to| Action::Tell(from, to)));
+            }
+        }
+        if spent.crashes < options.crashes {
+            let up = (0..self.n()).filter(|&p| state.is_up(p));
+            actions.extend(up.map(Action::Crash));
+        }
+        if spent.restarts < options.restarts {
+            let down = (0..self.n()).filter(|&p| !state.is_up(p));
+            actions.extend(down.map(Action::Restart));
+        }
+        if spent.cuts < options.cuts {
+            let channels = (0..self.n()).flat_map(|from| (0..self.n()).map(move |to| (from, to)));
+            let whole = channels.filter(|&(from, to)| from != to && !self.is_cut(state, from, to));
+            actions.extend(whole.map(|(from, to)| Action::Cut(from, to)));
+        }
+        for i in 0..flight.len() {
+            let first = self.is_first_of_its_kind(state, i);
+            if spent.losses < options.losses && first && self.may_arrive(state, i) {
+                actions.push(Action::Lose(i as u32));
+            }
+            if spent.duplicates < options.duplicates && first {
+                actions.push(Action::Duplicate(i as u32));
+            }
+        }
+    }
+
+    /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
+    fn may_arrive(&self, state: &State<P, A, M>, i: usize) -> bool {
+        let channel = state.flight[i].channel;
+        if self.options.fifo {
+            return i == 0 || state.flight[i - 1].channel != channel;
+        }
+        self.is_first_of_its_kind(state, i)
+    }
+
+    /// Whether the news at `i` may arrive. In the synchronous model a crash is told from a delay:
+    /// by then, all that the crashed process sent has arrived.
+    fn may_be_known(&self, state: &State<P, A, M>, i: usize) -> bool {
+        let (_, peer, up) = state.news[i];
+        let sent = |f: &Flight<P, M::Tag>| self.group.id(f.channel.0 as usize) == peer;
+        up || self.options.timing == Timing::Anytime || !state.flight.iter().any(sent)
+    }
+
+    fn is_first_of_its_kind(&self, state: &State<P, A, M>, i: usize) -> bool {
+        let this = &state.flight[i];
+        let earlier = state.flight[..i].iter().rev();
+        !earlier.take_while(|f| f.channel == this.channel).any(|f| f.equals(this))
+    }
+
+    /// Judges a state in which nothing more can happen.
+    pub(crate) fn judge_end(&self, state: &State<P, A, M>) -> Verdict {
+        deadlock(&state.application.waiting(), &self.options)?;
+        let up = (0..self.n()).filter(|&p| state.is_up(p));
+        let alive = up.clone().map(|p| self.group.id(p as usize)).collect();
+        let end = End { alive, faulty: state.spent.is_faulty(), quiet: true };
+        self.filter(state.monitor.at_end(&end))?;
+        let restless = |p: &u32| !state.processes[*p as usize].at_rest();
+        if self.options.judges("quiescence")
+            && let Some(place) = up.into_iter().find(restless)
+        {
+            return Err(unquiet(self.group.id(place as usize)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! From numbers back to a run: the steps are made again, by the plain rules of the model.
+
+use konklave_process::{Application, Monitor, Process, Violation};
+
+use crate::draws::Draws;
+use crate::expand::{Expander, Move, Next, Node, Rules};
+use crate::model::Action;
+use crate::search::{Search, write};
+use crate::state::State;
+use crate::tables::{OTHER, Tables};
+use crate::witness::{Log, Witness};
+use crate::workshop::Own;
+
+/// Is told a step.
+pub(crate) type Each<'a> = dyn FnMut(Next<'_>, &Tables, &Rules) + 'a;
+
+/// A run made again: where it has come to, both ways, and all that happened.
+pub(crate) struct Redone<P: Process, A, M: Monitor<P>> {
+    pub(crate) state: State<P, A, M>,
+    pub(crate) node: Node,
+    pub(crate) log: Log<P>,
+    pub(crate) starts: usize,
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
+    /// The run that leads to state `number`, or only the start, and one step further.
+    pub(crate) fn witness(
+        &mut self,
+        number: Option<u64>,
+        last: Option<u32>,
+        violation: Violation,
+    ) -> Witness<P> {
+        let (series, mut steps) = number.map_or((0, Vec::new()), |number| self.way(number));
+        steps.extend(last);
+        let redone = self.redo(series, &steps);
+        let Redone { log, starts, .. } = redone;
+        Witness { violation, moments: log.moments, starts, loops_from: None }
+    }
+
+    /// Makes these steps from the start and writes them down.
+    pub(crate) fn redo(&mut self, series: u32, steps: &[u32]) -> Redone<P, A, M> {
+        let mut draws = Draws::default();
+        for _ in 0..series {
+            let _ = self.model.initial(&mut draws, &mut None);
+            draws.advance();
+        }
+        let mut log = Log::default();
+        let (state, _) = self.model.initial(&mut draws, &mut Some(&mut log));
+        let starts = log.moments.len();
+        let node = self.node_of(&state, &mut write(&self.shared.tables));
+        let mut redone = Redone { state, node, log, starts };
+        for step in steps {
+            self.again(&mut redone, *step);
+        }
+        redone
+    }
+
+    /// Makes one more step.
+    pub(crate) fn again(&mut self, run: &mut Redone<P, A, M>, step: u32) {
+        let (mut count, mut made) = (0, None);
+        self.next(&run.node, &mut |next, tables, rules| {
+            if count == step {
+                made = Some((next.what, next.draw, next.node(tables, rules)));
+            }
+            count += 1;
+        });
+        let (what, draw, node) = made.expect("a step that was made can be made again");
+        let action = self.action(&run.state, what);
+        let mut draws = Draws::default();
+        for _ in 0..draw {
+            let mut other = run.state.clone();
+            let _ = self.model.apply(&mut other, action, &mut draws, &mut None);
+            draws.advance();
+        }
+        let _ = self.model.apply(&mut run.state, action, &mut draws, &mut Some(&mut run.log));
+        let found = self.node_of(&run.state, &mut write(&self.shared.tables));
+        assert_eq!(found, node, "both ways to make a step lead to the same state");
+        run.node = node;
+    }
+
+    /// Tells `each` all that may happen next, working out what is not known.
+    pub(crate) fn next(&mut self, node: &Node, each: &mut Each<'_>) {
+        let rules = &self.shared.rules;
+        let mut tables = write(&self.shared.tables);
+        let mut expander = Expander::default();
+        while let Err(miss) = expander.expand(node, &tables, rules, &mut |_| {}) {
+            self.workshop.resolve(miss, &mut tables);
+        }
+        let known = expander.expand(node, &tables, rules, &mut |next| each(next, &tables, rules));
+        debug_assert!(known.is_ok(), "everything was worked out just now");
+    }
+
+    /// A state in numbers.
+    pub(crate) fn node_of(&mut self, state: &State<P, A, M>, tables: &mut Tables) -> Node {
+        let (locals, ambient, mut flight) = self.workshop.numbers(state, tables);
+        if !self.model.options.fifo {
+            flight.sort_unstable();
+        }
+        let mut node = Node { locals, ambient, sent: state.sent, flight, ..Node::default() };
+        node.find_keys(tables, &self.shared.rules);
+        node
+    }
+
+    /// The same move by the plain rules.
+    fn action(&self, state: &State<P, A, M>, what: Move) -> Action {
+        let found = |message: u32| {
+            let letter = self.workshop.letter(message);
+            let same = state.flight.iter().position(|f| {
+                (f.channel, &f.content, &f.tag) == (letter.channel, &letter.content, &letter.tag)
+            });
+            same.expect("the message is on its way") as u32
+        };
+        let exact = |message: u32, i: u32| if self.model.options.fifo { i } else { found(message) };
+        let n = self.model.n();
+        match what {
+            Move::Deliver(message) => Action::Deliver(found(message)),
+            Move::Meet(place, input) if input < self.shared.rules.inputs.own() => {
+                let known = input - OTHER - 2 - 2 * n;
+                let peer = self.model.group.id(known as usize / 2);
+                let news = (place, peer, known % 2 == 1);
+                let at = state.news.iter().position(|n| *n == news);
+                Action::Learn(at.expect("the news are on their way") as u32)
+            }
+            Move::Meet(place, input) => match self.workshop.own(input) {
+                Own::Request(_) => Action::Ask(place),
+                Own::Timer(timer) => {
+                    let at = state.timers.iter().position(|t| *t == (place, *timer));
+                    Action::Fire(at.expect("the timer runs") as u32)
+                }
+            },
+            Move::Tell(from, to) => Action::Tell(from, to),
+            Move::Crash(place) => Action::Crash(place),
+            Move::Restart(place) => Action::Restart(place),
+            Move::Cut(channel) => Action::Cut(channel / n, channel % n),
+            Move::Lose(message, i) => Action::Lose(exact(message, i)),
+            Move::Duplicate(message, i) => Action::Duplicate(exact(message, i)),
+        }
+    }
+}

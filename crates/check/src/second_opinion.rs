@@ -1,0 +1,247 @@
+//! stateright as an independent second opinion: the plain rules of a model, searched by another
+//! engine, must give the same states and the same verdicts.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use konklave_algorithms::election::{
+    chang_roberts::ChangRoberts, franklin::Franklin, tree_wave::TreeWave,
+};
+use konklave_algorithms::mutex::{
+    central::Central, lamport::Lamport, ricart_agrawala::RicartAgrawala,
+    suzuki_kasami::SuzukiKasami,
+};
+use konklave_algorithms::{Algorithm, Problem, Setup, Watch, Workload};
+use konklave_process::{Application, Group, Monitor, Process, Topology};
+use stateright::{Checker, Property};
+
+use crate::draws::Draws;
+use crate::model::Action;
+use crate::state::State;
+use crate::{Model, Options, Outcome};
+
+struct Plain<P: Process, A, M>(Model<P, A, M>);
+
+struct Seen<P: Process, A, M: Monitor<P>> {
+    state: State<P, A, M>,
+    broken: bool,
+    print: u128,
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Plain<P, A, M> {
+    fn seen(&self, state: State<P, A, M>, mut broken: bool) -> Seen<P, A, M> {
+        let mut actions = Vec::new();
+        self.0.actions(&state, &mut actions);
+        if !actions.iter().any(|a| a.is_progress()) {
+            broken |= self.0.judge_end(&state).is_err();
+        }
+        let print = state.fingerprint(self.0.options.fifo);
+        Seen { state, broken, print }
+    }
+}
+
+impl<P, A, M> stateright::Model for Plain<P, A, M>
+where
+    P: Process + 'static,
+    A: Application<P> + 'static,
+    M: Monitor<P> + 'static,
+{
+    type State = Seen<P, A, M>;
+    type Action = (Action, u32);
+
+    fn init_states(&self) -> Vec<Self::State> {
+        let (state, verdict) = self.0.initial(&mut Draws::default(), &mut None);
+        vec![self.seen(state, self.0.filter(verdict).is_err())]
+    }
+
+    fn actions(&self, seen: &Self::State, found: &mut Vec<Self::Action>) {
+        let mut actions = Vec::new();
+        self.0.actions(&seen.state, &mut actions);
+        for action in actions {
+            let mut draws = Draws::default();
+            for draw in 0.. {
+                let _ = self.0.apply(&mut seen.state.clone(), action, &mut draws, &mut None);
+                found.push((action, draw));
+                if !draws.advance() {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn next_state(&self, seen: &Self::State, (action, draw): Self::Action) -> Option<Self::State> {
+        let mut draws = Draws::default();
+        for _ in 0..draw {
+            let _ = self.0.apply(&mut seen.state.clone(), action, &mut draws, &mut None);
+            draws.advance();
+        }
+        let mut state = seen.state.clone();
+        let verdict = self.0.apply(&mut state, action, &mut draws, &mut None);
+        Some(self.seen(state, self.0.filter(verdict).is_err()))
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("all is well", |_, seen: &Seen<P, A, M>| !seen.broken)]
+    }
+}
+
+impl<P: Process, A: Clone, M: Monitor<P>> Clone for Seen<P, A, M> {
+    fn clone(&self) -> Self {
+        Self { state: self.state.clone(), broken: self.broken, print: self.print }
+    }
+}
+
+impl<P: Process, A, M: Monitor<P>> PartialEq for Seen<P, A, M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.print == other.print
+    }
+}
+
+impl<P: Process, A, M: Monitor<P>> Hash for Seen<P, A, M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.print.hash(state);
+    }
+}
+
+impl<P: Process, A, M: Monitor<P>> fmt::Debug for Seen<P, A, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.print)
+    }
+}
+
+/// Explores with both engines; says how many states there are, or none if something breaks.
+fn both<P>(setup: &Setup, workload: &Workload, options: Options) -> Option<u64>
+where
+    P: Algorithm + Send + Sync + 'static,
+    P::Message: Send + Sync,
+    P::Timer: Send + Sync,
+    P::Record: Send + Sync,
+    <P::Problem as Problem<P>>::Application: Send + Sync + 'static,
+    <P::Problem as Problem<P>>::Monitor: Send + Sync + 'static,
+    <<P::Problem as Problem<P>>::Monitor as Monitor<P>>::Tag: Send + Sync,
+{
+    let model = || Model {
+        group: setup.group.clone(),
+        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
+        application: P::Problem::application(workload, setup),
+        monitor: P::Problem::monitor(&Watch::default(), setup),
+        options: options.clone(),
+    };
+    let ours = model().explore(|_| true);
+    let well = matches!(ours.outcome, Outcome::Exhausted);
+    let theirs = stateright::Model::checker(Plain(model())).spawn_bfs().join();
+    assert_eq!(theirs.discoveries().is_empty(), well, "{}: the same verdict", P::SHEET.name);
+    if !well {
+        return None;
+    }
+    assert_eq!(theirs.unique_state_count() as u64, ours.states, "{}", P::SHEET.name);
+    // It counts the start, too.
+    assert_eq!(theirs.state_count() as u64 - 1, ours.transitions, "{}", P::SHEET.name);
+    Some(ours.states)
+}
+
+fn everyone(setup: &Setup, requests: &[u32]) -> Workload {
+    Workload { initiators: setup.group.members().to_vec(), requests: requests.to_vec() }
+}
+
+fn setup(topology: Topology, mistake: Option<&'static str>) -> Setup {
+    Setup { mistake, ..Setup::new(Group::of(topology.len()), topology) }
+}
+
+#[test]
+fn another_engine_finds_the_same_states_in_every_order_of_messages() {
+    let three = setup(Topology::complete(3), None);
+    for fifo in [true, false] {
+        let options = Options { fifo, ..Options::default() };
+        let some = everyone(&three, &[1, 1, 1]);
+        both::<RicartAgrawala>(&three, &some, options.clone()).expect("all is well");
+        both::<SuzukiKasami>(&three, &some, options.clone()).expect("all is well");
+        both::<Central>(&three, &some, options.clone()).expect("all is well");
+        let path = setup(Topology::path(4), None);
+        both::<TreeWave>(&path, &everyone(&path, &[]), options).expect("all is well");
+    }
+}
+
+#[test]
+fn another_engine_finds_the_same_states_under_every_fault() {
+    let ring = setup(Topology::directed_ring(3), None);
+    let all = everyone(&ring, &[1, 1, 1]);
+    let unjudged = vec!["nothing".to_owned()];
+    let plain = Options { properties: unjudged, ..Options::default() };
+    for options in [
+        Options { crashes: 1, restarts: 1, ..plain.clone() },
+        Options { crashes: 1, detector: false, fifo: false, ..plain.clone() },
+        Options { losses: 1, duplicates: 1, ..plain.clone() },
+        Options { losses: 1, duplicates: 1, fifo: false, ..plain.clone() },
+        Options { cuts: 1, ..plain.clone() },
+        Options { app_messages: 1, count_messages: true, ..plain.clone() },
+        Options { crashes: 1, timing: crate::Timing::WhenQuiet, ..plain.clone() },
+        Options { down: vec![konklave_process::ProcessId(1)], ..plain.clone() },
+    ] {
+        both::<ChangRoberts>(&ring, &all, options).expect("nothing is judged");
+    }
+}
+
+#[test]
+fn another_engine_refutes_the_same_mistakes() {
+    let two = setup(Topology::complete(2), Some("no-tie-break"));
+    let options = Options::default();
+    assert_eq!(both::<RicartAgrawala>(&two, &everyone(&two, &[1, 1]), options.clone()), None);
+    let path = setup(Topology::path(4), Some("leaf-rule"));
+    let ends = Workload {
+        initiators: vec![konklave_process::ProcessId(0), konklave_process::ProcessId(3)],
+        requests: vec![],
+    };
+    assert_eq!(both::<TreeWave>(&path, &ends, options.clone()), None);
+    let three = setup(Topology::complete(3), None);
+    let lossy = Options { losses: 1, ..options };
+    assert_eq!(both::<Central>(&three, &everyone(&three, &[1, 1, 1]), lossy), None);
+}
+
+/// Explores whole and reduced: the same verdict, the same ends, the same messages. Says whether the
+/// reduced search needed fewer states.
+fn reduced<P: Algorithm>(setup: &Setup, requests: &[u32], fifo: bool) -> bool {
+    let workload = everyone(setup, requests);
+    let explore = |reduce| {
+        let options = Options { fifo, reduce, count_messages: true, ..Options::default() };
+        let model = Model {
+            group: setup.group.clone(),
+            processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
+            application: P::Problem::application(&workload, setup),
+            monitor: P::Problem::monitor(&Watch::default(), setup),
+            options,
+        };
+        model.explore(|_| true)
+    };
+    let (full, few) = (explore(false), explore(true));
+    let name = P::SHEET.name;
+    let well = matches!(full.outcome, Outcome::Exhausted);
+    assert_eq!(matches!(few.outcome, Outcome::Exhausted), well, "{name}: the same verdict");
+    if well {
+        assert_eq!((few.ends, few.messages), (full.ends, full.messages), "{name}: the same ends");
+    }
+    well && few.states < full.states
+}
+
+#[test]
+fn a_reduced_search_comes_to_the_same_verdicts_and_the_same_ends() {
+    let three = setup(Topology::complete(3), None);
+    let ring = setup(Topology::ring(3), None);
+    for fifo in [true, false] {
+        assert!(reduced::<RicartAgrawala>(&three, &[1, 1, 1], fifo), "it is reduced");
+        reduced::<RicartAgrawala>(&three, &[2, 1, 1], fifo);
+        reduced::<SuzukiKasami>(&three, &[1, 1, 1], fifo);
+        reduced::<Central>(&three, &[1, 2, 1], fifo);
+        reduced::<Lamport>(&three, &[1, 1, 1], fifo);
+        reduced::<ChangRoberts>(&setup(Topology::directed_ring(4), None), &[1; 4], fifo);
+        reduced::<Franklin>(&ring, &[1, 1, 1], fifo);
+        for mistake in RicartAgrawala::SHEET.mistakes {
+            let wrong = setup(Topology::complete(3), Some(mistake.name));
+            reduced::<RicartAgrawala>(&wrong, &[1, 1, 1], fifo);
+        }
+        for mistake in SuzukiKasami::SHEET.mistakes {
+            let wrong = setup(Topology::complete(3), Some(mistake.name));
+            reduced::<SuzukiKasami>(&wrong, &[2, 1, 1], fifo);
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! All states seen, packed.
+
+use crate::expand::{put, take};
+
+/// A successor, as one worker found it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) hash: u64,
+    /// The position of the state it follows on, in its level.
+    pub(crate) parent: u32,
+    /// Which step it was, doubled; odd if it goes on without faults and time.
+    pub(crate) step: u32,
+    at: u32,
+    len: u32,
+}
+
+/// Successors in the order found: heads by shard, their bytes in one row.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) heads: Vec<Vec<Head>>,
+    /// The first `used` of these.
+    bytes: Vec<u8>,
+    used: usize,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self { heads: vec![Vec::new(); SHARDS], bytes: Vec::new(), used: 0 }
+    }
+}
+
+impl Batch {
+    /// Adds what `pack` writes, which is no longer than `most`; it returns how long it is.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        parent: u32,
+        step: u32,
+        most: usize,
+        pack: impl FnOnce(&mut [u8]) -> usize,
+    ) {
+        let at = self.used;
+        if self.bytes.len() < at + most {
+            self.bytes.resize(2 * (at + most), 0);
+        }
+        let len = pack(&mut self.bytes[at..at + most]);
+        self.used = at + len;
+        let hash = fingerprint(&self.bytes[at..at + len]);
+        let (at, len) = (at as u32, len as u32);
+        let shard = (hash >> (64 - SHARD_BITS)) as usize;
+        self.heads[shard].push(Head { hash, parent, step, at, len });
+    }
+
+    /// Takes back all that follows on `parent`, which came last.
+    pub(crate) fn retract(&mut self, parent: u32) {
+        for heads in &mut self.heads {
+            while let Some(head) = heads.pop_if(|head| head.parent == parent) {
+                self.used = self.used.min(head.at as usize);
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.heads.iter_mut().for_each(Vec::clear);
+        self.used = 0;
+    }
+
+    #[inline]
+    pub(crate) fn packed(&self, head: &Head) -> &[u8] {
+        &self.bytes[head.at as usize..(head.at + head.len) as usize]
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let heads: usize = self.heads.iter().map(Vec::capacity).sum();
+        heads * size_of::<Head>() + self.bytes.capacity()
+    }
+}
+
+/// Records of bytes, one after the other, that never move.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    chunks: Vec<Vec<u8>>,
+}
+
+/// Where the first record is.
+pub(crate) const FIRST: u32 = 1;
+/// A record never lies across two chunks.
+const CHUNK: usize = 1 << 16;
+
+impl Rows {
+    pub(crate) fn new() -> Self {
+        // So that no record is at 0.
+        Self { chunks: vec![vec![0]] }
+    }
+
+    /// Returns where the record is.
+    pub(crate) fn push(&mut self, packed: &[u8]) -> u32 {
+        let last = self.chunks.last().expect("there is a chunk");
+        if last.len() + packed.len() + 5 > CHUNK {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        let number = self.chunks.len() - 1;
+        assert!(number < 1 << 16, "a shard has room for four gigabytes");
+        let chunk = &mut self.chunks[number];
+        let at = chunk.len();
+        put(chunk, packed.len() as u32);
+        chunk.extend_from_slice(packed);
+        (number * CHUNK + at) as u32
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, at: u32) -> &[u8] {
+        let mut rest = &self.chunks[at as usize / CHUNK][at as usize % CHUNK..];
+        let len = take(&mut rest);
+        &rest[..len as usize]
+    }
+
+    #[inline]
+    fn first(&self, at: u32) -> u8 {
+        self.chunks[at as usize / CHUNK][at as usize % CHUNK]
+    }
+
+    /// Where the record after the one at `at` would be.
+    pub(crate) fn after(&self, at: u32) -> u32 {
+        let chunk = &self.chunks[at as usize / CHUNK];
+        let mut rest = &chunk[at as usize % CHUNK..];
+        let len = take(&mut rest) as usize;
+        let end = chunk.len() - rest.len() + len;
+        let number = at as usize / CHUNK;
+        if end == chunk.len() && number + 1 < self.chunks.len() {
+            ((number + 1) * CHUNK) as u32
+        } else {
+            (number * CHUNK + end) as u32
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.chunks.iter().map(Vec::capacity).sum()
+    }
+}
+
+/// One of the parts that the states are spread over, by their hashes.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    /// Exact: the low half of a hash and the place of the record. Compact: a whole hash.
+    table: Vec<u64>,
+    compact: bool,
+    pub(crate) len: u64,
+    pub(crate) rows: Rows,
+    /// The level before the one that grows, in compact mode; else it is in `rows`, too.
+    old: Rows,
+    /// Where every block of the level that is looked at begins, and how many states it has.
+    pub(crate) blocks: Vec<(u32, u32)>,
+    growing: Vec<(u32, u32)>,
+    /// Where the next level begins in `rows`.
+    level: u32,
+    /// For each state the distance of its parent from that of the state before, and the step.
+    ways: Vec<Vec<u8>>,
+    last_parent: u64,
+    /// Whether a step without faults leads to a level that is not the next.
+    pub(crate) cycles: bool,
+}
+
+/// How many successors are put in at once.
+pub(crate) const GROUP: usize = 16;
+
+/// How many states a worker takes at once.
+pub(crate) const BLOCK: u32 = 128;
+
+impl Shard {
+    pub(crate) fn new(compact: bool) -> Self {
+        Self {
+            table: vec![0; 64],
+            compact,
+            len: 0,
+            rows: Rows::new(),
+            old: Rows::new(),
+            blocks: Vec::new(),
+            growing: Vec::new(),
+            level: FIRST,
+            ways: vec![Vec::new()],
+            last_parent: 0,
+            cycles: false,
+        }
+    }
+
+    #[inline]
+    fn slot(&self, hash: u64) -> usize {
+        ((u128::from(hash << SHARD_BITS) * self.table.len() as u128) >> 64) as usize
+    }
+
+    /// Reads what will be needed for these, all at once, so that the memory answers together.
+    #[inline]
+    pub(crate) fn touch(&self, heads: &[Head]) {
+        let mut slots = [0; GROUP];
+        let mut touched = 0;
+        for (slot, head) in slots.iter_mut().zip(heads) {
+            *slot = self.slot(head.hash);
+            touched ^= self.table[*slot];
+        }
+        if !self.compact {
+            for (slot, head) in slots.iter_mut().zip(heads) {
+                while self.table[*slot] as u32 != head.hash as u32 && self.table[*slot] != 0 {
+                    *slot = if *slot + 1 == self.table.len() { 0 } else { *slot + 1 };
+                }
+            }
+            for slot in &slots[..heads.len()] {
+                let at = (self.table[*slot] >> 32) as u32;
+                touched ^= u64::from(self.rows.first(at));
+            }
+        }
+        std::hint::black_box(touched);
+    }
+
+    /// Puts in a state that was reached from the one numbered `parent` by `step`, unless it is there.
+    pub(crate) fn insert(&mut self, hash: u64, parent: u64, step: u32, packed: &[u8]) -> bool {
+        let mut slot = self.slot(hash);
+        let print = if hash == 0 { 1 } else { hash };
+        loop {
+            let found = self.table[slot];
+            if found == 0 {
+                break;
+            }
+            if self.compact {
+                if found == print {
+                    return false;
+                }
+            } else if found as u32 == hash as u32 {
+                let at = (found >> 32) as u32;
+                if self.rows.get(at) == packed {
+                    self.cycles |= step & 1 == 1 && at < self.level;
+                    return false;
+                }
+            }
+            slot += 1;
+            if slot == self.table.len() {
+                slot = 0;
+            }
+        }
+        let at = self.rows.push(packed);
+        self.table[slot] =
+            if self.compact { print } else { u64::from(at) << 32 | u64::from(hash as u32) };
+        match self.growing.last_mut() {
+            Some((_, count)) if *count < BLOCK => *count += 1,
+            _ => self.growing.push((at, 1)),
+        }
+        self.len += 1;
+        if self.ways.last().is_none_or(|ways| ways.len() + 10 > CHUNK) {
+            self.ways.push(Vec::with_capacity(CHUNK));
+        }
+        let ways = self.ways.last_mut().expect("there is a chunk");
+        put(ways, (parent - self.last_parent) as u32);
+        put(ways, step >> 1);
+        self.last_parent = parent;
+        if self.len * 100 > self.table.len() as u64 * if self.compact { 90 } else { 66 } {
+            self.grow();
+        }
+        true
+    }
+
+    fn grow(&mut self) {
+        let small = self.table.len() < 1 << 14;
+        let size = self.table.len() * if self.compact && !small { 5 } else { 8 } / 4;
+        let old = std::mem::replace(&mut self.table, vec![0; size]);
+        if self.compact {
+            for print in old.into_iter().filter(|print| *print != 0) {
+                self.put(print, print);
+            }
+            return;
+        }
+        // In the order of the rows: only the table is jumped about in.
+        drop(old);
+        let mut at = FIRST;
+        for _ in 0..self.len {
+            let hash = fingerprint(self.rows.get(at));
+            self.put(hash, u64::from(at) << 32 | u64::from(hash as u32));
+            at = self.rows.after(at);
+        }
+    }
+
+    fn put(&mut self, hash: u64, entry: u64) {
+        let mut slot = self.slot(hash);
+        while self.table[slot] != 0 {
+            slot = if slot + 1 == self.table.len() { 0 } else { slot + 1 };
+        }
+        self.table[slot] = entry;
+    }
+
+    /// Whether this state was seen, and where it is; exact mode only.
+    pub(crate) fn find(&self, hash: u64, packed: &[u8]) -> Option<u32> {
+        let mut slot = self.slot(hash);
+        while self.table[slot] != 0 {
+            let found = self.table[slot];
+            let at = (found >> 32) as u32;
+            if found as u32 == hash as u32 && self.rows.get(at) == packed {
+                return Some(at);
+            }
+            slot = if slot + 1 == self.table.len() { 0 } else { slot + 1 };
+        }
+        None
+    }
+
+    /// The level that grew is now looked at. Returns how many states it has.
+    pub(crate) fn turn(&mut self) -> u64 {
+        self.blocks = std::mem::take(&mut self.growing);
+        if self.compact {
+            self.old = std::mem::replace(&mut self.rows, Rows::new());
+        } else if let Some(&(last, count)) = self.blocks.last() {
+            self.level = (0..count).fold(last, |at, _| self.rows.after(at));
+        }
+        self.blocks.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// The states of the level that is looked at.
+    pub(crate) fn looked_at(&self) -> &Rows {
+        if self.compact { &self.old } else { &self.rows }
+    }
+
+    /// Who came before the state numbered `index` in this shard, and by which step.
+    pub(crate) fn way(&self, index: u64) -> (u64, u32) {
+        let (mut parent, mut left) = (0, index);
+        for chunk in &self.ways {
+            let mut rest = &chunk[..];
+            while !rest.is_empty() {
+                parent += u64::from(take(&mut rest));
+                let step = take(&mut rest);
+                if left == 0 {
+                    return (parent, step);
+                }
+                left -= 1;
+            }
+        }
+        unreachable!("every state has a way")
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.capacity() * 8
+            + self.rows.bytes()
+            + self.old.bytes()
+            + self.ways.iter().map(Vec::capacity).sum::<usize>()
+    }
+}
+
+/// States are spread over as many shards, whatever the number of threads, so that their order is
+/// always the same.
+pub(crate) const SHARDS: usize = 1 << SHARD_BITS;
+pub(crate) const SHARD_BITS: u32 = 4;
+
+/// What stands for a packed state.
+#[inline]
+pub(crate) fn fingerprint(packed: &[u8]) -> u64 {
+    let fold = |x: u64, y: u64| {
+        let product = u128::from(x) * u128::from(y);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let (mut a, mut b) =
+        (0x243f_6a88_85a3_08d3_u64 ^ packed.len() as u64, 0x1319_8a2e_0370_7344_u64);
+    let mut words = packed.chunks_exact(8);
+    for word in &mut words {
+        let x = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        a = fold(a ^ x, 0x9e37_79b9_7f4a_7c15).wrapping_add(x);
+        b = fold(b ^ x.rotate_left(29), 0xd6e8_feb8_6659_fd93) ^ a;
+    }
+    let mut last = [0; 8];
+    let rest = words.remainder();
+    last[..rest.len()].copy_from_slice(rest);
+    let x = u64::from_le_bytes(last);
+    a = fold(a ^ x, 0x9e37_79b9_7f4a_7c15).wrapping_add(x);
+    b = fold(b ^ x.rotate_left(29), 0xd6e8_feb8_6659_fd93) ^ a;
+    fold(a ^ 0xa076_1d64_78bd_642f, b ^ 0xe703_7ed1_a0b4_28db) ^ fold(b, 0x8ebc_6af0_9c88_c6e3 ^ a)
+}

@@ -1,0 +1,117 @@
+//! Random runs of what cannot be exhausted.
+
+use konklave_process::{Application, Monitor, Process, Rng, Violation};
+use rustc_hash::FxHashSet;
+
+use crate::expand::Expander;
+use crate::search::{Bounded, Outcome, Search, write};
+use crate::store::fingerprint;
+
+/// Which random runs to try. The shards of one seed try different runs, so they may be tried on
+/// different machines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Swarm {
+    /// Which of the shards this is, from 0 on.
+    pub shard: u32,
+    /// How many shards there are.
+    pub of: u32,
+    /// What decides all chance.
+    pub seed: u64,
+    /// How many runs this shard tries.
+    pub runs: u64,
+}
+
+/// A run that has not come to an end is given up here.
+const LONGEST: u32 = 100_000;
+
+/// What broke: the steps of the run that shows it.
+struct Broken {
+    steps: Vec<u32>,
+    violation: Violation,
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
+    /// Tries random runs until something breaks or all are done.
+    pub(crate) fn swarm(&mut self, swarm: Swarm) -> Outcome<P> {
+        let mut seen = FxHashSet::default();
+        for run in 0..swarm.runs {
+            let stream = run * u64::from(swarm.of.max(1)) + u64::from(swarm.shard);
+            let mut rng = Rng::new(swarm.seed).fork(stream);
+            if let Some(broken) = self.stroll(&mut rng, &mut seen) {
+                let violation = broken.violation;
+                let redone = self.redo(0, &broken.steps);
+                let (moments, starts) = (redone.log.moments, redone.starts);
+                return Outcome::Violated(crate::Witness {
+                    violation,
+                    moments,
+                    starts,
+                    loops_from: None,
+                });
+            }
+            self.states = seen.len() as u64;
+            if seen.len() as u64 * 16 > self.model.options.max_bytes {
+                return Outcome::Bounded(Bounded::Memory);
+            }
+            if run % 64 == 0 && !self.tell() {
+                return Outcome::Bounded(Bounded::Interrupted);
+            }
+        }
+        Outcome::Bounded(Bounded::Sample)
+    }
+
+    /// One random run. All steps that could be taken are judged, not only the one that is.
+    fn stroll(&mut self, rng: &mut Rng, seen: &mut FxHashSet<u64>) -> Option<Broken> {
+        let mut node = self.redo(0, &[]).node;
+        let (mut steps, mut packed) = (Vec::new(), Vec::new());
+        let mut expander = Expander::default();
+        let rules = &self.shared.rules;
+        let deepest = self.model.options.max_depth.min(LONGEST);
+        loop {
+            packed.clear();
+            node.pack(rules, &mut packed);
+            seen.insert(fingerprint(&packed));
+            let mut tables = write(&self.shared.tables);
+            let (progress, count, broken) = loop {
+                let (mut count, mut broken) = (0, None);
+                let known = expander.expand(&node, &tables, rules, &mut |step| {
+                    if step.violated && broken.is_none() {
+                        broken = Some((count, step.reaction));
+                    }
+                    count += 1;
+                });
+                match known {
+                    Ok(progress) => break (progress, count, broken),
+                    Err(miss) => self.workshop.resolve(miss, &mut tables),
+                }
+            };
+            self.transitions += u64::from(count);
+            self.depth = self.depth.max(steps.len() as u32);
+            if !progress {
+                self.ends += 1;
+                let ended = self.workshop.judge_end(&node.locals, node.ambient, &tables);
+                if let Some(violation) = ended {
+                    return Some(Broken { steps, violation });
+                }
+            }
+            if let Some((step, reaction)) = broken {
+                steps.push(step);
+                let violation = self.workshop.violation(reaction).clone();
+                return Some(Broken { steps, violation });
+            }
+            if count == 0 || steps.len() as u32 >= deepest {
+                return None;
+            }
+            let chosen = rng.below(count);
+            let (mut next, mut i) = (None, 0);
+            let known = expander.expand(&node, &tables, rules, &mut |step| {
+                if i == chosen {
+                    next = Some(step.node(&tables, rules));
+                }
+                i += 1;
+            });
+            debug_assert!(known.is_ok(), "everything was worked out just now");
+            steps.push(chosen);
+            node = next.expect("one of the steps was chosen");
+        }
+    }
+}

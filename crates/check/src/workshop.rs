@@ -1,0 +1,656 @@
+//! Where handlers run: once for each local and input, once for each ambient and sign.
+
+use std::hash::Hash;
+use std::rc::Rc;
+
+use konklave_process::{
+    Application, Context, Effect, End, Host, Input, Monitor, Process, ProcessId, Verdict, Violation,
+};
+use rustc_hash::FxHashMap;
+
+use crate::Model;
+use crate::draws::Draws;
+use crate::state::{Content, Spent, State};
+use crate::tables::{
+    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, Miss, OTHER,
+    Outcome, Reaction, Sent, Tables, UNHEARD, UNSEEN,
+};
+
+/// A process and what the host keeps for it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Local<P: Process> {
+    pub(crate) place: u32,
+    pub(crate) up: bool,
+    pub(crate) process: P,
+    pub(crate) timers: Vec<P::Timer>,
+    pub(crate) saved: Option<P::Record>,
+    /// News of the detector on their way to it.
+    pub(crate) news: Vec<(ProcessId, bool)>,
+}
+
+/// A message on its way.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Letter<P: Process, T> {
+    pub(crate) channel: (u32, u32),
+    pub(crate) content: Content<P>,
+    pub(crate) tag: T,
+}
+
+/// The rest of the world.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Ambient<A, M> {
+    pub(crate) application: A,
+    pub(crate) monitor: M,
+    pub(crate) spent: Spent,
+    pub(crate) cut: u64,
+}
+
+/// An input of the model's own.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Own<P: Process> {
+    Timer(P::Timer),
+    Request(P::Request),
+}
+
+/// What the ambient notices of a step or a fault.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Sign<P: Process> {
+    Step { place: u32, cause: Cause<P>, shown: Vec<Shown<P>>, view: View },
+    Crash(u32),
+    Lost { message: u32, by_fault: bool },
+    Doubled(u32),
+    Tell { from: u32, to: u32, stamp: u64 },
+    Cut(u32),
+    Early,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Cause<P: Process> {
+    Receipt(u32),
+    Request(P::Request),
+    Restart,
+    Inner,
+}
+
+/// An effect that shows outside the process.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Shown<P: Process> {
+    Send(u32, P::Message),
+    Astray(ProcessId),
+    Indicate(P::Indication),
+    Unexpected(&'static str),
+}
+
+/// Where something shows, what a client asked, and what a process said.
+type Show<P> = (u32, Option<<P as Process>::Request>, Vec<Shown<P>>);
+
+/// What the judge sees of the process after the step.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum View {
+    Number(u64),
+    Whole(u32),
+}
+
+/// Numbers things, equal ones alike.
+struct Numbered<T> {
+    numbers: FxHashMap<Rc<T>, u32>,
+    things: Vec<Rc<T>>,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Self { numbers: FxHashMap::default(), things: Vec::new() }
+    }
+}
+
+impl<T: Eq + Hash> Numbered<T> {
+    /// The number of `thing`, and whether it is new.
+    fn number(&mut self, thing: T) -> (u32, bool) {
+        if let Some(&number) = self.numbers.get(&thing) {
+            return (number, false);
+        }
+        let (number, thing) = (self.things.len() as u32, Rc::new(thing));
+        self.things.push(thing.clone());
+        self.numbers.insert(thing, number);
+        (number, true)
+    }
+
+    fn get(&self, number: u32) -> &Rc<T> {
+        &self.things[number as usize]
+    }
+
+    fn bytes(&self) -> usize {
+        self.things.len() * (size_of::<T>() + 48)
+    }
+}
+
+/// Works out what the tables do not know yet.
+pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
+    model: &'m Model<P, A, M>,
+    inputs: Inputs,
+    locals: Numbered<Local<P>>,
+    letters: Numbered<Letter<P, M::Tag>>,
+    ambients: Numbered<Ambient<A, M>>,
+    own: Numbered<Own<P>>,
+    signs: Numbered<Sign<P>>,
+    shows: Numbered<Show<P>>,
+    /// For each sign a local that looks as the judge sees it.
+    examples: Vec<u32>,
+    violations: FxHashMap<u32, Violation>,
+    ends: FxHashMap<(u32, u64), Option<Violation>>,
+    /// What every local was found to meet, and every ambient to notice, in that order.
+    pub(crate) met: Vec<Vec<u32>>,
+    tried: Memo,
+    pub(crate) noticed: Vec<Vec<u32>>,
+}
+
+impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
+    pub(crate) fn new(model: &'m Model<P, A, M>) -> Self {
+        Self {
+            model,
+            inputs: Inputs { n: model.n() },
+            locals: Numbered::default(),
+            letters: Numbered::default(),
+            ambients: Numbered::default(),
+            own: Numbered::default(),
+            signs: Numbered::default(),
+            shows: Numbered::default(),
+            examples: Vec::new(),
+            violations: FxHashMap::default(),
+            ends: FxHashMap::default(),
+            met: Vec::new(),
+            tried: Memo::default(),
+            noticed: Vec::new(),
+        }
+    }
+
+    /// About how many bytes all values take, not counting what they own.
+    pub(crate) fn bytes(&self) -> usize {
+        self.locals.bytes() + self.letters.bytes() + self.ambients.bytes() + self.signs.bytes()
+    }
+
+    pub(crate) fn letter(&self, message: u32) -> &Letter<P, M::Tag> {
+        self.letters.get(message)
+    }
+
+    pub(crate) fn sign_of(&self, number: u32) -> &Sign<P> {
+        self.signs.get(number)
+    }
+
+    /// A number, not 0, for what shows of a step.
+    pub(crate) fn show_of(
+        &mut self,
+        place: u32,
+        request: Option<P::Request>,
+        shown: Vec<Shown<P>>,
+    ) -> u32 {
+        self.shows.number((place, request, shown)).0 + 1
+    }
+
+    pub(crate) fn is_fifo(&self) -> bool {
+        self.model.options.fifo
+    }
+
+    pub(crate) fn signs(&self) -> u32 {
+        self.signs.things.len() as u32
+    }
+
+    pub(crate) fn own(&self, input: u32) -> &Own<P> {
+        self.own.get(input - self.inputs.own())
+    }
+
+    /// The numbers of a state: locals, ambient, messages in their order.
+    pub(crate) fn numbers(
+        &mut self,
+        state: &State<P, A, M>,
+        tables: &mut Tables,
+    ) -> (Vec<u32>, u32, Vec<u32>) {
+        let locals = (0..self.model.n()).map(|place| {
+            let of_place = |(p, _): &&(u32, P::Timer)| *p == place;
+            let local = Local {
+                place,
+                up: state.is_up(place),
+                process: state.processes[place as usize].clone(),
+                timers: state.timers.iter().filter(of_place).map(|(_, t)| *t).collect(),
+                saved: state.saved.get(place as usize).cloned().flatten(),
+                news: state.news_of(place),
+            };
+            self.local(local, tables)
+        });
+        let locals = locals.collect();
+        let ambient = Ambient {
+            application: state.application.clone(),
+            monitor: state.monitor.clone(),
+            spent: state.spent,
+            cut: state.cut,
+        };
+        let ambient = self.ambient(ambient, tables);
+        let flight = state.flight.iter().map(|f| {
+            let (channel, content, tag) = (f.channel, f.content.clone(), f.tag.clone());
+            self.message(Letter { channel, content, tag }, tables)
+        });
+        (locals, ambient, flight.collect())
+    }
+
+    /// Works out what was missed.
+    pub(crate) fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
+        match miss {
+            Miss::Act(actor, input) => self.act(actor, input, tables),
+            Miss::React(ambient, sign) => self.react(ambient, sign, tables),
+        }
+    }
+
+    pub(crate) fn violation(&self, reaction: u32) -> &Violation {
+        &self.violations[&reaction]
+    }
+
+    fn local(&mut self, local: Local<P>, tables: &mut Tables) -> u32 {
+        let (place, up, at_rest) = (local.place, local.up, local.process.at_rest());
+        let (number, new) = self.locals.number(local);
+        if new {
+            let local = self.locals.get(number).clone();
+            let news = list(
+                local.news.iter().map(|(peer, up)| {
+                    let peer = self.model.group.place(*peer).expect("news are of members");
+                    self.inputs.learn(peer as u32, *up)
+                }),
+                tables,
+            );
+            let timers = local
+                .timers
+                .iter()
+                .map(|timer| self.own.number(Own::Timer(*timer)).0 + self.inputs.own());
+            let timers = list(timers, tables);
+            tables.locals.push(LocalFacts { place, up, at_rest, news, timers });
+        }
+        number
+    }
+
+    fn message(&mut self, letter: Letter<P, M::Tag>, tables: &mut Tables) -> u32 {
+        let (from, to) = letter.channel;
+        let (number, new) = self.letters.number(letter);
+        if new {
+            tables.messages.push(MessageFacts { to, channel: from * self.model.n() + to });
+        }
+        number
+    }
+
+    fn ambient(&mut self, ambient: Ambient<A, M>, tables: &mut Tables) -> u32 {
+        let (spent, cut) = (ambient.spent, ambient.cut);
+        let (number, new) = self.ambients.number(ambient);
+        if new {
+            let ambient = self.ambients.get(number).clone();
+            let begin = tables.asks.len() as u32;
+            for (place, &id) in self.model.group.members().iter().enumerate() {
+                if let Some(request) = ambient.application.next(id) {
+                    let input = self.own.number(Own::Request(request)).0 + self.inputs.own();
+                    tables.asks.push((place as u32, input));
+                }
+            }
+            let asks = (begin, tables.asks.len() as u32);
+            let waiting = ambient.application.waiting();
+            let places = waiting.iter().filter_map(|p| self.model.group.place(*p));
+            let waiting = places.fold(0, |set, place| set | 1 << place);
+            tables.ambients.push(AmbientFacts { asks, waiting, spent, cut });
+        }
+        number
+    }
+
+    fn sign(&mut self, sign: Sign<P>, example: u32) -> u32 {
+        let (number, new) = self.signs.number(sign);
+        if new {
+            self.examples.push(example);
+        }
+        number
+    }
+
+    /// Tries what `actor` does on `input`, with every answer of `choose`.
+    fn act(&mut self, actor: u32, input: u32, tables: &mut Tables) {
+        let begin = self.try_out(actor, input, tables);
+        tables.acts.insert(actor, input, begin);
+        note(&mut self.met, actor, input, self.locals.things.len());
+    }
+
+    /// Where the outcomes are of what `actor` does on `input`. That it was tried does not mean that it
+    /// happens.
+    pub(crate) fn try_out(&mut self, actor: u32, input: u32, tables: &mut Tables) -> u32 {
+        let known = tables.acts.get(actor, input).or_else(|| self.tried.get(actor, input));
+        if let Some(begin) = known {
+            return begin;
+        }
+        // The outcomes lie together, so none may be found while these are.
+        let begin = tables.outcomes.len() as u32;
+        let fault = match actor {
+            LOST => Some(Sign::Lost { message: input, by_fault: true }),
+            UNHEARD => Some(Sign::Lost { message: input, by_fault: false }),
+            DOUBLED => Some(Sign::Doubled(input)),
+            CUT => Some(Sign::Cut(input)),
+            EARLY => Some(Sign::Early),
+            _ => None,
+        };
+        if let Some(fault) = fault {
+            let sign = self.sign(fault, 0);
+            tables.outcomes.push(Outcome { local: 0, sign, last: true });
+        } else {
+            let before = self.locals.get(actor).clone();
+            let mut draws = Draws::default();
+            loop {
+                let (local, sign) = self.outcome(&before, actor, input, &mut draws, tables);
+                let more = draws.advance();
+                tables.outcomes.push(Outcome { local, sign, last: !more });
+                if !more {
+                    break;
+                }
+            }
+        }
+        self.tried.insert(actor, input, begin);
+        begin
+    }
+
+    fn outcome(
+        &mut self,
+        before: &Local<P>,
+        actor: u32,
+        input: u32,
+        draws: &mut Draws,
+        tables: &mut Tables,
+    ) -> (u32, u32) {
+        let mut local = before.clone();
+        let (n, place) = (self.model.n(), local.place);
+        let id = |place: u32| self.model.group.id(place as usize);
+        if input < OTHER {
+            let letter = self.letters.get(input).clone();
+            let from = id(letter.channel.0);
+            let given = match &letter.content {
+                Content::Message(message) => Input::Message { from, message: message.clone() },
+                Content::Stamp(stamp) => Input::Stamp { from, stamp: *stamp },
+            };
+            return self.step(local, given, Cause::Receipt(input), draws, tables);
+        }
+        let known = input - OTHER;
+        if input == Inputs::CRASH {
+            local.up = false;
+            local.timers.clear();
+            local.news.clear();
+            local.process = self.model.processes[place as usize].clone();
+            let sign = self.sign(Sign::Crash(place), 0);
+            (self.local(local, tables), sign)
+        } else if input == Inputs::RECOVER {
+            local.up = true;
+            let saved = local.saved.clone().filter(|_| self.model.options.stable_storage);
+            self.step(local, Input::Recover(saved), Cause::Restart, draws, tables)
+        } else if known < 2 + 2 * n {
+            let (peer, up) = (id((known - 2) / 2), (known - 2) % 2 == 1);
+            match local.news.iter().position(|(p, _)| *p == peer) {
+                // It never knew that anything had changed.
+                Some(i) => {
+                    local.news.remove(i);
+                }
+                None => local.news.push((peer, up)),
+            }
+            local.news.sort_unstable();
+            (self.local(local, tables), UNSEEN)
+        } else if known < 2 + 4 * n {
+            let known = known - 2 - 2 * n;
+            let (peer, up) = (id(known / 2), known % 2 == 1);
+            local.news.retain(|news| *news != (peer, up));
+            let given = if up { Input::Trust(peer) } else { Input::Suspect(peer) };
+            self.step(local, given, Cause::Inner, draws, tables)
+        } else if known < 2 + 5 * n {
+            let to = known - 2 - 4 * n;
+            let stamp = local.process.stamp();
+            (actor, self.sign(Sign::Tell { from: place, to, stamp }, 0))
+        } else {
+            let own = self.own(input).clone();
+            match own {
+                Own::Timer(timer) => {
+                    local.timers.retain(|t| *t != timer);
+                    self.step(local, Input::Timer(timer), Cause::Inner, draws, tables)
+                }
+                Own::Request(request) => {
+                    let cause = Cause::Request(request.clone());
+                    self.step(local, Input::Request(request), cause, draws, tables)
+                }
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        mut local: Local<P>,
+        input: Input<P>,
+        cause: Cause<P>,
+        draws: &mut Draws,
+        tables: &mut Tables,
+    ) -> (u32, u32) {
+        let place = local.place;
+        let me = self.model.group.id(place as usize);
+        let mut host = Shows { model: self.model, local: &mut local, shown: Vec::new(), draws };
+        let mut process = host.local.process.clone();
+        process.handle(input, &mut Context::new(me, &self.model.group, &mut host));
+        let shown = host.shown;
+        local.process = process;
+        let seen = M::view(&local.process);
+        let local = self.local(local, tables);
+        let view = seen.map_or(View::Whole(local), View::Number);
+        (local, self.sign(Sign::Step { place, cause, shown, view }, local))
+    }
+
+    /// Tries what `sign` means to `ambient`.
+    fn react(&mut self, number: u32, sign: u32, tables: &mut Tables) {
+        let mut ambient = Ambient::clone(self.ambients.get(number));
+        let begin = tables.sends.len() as u32;
+        let what = self.signs.get(sign).clone();
+        let id = |place: u32| self.model.group.id(place as usize);
+        let mut verdict = Ok(());
+        match &*what {
+            Sign::Step { place, cause, shown, view: _ } => {
+                let process = self.locals.get(self.examples[sign as usize]).clone();
+                let step = (*place, cause, &**shown);
+                verdict = self.judge_step(&mut ambient, step, &process.process, tables);
+            }
+            Sign::Crash(place) => {
+                ambient.spent.crashes += 1;
+                ambient.application.on_crash(id(*place));
+                ambient.monitor.on_crash(id(*place));
+            }
+            Sign::Lost { message, by_fault } => {
+                ambient.spent.losses += u8::from(*by_fault);
+                if let Content::Message(message) = &self.letters.get(*message).content {
+                    ambient.monitor.on_lost(message);
+                }
+            }
+            Sign::Doubled(message) => {
+                ambient.spent.duplicates += 1;
+                if let Content::Message(message) = &self.letters.get(*message).content {
+                    ambient.monitor.on_duplicated(message);
+                }
+            }
+            Sign::Tell { from, to, stamp } => {
+                ambient.spent.app_messages += 1;
+                let tag = ambient.monitor.on_send(id(*from), None);
+                let content = Content::Stamp(*stamp);
+                let message = self.message(Letter { channel: (*from, *to), content, tag }, tables);
+                send(message, self.model.options.fifo, tables);
+            }
+            Sign::Cut(channel) => {
+                ambient.spent.cuts += 1;
+                ambient.cut |= 1 << channel;
+            }
+            Sign::Early => ambient.spent.early += 1,
+        }
+        let reaction = tables.reactions.len() as u32;
+        let sends = (begin, tables.sends.len() as u32);
+        // Where equal keys keep their order, a row keeps that of sending.
+        tables.sends[begin as usize..].sort_by_key(|sent| sent.key);
+        let ambient = self.ambient(ambient, tables);
+        tables.reactions.push(Reaction { ambient, sends, violated: verdict.is_err() });
+        tables.reacts.insert(number, sign, reaction);
+        note(&mut self.noticed, number, sign, self.ambients.things.len());
+        if let Err(violation) = verdict {
+            self.violations.insert(reaction, violation);
+        }
+    }
+
+    fn judge_step(
+        &mut self,
+        ambient: &mut Ambient<A, M>,
+        (place, cause, shown): (u32, &Cause<P>, &[Shown<P>]),
+        process: &P,
+        tables: &mut Tables,
+    ) -> Verdict {
+        let me = self.model.group.id(place as usize);
+        let mut verdict = Ok(());
+        let mut judge = |said: Verdict| {
+            if verdict.is_ok() {
+                verdict = self.model.filter(said);
+            }
+        };
+        match cause {
+            Cause::Receipt(message) => {
+                let letter = self.letters.get(*message);
+                let message = match &letter.content {
+                    Content::Message(message) => Some(message),
+                    Content::Stamp(_) => None,
+                };
+                judge(ambient.monitor.on_receive(me, message, &letter.tag));
+            }
+            Cause::Request(request) => {
+                ambient.application.on_request(me, request);
+                judge(ambient.monitor.on_request(me, request));
+            }
+            Cause::Restart => {
+                ambient.spent.restarts += 1;
+                ambient.application.on_restart(me);
+                ambient.monitor.on_restart(me);
+            }
+            Cause::Inner => {}
+        }
+        for shown in shown {
+            match shown {
+                Shown::Send(to, message) => {
+                    let tag = ambient.monitor.on_send(me, Some(message));
+                    let content = Content::Message(message.clone());
+                    let (number, new) =
+                        self.letters.number(Letter { channel: (place, *to), content, tag });
+                    if new {
+                        let channel = place * self.model.n() + to;
+                        tables.messages.push(MessageFacts { to: *to, channel });
+                    }
+                    send(number, self.model.options.fifo, tables);
+                }
+                Shown::Astray(to) => judge(astray(me, *to)),
+                Shown::Indicate(indication) => {
+                    ambient.application.on_indication(me, indication);
+                    judge(ambient.monitor.on_indication(me, indication));
+                }
+                Shown::Unexpected(what) => judge(unexpected(me, what)),
+            }
+        }
+        judge(ambient.monitor.after_step(me, process));
+        verdict
+    }
+
+    /// Judges an end: nothing more can happen to these locals, `alive` of which are up.
+    pub(crate) fn judge_end(
+        &mut self,
+        locals: &[u32],
+        ambient: u32,
+        tables: &Tables,
+    ) -> Option<Violation> {
+        let facts = |local: &u32| tables.locals[*local as usize];
+        let up = locals.iter().filter(|l| facts(l).up);
+        let alive = up.clone().fold(0, |set, l| set | 1u64 << facts(l).place);
+        let known = self.ends.get(&(ambient, alive)).cloned();
+        let violation = known.unwrap_or_else(|| {
+            let violation = self.judge_ambient(ambient, alive).err();
+            self.ends.insert((ambient, alive), violation.clone());
+            violation
+        });
+        if violation.is_some() || !self.model.options.judges("quiescence") {
+            return violation;
+        }
+        let restless = up.map(facts).find(|facts| !facts.at_rest)?;
+        Some(unquiet(self.model.group.id(restless.place as usize)))
+    }
+
+    fn judge_ambient(&self, ambient: u32, alive: u64) -> Verdict {
+        let ambient = self.ambients.get(ambient);
+        deadlock(&ambient.application.waiting(), &self.model.options)?;
+        let up = (0..self.model.n()).filter(|p| alive >> p & 1 == 1);
+        let alive = up.map(|p| self.model.group.id(p as usize)).collect();
+        let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: true };
+        self.model.filter(ambient.monitor.at_end(&end))
+    }
+}
+
+/// Writes down that `who`, one of so many, has to do with `what`.
+fn note(book: &mut Vec<Vec<u32>>, who: u32, what: u32, many: usize) {
+    if (who as usize) < many {
+        book.resize_with(many.max(book.len()), Vec::new);
+        book[who as usize].push(what);
+    }
+}
+
+fn send(message: u32, fifo: bool, tables: &mut Tables) {
+    let key = if fifo { tables.messages[message as usize].channel } else { message };
+    tables.sends.push(Sent { key, message });
+}
+
+fn list(items: impl Iterator<Item = u32>, tables: &mut Tables) -> (u32, u32) {
+    let begin = tables.lists.len() as u32;
+    tables.lists.extend(items);
+    (begin, tables.lists.len() as u32)
+}
+
+pub(crate) fn astray(me: ProcessId, to: ProcessId) -> Verdict {
+    Err(Violation::new("usage", format!("{me} sent to {to}, who is no member")))
+}
+
+pub(crate) fn unexpected(me: ProcessId, what: &str) -> Verdict {
+    Err(Violation::new("expected inputs", format!("{me} met {what}")))
+}
+
+pub(crate) fn unquiet(id: ProcessId) -> Violation {
+    Violation::new("quiescence", format!("nothing more can happen, but {id} is not at rest"))
+}
+
+pub(crate) fn deadlock(waiting: &[ProcessId], options: &crate::Options) -> Verdict {
+    if waiting.is_empty() || !options.judges("deadlock") {
+        return Ok(());
+    }
+    Err(Violation::new("deadlock", format!("{waiting:?} wait for ever")))
+}
+
+/// Carries out what stays with the process, and keeps what shows.
+struct Shows<'a, P: Process, A, M> {
+    model: &'a Model<P, A, M>,
+    local: &'a mut Local<P>,
+    shown: Vec<Shown<P>>,
+    draws: &'a mut Draws,
+}
+
+impl<P: Process, A, M> Host<P> for Shows<'_, P, A, M> {
+    fn perform(&mut self, effect: Effect<P>) {
+        match effect {
+            Effect::Send { to, message } => {
+                self.shown.push(match self.model.group.place(to) {
+                    Some(place) => Shown::Send(place as u32, message),
+                    None => Shown::Astray(to),
+                });
+            }
+            Effect::SetTimer { timer, .. } => {
+                if let Err(i) = self.local.timers.binary_search(&timer) {
+                    self.local.timers.insert(i, timer);
+                }
+            }
+            Effect::CancelTimer { timer } => self.local.timers.retain(|t| *t != timer),
+            Effect::Indicate(indication) => self.shown.push(Shown::Indicate(indication)),
+            Effect::Save(record) => self.local.saved = Some(record),
+            Effect::Unexpected(what) => self.shown.push(Shown::Unexpected(what)),
+        }
+    }
+    fn choose(&mut self, bound: u32) -> u32 {
+        self.draws.draw(bound)
+    }
+}

@@ -1,0 +1,227 @@
+//! The engine, on processes small enough to know everything about.
+
+use konklave_check::{Bounded, Model, Options, Outcome, Report, Swarm};
+use konklave_process::{
+    Application, Context, Group, Monitor, NoRecord, NoTimer, Process, ProcessId, Verdict, Violation,
+};
+
+/// A lock kept by process 0, which hands it to whoever it likes: the lowest who asked.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+struct Keeper {
+    held: bool,
+    asked: Vec<ProcessId>,
+    fair: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Message {
+    Want,
+    Have,
+    Done,
+}
+
+impl Keeper {
+    fn give(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.held || self.asked.is_empty() {
+            return;
+        }
+        self.held = true;
+        let lowest = (0..self.asked.len()).min_by_key(|i| self.asked[*i]).expect("someone asked");
+        let next = self.asked.remove(if self.fair { 0 } else { lowest });
+        ctx.send(next, Message::Have);
+    }
+}
+
+impl Process for Keeper {
+    type Message = Message;
+    type Timer = NoTimer;
+    type Request = bool;
+    type Indication = ();
+    type Record = NoRecord;
+
+    fn on_request(&mut self, enter: bool, ctx: &mut Context<'_, Self>) {
+        ctx.send(ProcessId(0), if enter { Message::Want } else { Message::Done });
+    }
+
+    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        match message {
+            Message::Want => self.asked.push(from),
+            Message::Done => self.held = false,
+            Message::Have => return ctx.indicate(()),
+        }
+        self.give(ctx);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    Outside,
+    Waiting,
+    Inside,
+}
+
+/// Everyone but the keeper wants in, `left` times or, if that is none, again and again.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Visitors(Vec<(Phase, Option<u8>)>);
+
+impl Application<Keeper> for Visitors {
+    fn next(&self, at: ProcessId) -> Option<bool> {
+        match self.0[at.0 as usize] {
+            (Phase::Outside, Some(0)) | (Phase::Waiting, _) => None,
+            (Phase::Outside, _) => Some(true),
+            (Phase::Inside, _) => Some(false),
+        }
+    }
+    fn on_request(&mut self, at: ProcessId, enter: &bool) {
+        let (phase, left) = &mut self.0[at.0 as usize];
+        *phase = if *enter { Phase::Waiting } else { Phase::Outside };
+        *left = left.map(|left| left - u8::from(*enter));
+    }
+    fn on_indication(&mut self, at: ProcessId, (): &()) {
+        self.0[at.0 as usize].0 = Phase::Inside;
+    }
+    fn waiting(&self) -> Vec<ProcessId> {
+        let waiting = (0u32..).zip(&self.0).filter(|(_, (phase, _))| *phase == Phase::Waiting);
+        waiting.map(|(p, _)| ProcessId(p)).collect()
+    }
+}
+
+/// How many are inside: at most one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Alone(u8);
+
+impl Monitor<Keeper> for Alone {
+    type Tag = ();
+    fn on_request(&mut self, _at: ProcessId, enter: &bool) -> Verdict {
+        self.0 -= u8::from(!enter);
+        Ok(())
+    }
+    fn on_indication(&mut self, _at: ProcessId, (): &()) -> Verdict {
+        self.0 += 1;
+        if self.0 > 1 { Err(Violation::new("mutual exclusion", "two are inside")) } else { Ok(()) }
+    }
+}
+
+fn explore(n: usize, left: Option<u8>, fair: bool, options: Options) -> Report<Keeper> {
+    let mut visitors = vec![(Phase::Outside, left); n];
+    visitors[0] = (Phase::Outside, Some(0));
+    let model = Model {
+        group: Group::of(n),
+        processes: vec![Keeper { fair, ..Keeper::default() }; n],
+        application: Visitors(visitors),
+        monitor: Alone(0),
+        options,
+    };
+    model.explore(|_| true)
+}
+
+#[test]
+fn as_many_states_and_the_same_witness_for_any_number_of_threads() {
+    let run = |threads| {
+        let options = Options { threads, fifo: false, ..Options::default() };
+        let found = explore(5, Some(3), true, options);
+        assert!(matches!(found.outcome, Outcome::Exhausted), "{:?}", found.outcome);
+        (found.states, found.transitions, found.depth, found.ends)
+    };
+    let alone = run(1);
+    assert!(alone.0 > 50_000, "large enough for all threads to be called: {alone:?}");
+    assert_eq!(run(2), alone);
+    assert_eq!(run(5), alone);
+    let story = |threads| {
+        let options = Options { threads, duplicates: 1, fifo: false, ..Options::default() };
+        match explore(5, Some(3), false, options).outcome {
+            Outcome::Violated(witness) => format!("{:?}", witness.moments),
+            other => panic!("a doubled message lets two in: {other:?}"),
+        }
+    };
+    assert_eq!(story(1), story(3));
+}
+
+#[test]
+fn fingerprints_alone_find_as_many_states_in_a_fraction_of_the_memory() {
+    let properties = vec!["mutual exclusion".to_owned(), "deadlock".to_owned()];
+    let run = |compact| {
+        let options = Options { compact, properties: properties.clone(), ..Options::default() };
+        explore(5, Some(2), true, options)
+    };
+    let (exact, compact) = (run(false), run(true));
+    assert_eq!((exact.states, exact.transitions), (compact.states, compact.transitions));
+    assert!(exact.missed == 0.0 && compact.missed > 0.0 && compact.missed < 1e-8);
+    assert!(compact.peak_bytes < exact.peak_bytes);
+}
+
+#[test]
+fn fingerprints_alone_do_not_judge_runs_that_never_end() {
+    let found = explore(3, None, false, Options { compact: true, ..Options::default() });
+    assert!(matches!(found.outcome, Outcome::Bounded(Bounded::Compact)), "{:?}", found.outcome);
+}
+
+#[test]
+fn whoever_is_passed_over_for_ever_starves_and_the_lasso_is_fair() {
+    let Outcome::Violated(witness) = explore(4, None, false, Options::default()).outcome else {
+        panic!("the lowest are always served first");
+    };
+    assert_eq!(witness.violation.property, "starvation");
+    assert!(witness.loops_from.is_some_and(|from| from < witness.moments.len()));
+    let found = explore(4, None, true, Options::default());
+    assert!(matches!(found.outcome, Outcome::Exhausted), "first come, first served: {found:?}");
+}
+
+#[test]
+fn of_two_visitors_one_starves_only_if_requests_overtake_releases() {
+    let fifo = explore(3, None, false, Options::default());
+    assert!(matches!(fifo.outcome, Outcome::Exhausted), "{:?}", fifo.outcome);
+    let unordered = explore(3, None, false, Options { fifo: false, ..Options::default() });
+    let Outcome::Violated(witness) = unordered.outcome else { panic!("it is overtaken for ever") };
+    assert_eq!(witness.violation.property, "starvation");
+}
+
+#[test]
+fn the_dearest_run_has_as_many_messages_as_the_most() {
+    let found = explore(3, Some(2), true, Options { count_messages: true, ..Options::default() });
+    assert_eq!(found.messages, Some((12, 12)));
+    let dearest = found.dearest.expect("all is well");
+    let sent: usize = dearest
+        .moments
+        .iter()
+        .map(|moment| match moment {
+            konklave_check::Moment::Step { effects, .. } => {
+                effects.iter().filter(|(_, id)| *id > 0).count()
+            }
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(sent, 12);
+}
+
+#[test]
+fn a_cut_channel_leaves_its_messages_undelivered() {
+    let options = Options { cuts: 1, properties: vec!["deadlock".into()], ..Options::default() };
+    match explore(2, Some(1), true, options).outcome {
+        Outcome::Violated(witness) => assert_eq!(witness.len(), 3),
+        other => panic!("who is cut off waits for ever: {other:?}"),
+    }
+}
+
+#[test]
+fn random_runs_find_what_breaks_easily_and_promise_nothing() {
+    let swarm = Swarm { shard: 0, of: 2, seed: 7, runs: 200 };
+    let options = Options { swarm: Some(swarm), ..Options::default() };
+    let well = explore(5, Some(2), true, options.clone());
+    assert!(matches!(well.outcome, Outcome::Bounded(Bounded::Sample)));
+    let again = explore(5, Some(2), true, options.clone());
+    assert_eq!((well.states, well.transitions), (again.states, again.transitions));
+    let found = explore(5, Some(2), true, Options { duplicates: 1, ..options });
+    assert!(matches!(found.outcome, Outcome::Violated(_)), "{:?}", found.outcome);
+}
+
+#[test]
+fn a_search_that_gives_up_says_why() {
+    let bounded = |options| match explore(5, Some(3), true, options).outcome {
+        Outcome::Bounded(bound) => bound,
+        other => panic!("it gives up: {other:?}"),
+    };
+    assert_eq!(bounded(Options { max_states: 1000, ..Options::default() }), Bounded::States);
+    assert_eq!(bounded(Options { max_depth: 5, ..Options::default() }), Bounded::Depth);
+    assert_eq!(bounded(Options { max_bytes: 1 << 16, ..Options::default() }), Bounded::Memory);
+}
