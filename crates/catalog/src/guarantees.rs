@@ -238,7 +238,7 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
          everyone asks (or starts) once; for starvation, again and again. **yes**: every run was seen;\n\
          **no (k)**: broken by a run of k steps; **?**: not decided within {} states. Under a fault that the data\n\
          sheet rules out, a *no* is no mistake of the algorithm: it says what the assumption is for.\n\
-         Made by `konklave guarantees --markdown`; a test compares it with what is computed now.\n",
+         Made by `konklave guarantees --markdown`.\n",
         bounds.nodes, bounds.states
     );
     let mut algorithm = "";
