@@ -94,6 +94,7 @@ Examples:
   konklave run suzuki-kasami -n 3 --fault lose:/Token --story
   konklave run ricart-agrawala -n 3 --svg run.svg --record run.run
   konklave run --scenario lossy.toml --format json")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
     /// The algorithm: problem/name, or the name alone
     pub(crate) algorithm: Option<String>,
@@ -183,6 +184,7 @@ Examples:
   konklave check chang-roberts -n 3 --crash 1 --mistake no-hop-limit --property livelock
   konklave check central -n 3 --loss 1 --svg witness.svg
 Exit codes: 0 exhausted, all is well · 1 violated · 2 a bound was reached first")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CheckArgs {
     /// The algorithm: problem/name, or the name alone
     pub(crate) algorithm: String,
@@ -366,6 +368,7 @@ Examples:
   konklave costs mutex --table --nodes 9          messages, delays, response times of all locks
   konklave costs sanders --matrix --nodes 4       who follows whom how quickly
 Exit codes: 0 every formula holds · 1 one does not")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CostsArgs {
     /// A problem or an algorithm; default: everything
     pub(crate) what: Option<String>,
@@ -416,6 +419,7 @@ Examples:
   konklave sweep merge part-*.jsonl -o results.jsonl
 Exit codes: 0 every run was ok · 1 one was not · 130 interrupted; what is done is kept"
 )]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct SweepArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SweepCommand>,
@@ -475,6 +479,7 @@ Examples:
   konklave compare mutex raymond naimi-trehel suzuki-kasami -n 15 --loads high --svg tokens.svg
   konklave compare election chang-roberts franklin hirschberg-sinclair -n 64 --html rings.html
   konklave compare mutex --format markdown --no-faults")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CompareArgs {
     /// The problem: mutex, election, …
     pub(crate) problem: String,
@@ -703,6 +708,7 @@ Examples:
   konklave race central ricart-agrawala suzuki-kasami -n 4 --entries 2 --svg race.svg
   konklave race ricart-agrawala suzuki-kasami -n 3 --fault crash:1@4 --html race.html
 Exit codes: 0 all are fine · 1 one is violated or stuck · 2 one was cut off")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct RaceArgs {
     /// Two to four algorithms: problem/name, or the name alone
     #[arg(required = true, num_args = 2..=4, value_name = "ALGORITHM")]
