@@ -76,3 +76,44 @@ impl Serializer for Id {
         serialize_struct_variant(&'static str, u32, &'static str, usize) -> Result<Never, Unspeakable>;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use konklave_process::{Group, ProcessId, ProcessMap};
+
+    use super::super::bytes::Bytes;
+    use super::super::value::{Names, encode};
+    use super::*;
+
+    /// Writes `value`, reads it again, and says how many bytes it took.
+    fn there_and_back(value: &impl Serialize, nodes: &[u32]) -> usize {
+        let (mut names, mut out) = (Names::new(nodes), Vec::new());
+        encode(value, &mut out, &mut names);
+        let read = Bytes::new(&out).value(&names.fresh, nodes).unwrap();
+        assert_eq!(read, serde_json::to_value(value).unwrap());
+        out.len()
+    }
+
+    #[test]
+    fn a_map_over_all_nodes_is_written_without_their_ids() {
+        let group = Group::new([17, 4, 99].map(ProcessId).to_vec()).unwrap();
+        let mut map = ProcessMap::new(&group, 0);
+        map[ProcessId(4)] = 5;
+        assert_eq!(there_and_back(&map, &[17, 4, 99]), 4);
+        assert!(there_and_back(&[Some(&map), None], &[17, 4, 99]) < 8);
+        assert!(there_and_back(&map, &[1, 2, 3]) > 4);
+    }
+
+    #[test]
+    fn other_maps_of_that_size_keep_their_keys() {
+        let map =
+            |keys: [u32; 3]| keys.map(|key| (key, key)).into_iter().collect::<BTreeMap<_, _>>();
+        for keys in [[0, 1, 2], [0, 1, 9], [7, 8, 9]] {
+            there_and_back(&map(keys), &[0, 1, 2]);
+            there_and_back(&[map([0, 1, 2]), map(keys), map([0, 1, 2])], &[0, 1, 2]);
+        }
+        there_and_back(&BTreeMap::from([("0", 1)]), &[0]);
+    }
+}
