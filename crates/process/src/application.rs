@@ -25,6 +25,10 @@ pub trait Application<P: Process>: Clone + Eq + Hash + Debug {
     /// Its process is up again.
     fn on_restart(&mut self, _at: ProcessId) {}
 
+    /// Something will happen at `at` soon: a chance to call up what is kept for it, in large groups.
+    #[inline]
+    fn call_up(&self, _at: ProcessId) {}
+
     /// Who still waits for an answer: nobody may when nothing more can happen.
     fn waiting(&self) -> Vec<ProcessId>;
 }

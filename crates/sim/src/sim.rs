@@ -21,6 +21,15 @@ use crate::{Config, Observer, Time, UNIT, Wheel};
 /// Bytes of processes that stay near the processor.
 const CACHE: usize = 1 << 18;
 
+/// How many events ahead of its turn a process is called up, and how many what it refers to: each
+/// about as long as memory takes before it is looked at.
+const FAR: u32 = 8;
+const NEAR: u32 = 4;
+
+/// With fewer events pending than these, there is little to look ahead at: who is sent a message is
+/// called up at once.
+const SPARSE: usize = 64;
+
 /// What comes from outside: processes, clients, judges, measures, watchers.
 #[derive(Debug)]
 pub struct Parts<P, A, M, T, O> {
@@ -130,6 +139,7 @@ where
                 condition: Condition::new(&config.faults, &group),
                 stamps: (BTreeMap::new(), 0),
                 faulty: false,
+                last_sent: 0,
                 app_messages: config.app_messages,
                 nanos_per_tick: config.unit.as_nanos() as f64 / UNIT as f64,
             },
@@ -189,6 +199,9 @@ where
                     let verdict = world.monitor.on_receive(id, Some(&message), &tags.0);
                     world.note(verdict);
                     self.step(place, id, Input::Message { from, message }, &tags.1);
+                    if self.crowded && self.world.queue.len() < SPARSE {
+                        prefetch_index(&self.processes, self.world.last_sent as usize);
+                    }
                 }
                 other => self.happen(place, id, other),
             }
@@ -202,12 +215,33 @@ where
         }
         let (now, event) = self.world.queue.pop_before(limit)?;
         self.world.now = now;
-        if self.crowded
-            && let Some(upcoming) = self.world.queue.upcoming()
-        {
-            prefetch_index(&self.processes, upcoming.place as usize);
+        if self.crowded {
+            self.call_up();
         }
         Some(event)
+    }
+
+    /// Calls up what the next events will look at: in large groups that is in no near cache.
+    #[inline]
+    fn call_up(&mut self) {
+        let queue = &mut self.world.queue;
+        let near = queue.peek(NEAR).map(|event| event.place as usize);
+        let far = match queue.peek(FAR) {
+            Some(event) => Some(event.place),
+            None => queue.upcoming().map(|event| event.place),
+        };
+        if let Some(place) = near {
+            self.processes[place].call_up();
+        }
+        if let Some(place) = far {
+            let place = place as usize;
+            // It may reach into the line after the one where it begins.
+            prefetch_index(&self.processes, place);
+            prefetch_index(&self.processes, place + 1);
+            let id = self.group.id(place);
+            self.world.monitor.call_up(id);
+            self.world.application.call_up(id);
+        }
     }
 
     /// Judges the end of the run; to be called once, after [`run`](Self::run).

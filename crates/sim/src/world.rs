@@ -37,6 +37,8 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     /// Messages of the application on their way, and how many there ever were.
     pub(crate) stamps: (BTreeMap<u32, StampOf<P, M, O>>, u32),
     pub(crate) faulty: bool,
+    /// To which place the last message went.
+    pub(crate) last_sent: u32,
     pub(crate) app_messages: u32,
     pub(crate) nanos_per_tick: f64,
 }
@@ -125,6 +127,7 @@ where
             return self.violate(stranger(from, to));
         };
         let (place, tags) = (place as u32, (tag, seen));
+        self.last_sent = place;
         if self.network.calm {
             let at = self.now + self.network.delay(from, to, &mut self.rng);
             self.queue.push_with(at, || Event {
