@@ -20,6 +20,7 @@ mod lamport;
 mod maekawa;
 mod naimi_trehel;
 mod neilsen_mizuno;
+mod play;
 mod quorum;
 mod raymond;
 mod ricart_agrawala;
@@ -34,6 +35,7 @@ mod stage;
 mod suzuki_kasami;
 mod token_ring;
 mod tree_wave;
+mod virtual_synchrony;
 mod virtual_tree;
 mod voting;
 
