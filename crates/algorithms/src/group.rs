@@ -10,6 +10,10 @@ mod measures;
 mod properties;
 mod view;
 
+pub mod leader;
+pub mod lifted;
+pub mod lock_table;
+pub mod locks;
 pub mod virtual_synchrony;
 
 pub use clients::{Clients, Plan};

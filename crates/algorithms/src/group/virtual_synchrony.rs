@@ -63,10 +63,14 @@ pub struct VirtualSynchrony<C = Bytes> {
     heard: ProcessSet,
     joins: Vec<Member>,
     leaves: ProcessSet,
+    /// Whether we want to leave.
+    leaving: bool,
     /// Which observers have the state.
     synced: ProcessSet,
     /// For how many periods we have not heard the others; nothing where there are no heartbeats.
     silence: BTreeMap<ProcessId, u32>,
+    /// Whether we stand by the leader for now.
+    loyal: bool,
     /// How the last view ended, for those who are late.
     history: Option<(ViewId, Arc<Next<C>>)>,
     /// What belongs to views to come.
@@ -121,13 +125,26 @@ impl<C: Data> VirtualSynchrony<C> {
             heard: ProcessSet::new(),
             joins: Vec::new(),
             leaves: ProcessSet::new(),
+            leaving: false,
             synced: ProcessSet::new(),
             silence: BTreeMap::new(),
+            loyal: false,
             history: None,
             ahead: Vec::new(),
             settings: Fixed(Settings::of(setup)),
             summarises: Fixed(false),
             mistake: Fixed(setup.mistake),
+        }
+    }
+
+    /// Whether we stand by the leader for now: until we are set free, we neither start nor follow
+    /// an attempt of another to end the view.
+    pub fn set_loyal(&mut self, loyal: bool, ctx: &mut Context<'_, Self>) {
+        if std::mem::replace(&mut self.loyal, loyal) && !loyal {
+            if let Some(ballot) = self.change.deferred.take() {
+                self.on_prepare(ballot, ctx);
+            }
+            self.consider(ctx);
         }
     }
 
@@ -207,6 +224,7 @@ impl<C: Data> VirtualSynchrony<C> {
         }
         self.ask_again(ctx);
         self.resend_state(ctx);
+        self.repeat_wishes(ctx);
     }
 
     fn suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {

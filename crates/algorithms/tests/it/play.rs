@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use konklave_process::{Effect, Group, Input, Process, ProcessId};
+use konklave_process::{Effect, Group, Input, Process, ProcessId, Rng};
 use konklave_testkit::Bench;
 
 /// Processes, what is on its way between them, and what they told.
@@ -131,4 +131,33 @@ impl<P: Process> Play<P> {
             self.hear(from, to);
         }
     }
+}
+
+/// Faults drawn from `rng` for a group of n: crashes for good or not, cuts, partitions, wrong
+/// suspicions, pauses. They end before 150 T. Who is up then is the second answer.
+pub(crate) fn storm(rng: &mut Rng, n: usize) -> (Vec<String>, Vec<u32>) {
+    let mut up: Vec<u32> = (0..n as u32).collect();
+    let mut faults = Vec::new();
+    for _ in 0..1 + rng.below(4) {
+        let at = 5 + rng.below(100);
+        let until = at + 5 + rng.below(45);
+        let (a, b) = (rng.below(n as u32), rng.below(n as u32));
+        let fault = match rng.below(6) {
+            0 => {
+                if rng.below(2) == 0 {
+                    faults.push(format!("restart:{a}@{until}"));
+                } else {
+                    up.retain(|p| *p != a);
+                }
+                format!("crash:{a}@{at}")
+            }
+            1 if a != b => format!("cut:{a}>{b}@{at}-{until}"),
+            2 => format!("partition:{a}@{at}-{until}"),
+            3 if a != b => format!("partition:{a},{b}@{at}-{until}"),
+            4 if a != b => format!("suspect:{a}>{b}@{at}"),
+            _ => format!("pause:{a}@{at}-{until}"),
+        };
+        faults.push(fault);
+    }
+    (faults, up)
 }

@@ -25,6 +25,8 @@ pub(super) struct Change<C> {
     accepters: BTreeMap<Ballot, ProcessSet>,
     /// Our own attempt.
     leading: Option<Leading<C>>,
+    /// The highest attempt that came while we stood by the leader.
+    pub(super) deferred: Option<Ballot>,
     /// What the layer above has to say, once it has said it.
     frozen: Option<C>,
     /// Whether we asked what was decided.
@@ -51,6 +53,7 @@ impl<C> Default for Change<C> {
             proposals: BTreeMap::new(),
             accepters: BTreeMap::new(),
             leading: None,
+            deferred: None,
             frozen: None,
             asked: false,
             blocked: false,
@@ -111,6 +114,9 @@ impl<C: Data> VirtualSynchrony<C> {
 
     /// Our own attempt to end the view.
     pub(super) fn start(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.loyal && self.view.leader() != Some(ctx.me()) {
+            return;
+        }
         let round = self.change.promised.map_or(0, |b| b.round) + 1;
         let ballot = Ballot { round, by: ctx.me() };
         self.change.promised = Some(ballot);
@@ -147,6 +153,10 @@ impl<C: Data> VirtualSynchrony<C> {
 
     pub(super) fn on_prepare(&mut self, ballot: Ballot, ctx: &mut Context<'_, Self>) {
         if Some(ballot) < self.change.promised {
+            return;
+        }
+        if self.loyal && self.view.leader() != Some(ballot.by) {
+            self.change.deferred = self.change.deferred.max(Some(ballot));
             return;
         }
         self.change.promised = Some(ballot);

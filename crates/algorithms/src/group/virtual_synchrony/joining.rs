@@ -62,7 +62,7 @@ impl<C: Data> VirtualSynchrony<C> {
         self.ordering = Ordering::new(&view);
         self.change = Change::default();
         self.transfer = Transfer::none();
-        self.reported = false;
+        (self.reported, self.loyal) = (false, false);
         let everyone: ProcessSet = view.everyone().map(|m| m.id).collect();
         self.reports.retain(|by, of| {
             *of = of.intersection(&everyone);
@@ -71,11 +71,7 @@ impl<C: Data> VirtualSynchrony<C> {
         self.heard.clear();
         self.synced.clear();
         self.silence.clear();
-        let gone = |id: &ProcessId| view.find(*id).is_none();
-        let dead: Vec<ProcessId> = self.leaves.iter().filter(gone).collect();
-        for id in dead {
-            self.leaves.remove(id);
-        }
+        self.leaves.clear();
         self.joins.retain(|j| view.find(j.id).is_none_or(|m| m.incarnation < j.incarnation));
         self.view = view;
     }
@@ -96,6 +92,9 @@ impl<C: Data> VirtualSynchrony<C> {
             }
         }
         self.send_waiting(ctx);
+        if self.leaving {
+            self.leave(ctx);
+        }
         self.consider(ctx);
     }
 
@@ -115,7 +114,7 @@ impl<C: Data> VirtualSynchrony<C> {
         self.enter(nobody);
         self.standing = Standing::Outside;
         (self.has_state, self.batching) = (false, false);
-        self.leaves = ProcessSet::new();
+        self.leaving = false;
         self.joins.clear();
         self.waiting.clear();
         self.ahead.clear();
@@ -246,11 +245,25 @@ impl<C: Data> VirtualSynchrony<C> {
         if self.standing != Standing::Inside {
             return;
         }
+        self.leaving = true;
         self.leaves.insert(ctx.me());
         for to in self.view.others(ctx.me()) {
             ctx.send(to, Message::Leave { view: self.view.id });
         }
         self.consider(ctx);
+    }
+
+    /// Says again what we want, as long as nobody has acted on it: it may have been lost.
+    pub(super) fn repeat_wishes(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.change.wedged {
+            return;
+        }
+        if self.has_state && !self.is_member(ctx.me()) {
+            self.tell_synced(ctx);
+        }
+        if self.leaving {
+            self.leave(ctx);
+        }
     }
 
     /// A group of one, in a new generation.
