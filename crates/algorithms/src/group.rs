@@ -21,13 +21,14 @@ pub use measures::{Measures, Summary};
 pub use properties::Properties;
 pub use view::{Member, View, ViewId};
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
 use konklave_process::{Process, ProcessId, ProcessSet};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
 
@@ -40,6 +41,16 @@ pub trait Data:
 impl<T> Data for T where
     T: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
+}
+
+/// Writes a map as a list of pairs: its keys are no strings.
+fn as_list<K, V, S>(map: &BTreeMap<K, V>, serializer: S) -> Result<S::Ok, S::Error>
+where
+    K: Serialize,
+    V: Serialize,
+    S: Serializer,
+{
+    serializer.collect_seq(map)
 }
 
 /// Commands that only the application understands.

@@ -45,6 +45,7 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("synchrony", &["virtual synchrony", "self-delivery", "sending view"], "a view is a barrier"),
     ("uniform", &["uniform agreement", "total order"], "all deliver the same in the same order"),
     ("delivery", &["no gaps", "integrity"], "each message once, in the sender's order"),
+    ("loss", &["told of loss"], "who loses a lock is told"),
     ("progress", &["view progress"], "in the end all live members are in one view"),
     ("termination", &["termination"], "in the end all know who leads"),
     ("tree", &["acyclic parents", "spanning tree"], "parents form no cycle, in the end a tree"),

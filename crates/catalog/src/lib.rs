@@ -32,7 +32,9 @@ use konklave_algorithms::election::{
     itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
     virtual_tree::VirtualTree,
 };
-use konklave_algorithms::group::virtual_synchrony::VirtualSynchrony;
+use konklave_algorithms::group::{
+    leader::Leader, lifted::Lifted, lock_table::LockTable, virtual_synchrony::VirtualSynchrony,
+};
 use konklave_algorithms::mutex::{
     cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
     lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno,
@@ -61,6 +63,9 @@ pub static CATALOG: &[Entry] = &[
     entry::<RingList>(),
     entry::<TreeWave>(),
     entry::<VirtualTree>(),
+    entry::<Leader>(),
+    entry::<Lifted>(),
+    entry::<LockTable>(),
     entry::<VirtualSynchrony>(),
     entry::<CaoSinghal>(),
     entry::<CarvalhoRoucairol>(),

@@ -74,6 +74,8 @@ pub struct Leader {
     rounds: Vec<(u32, ProcessSet)>,
     /// At the leader: the last round.
     round: u32,
+    /// At the leader: whether its lease has lapsed in this view.
+    lapsed: bool,
     #[serde(skip)]
     lease: Fixed<Option<Duration>>,
     #[serde(skip)]
@@ -183,6 +185,7 @@ impl Leader {
 
     fn on_view(&mut self, ctx: &mut Context<'_, Self>) {
         self.step_down(ctx);
+        self.lapsed = false;
         ctx.cancel_timer(Timer::Free);
         let Some(leader) = self.view().leader() else { return };
         if leader != ctx.me() {
@@ -237,10 +240,13 @@ impl Leader {
     fn count(&mut self, ctx: &mut Context<'_, Self>) {
         let view = self.view();
         let leased = self.rounds.iter().any(|(_, by)| view.is_quorum(by, false));
-        if leased {
+        if leased && !self.lapsed {
             self.lead(ctx);
-        } else if std::mem::take(&mut self.leads) {
+        } else if !leased && std::mem::take(&mut self.leads) {
+            // Who has been out of office comes into it again only with a higher number.
+            self.lapsed = true;
             ctx.indicate(Indication::Deposed);
+            self.run(ctx, |group, ctx| group.on_request(Wish::Reform, ctx));
         }
     }
 
@@ -334,6 +340,7 @@ impl Algorithm for Leader {
             leads: false,
             rounds: Vec::new(),
             round: 0,
+            lapsed: false,
             lease: Fixed((lease > 0).then(|| setup.unit * lease)),
             mistake: Fixed(setup.mistake),
         }

@@ -9,25 +9,25 @@ pub(super) const THAW: Mistake = Mistake {
     name: "thaw",
     what: "messages of the algorithm within are taken in after the promise",
     breaks: "mutual exclusion",
-    caught_by: "-n 3 --requests 1,1,1 --set reform=2 --set retry=off",
+    caught_by: "-n 3 --requests 1,1,1 --set reform=0 --set retry=off",
 };
 pub(super) const OLD_VIEW: Mistake = Mistake {
     name: "old-view",
     what: "messages of an earlier view are taken in after the next one has begun",
     breaks: "mutual exclusion",
-    caught_by: "-n 3 --requests 1,1,0 --set reform=2 --set retry=off",
+    caught_by: "-n 3 --requests 1,1,0 --set reform=0 --set retry=off --property exclusion",
 };
 pub(super) const OWN_SUMMARY: Mistake = Mistake {
     name: "own-summary",
     what: "each starts the next view from what it knows itself, not from what was decided",
     breaks: "mutual exclusion",
-    caught_by: "-n 3 --requests 1,1,0 --set reform=2 --set retry=off",
+    caught_by: "-n 3 --requests 1,1,0 --set reform=0 --set retry=off",
 };
 pub(super) const SAME_BASE: Mistake = Mistake {
     name: "same-base",
     what: "tokens do not start above those of the last view",
     breaks: "growing fences",
-    caught_by: "-n 3 --requests 2,1,0 --set reform=2 --set retry=off",
+    caught_by: "-n 3 --requests 2,1,0 --set reform=0 --set retry=off",
 };
 pub(super) const NO_WAIT: Mistake = Mistake {
     name: "no-wait",

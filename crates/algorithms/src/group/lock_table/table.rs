@@ -170,6 +170,7 @@ pub struct Lock {
 /// The table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
 pub struct Table {
+    #[serde(serialize_with = "crate::group::as_list")]
     sessions: BTreeMap<Session, Client>,
     locks: BTreeMap<Name, Lock>,
     #[serde(skip)]

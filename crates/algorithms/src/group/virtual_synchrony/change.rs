@@ -12,6 +12,7 @@ use crate::group::{Data, Indication, Member, View, ViewId};
 
 /// How the end of the present view is being agreed on.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(bound = "C: Serialize")]
 pub(super) struct Change<C> {
     /// Whether we have stopped. Nothing but the next view ends that.
     pub(super) wedged: bool,
@@ -20,8 +21,10 @@ pub(super) struct Change<C> {
     /// The last attempt whose proposal we have accepted.
     accepted: Option<Ballot>,
     /// The proposals we know, by attempt.
+    #[serde(serialize_with = "crate::group::as_list")]
     proposals: BTreeMap<Ballot, Arc<Next<C>>>,
     /// Who has accepted them.
+    #[serde(serialize_with = "crate::group::as_list")]
     accepters: BTreeMap<Ballot, ProcessSet>,
     /// Our own attempt.
     leading: Option<Leading<C>>,

@@ -14,6 +14,7 @@ const RESENT: usize = 64;
 
 /// The messages of the present view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(bound = "C: Serialize")]
 pub(super) struct Ordering<C> {
     /// How many have been dropped because everyone has them.
     pub(super) base: u64,
@@ -22,6 +23,7 @@ pub(super) struct Ordering<C> {
     /// Those that came before their predecessors.
     pub(super) early: BTreeMap<u64, Entry<C>>,
     /// At the one who gives places: messages that came before their predecessors.
+    #[serde(serialize_with = "crate::group::as_list")]
     early_data: BTreeMap<(ProcessId, u32), C>,
     /// How many have been delivered.
     pub(super) delivered: u64,
