@@ -123,6 +123,12 @@ fn every_run_of_a_small_group_is_right() {
     for (mutex, states) in [("naimi-trehel", 156), ("central", 183)] {
         calm(2, mutex).requests(&[1, 1]).set("reform", "0").check().exhausted(states);
     }
+    let three = |requests: &[u32]| calm(3, "naimi-trehel").requests(requests).set("reform", "0");
+    three(&[1, 1, 0]).check().exhausted(2185);
+    three(&[2, 1, 0]).check().exhausted(3091);
+    if long() {
+        three(&[1, 1, 1]).check().exhausted(30_943);
+    }
     for mutex in ["naimi-trehel", "suzuki-kasami", "ricart-agrawala"] {
         let mut case = calm(3, mutex).requests(&[1, 1, 0]).set("reform", "2").judge(SAFETY);
         case.options.max_states = if long() { 2_000_000 } else { 20_000 };
@@ -141,21 +147,21 @@ fn every_mistake_is_caught() {
         calm(3, "naimi-trehel").requests(requests).set("reform", "0").judge(SAFETY)
     };
     let (two, all, again) = (case(&[1, 1, 0]), case(&[1, 1, 1]), case(&[2, 1, 0]));
-    let exclusion = two.clone().judge(&["mutual exclusion"]);
-    let found = |(mistake, case, _): &(&str, &Group, &str)| {
-        let found = (*case).clone().mistake(mistake).check();
-        (*mistake, found.verdict, found.property, found.length)
-    };
+    let exclusion = all.clone().judge(&["mutual exclusion"]);
     let mistakes = [
         ("thaw", &all, "mutual exclusion"),
         ("old-view", &exclusion, "mutual exclusion"),
         ("own-summary", &two, "mutual exclusion"),
         ("same-base", &again, "growing fences"),
     ];
-    let all: Vec<_> = mistakes.iter().map(found).collect();
-    for (found, (.., property)) in all.iter().zip(mistakes) {
-        assert_eq!((found.1, found.2), ("violated", Some(property)), "{all:?}");
+    let mut wrong = Vec::new();
+    for (mistake, case, property) in mistakes {
+        let found = case.clone().mistake(mistake).check();
+        if (found.verdict, found.property) != ("violated", Some(property)) {
+            wrong.push((mistake, found.verdict, found.property, found.length));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 #[test]

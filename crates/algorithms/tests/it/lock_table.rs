@@ -122,7 +122,7 @@ fn every_run_of_a_small_group_is_right() {
     crash.options.max_states = 20_000;
     assert_eq!(crash.check().verdict, "bounded");
     let change = calm(2).requests(&[1, 1]).set("reform", "0");
-    change.check().exhausted(0);
+    change.check().exhausted(397);
     let found = change.mistake("bare-token").check();
     assert_eq!((found.verdict, found.property), ("violated", Some("growing fences")));
 }

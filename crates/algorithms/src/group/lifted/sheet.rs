@@ -15,7 +15,7 @@ pub(super) const OLD_VIEW: Mistake = Mistake {
     name: "old-view",
     what: "messages of an earlier view are taken in after the next one has begun",
     breaks: "mutual exclusion",
-    caught_by: "-n 3 --requests 1,1,0 --set reform=0 --set retry=off --property exclusion",
+    caught_by: "-n 3 --requests 1,1,1 --set reform=0 --set retry=off --property exclusion",
 };
 pub(super) const OWN_SUMMARY: Mistake = Mistake {
     name: "own-summary",
