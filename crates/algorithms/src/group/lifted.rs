@@ -128,6 +128,32 @@ enum Hold {
     Held(Token),
 }
 
+/// What was decided about a lock: who goes on holding it, and who waits, since when.
+#[derive(Default)]
+struct Facts {
+    holder: Option<ProcessId>,
+    waiters: Vec<(u64, ProcessId)>,
+}
+
+impl Facts {
+    /// The facts of all locks that a member of `view` holds or waits for.
+    fn of(summaries: &[(ProcessId, Summary)], view: &View) -> BTreeMap<Name, Self> {
+        let mut names: BTreeMap<Name, Self> = BTreeMap::new();
+        for (id, summary) in summaries.iter().filter(|(id, _)| view.has_member(*id)) {
+            for (name, report) in summary {
+                match report {
+                    Report::Holding(_) => names.entry(name.clone()).or_default().holder = Some(*id),
+                    Report::Waiting(since) => {
+                        names.entry(name.clone()).or_default().waiters.push((*since, *id));
+                    }
+                    Report::Parked => {}
+                }
+            }
+        }
+        names
+    }
+}
+
 /// A message of the algorithm within.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Inside<M> {
@@ -320,19 +346,7 @@ impl<A: Inner> Lifted<A> {
         if !view.has_member(me) {
             return;
         }
-        let mut names: BTreeMap<Name, (Option<ProcessId>, Vec<(u64, ProcessId)>)> = BTreeMap::new();
-        for (id, summary) in facts.iter().filter(|(id, _)| view.has_member(*id)) {
-            for (name, report) in summary {
-                match report {
-                    Report::Holding(_) => names.entry(name.clone()).or_default().0 = Some(*id),
-                    Report::Waiting(since) => {
-                        names.entry(name.clone()).or_default().1.push((*since, *id));
-                    }
-                    Report::Parked => {}
-                }
-            }
-        }
-        for (name, (holder, mut waiters)) in names {
+        for (name, Facts { holder, mut waiters }) in Facts::of(facts, &view) {
             waiters.sort_unstable();
             let waiters: Vec<ProcessId> = waiters.into_iter().map(|(_, id)| id).collect();
             let setup = &self.settings.setup;

@@ -86,3 +86,54 @@ impl View {
         2 * yes > n || half
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(n: u32) -> View {
+        let members = (0..n).map(|id| Member { id: ProcessId(id), incarnation: 1 }).collect();
+        View { id: ViewId::default(), members, observers: Vec::new() }
+    }
+
+    fn set(ids: impl IntoIterator<Item = u32>) -> ProcessSet {
+        ids.into_iter().map(ProcessId).collect()
+    }
+
+    #[test]
+    fn any_two_quorums_have_a_member_in_common() {
+        for n in 1..=8u32 {
+            for tie_break in [false, true] {
+                let view = view(n);
+                let sets = (0..1u32 << n).map(|bits| set((0..n).filter(|i| bits >> i & 1 == 1)));
+                let quorums: Vec<ProcessSet> =
+                    sets.filter(|s| view.is_quorum(s, tie_break)).collect();
+                assert!(!quorums.is_empty());
+                let meets = |a: &ProcessSet| quorums.iter().all(|b| a.intersects(b));
+                assert!(quorums.iter().all(meets), "n = {n}, tie-break {tie_break}");
+            }
+        }
+    }
+
+    #[test]
+    fn half_decides_only_with_the_most_senior() {
+        let view = view(4);
+        assert!(!view.is_quorum(&set([0, 1]), false));
+        assert!(view.is_quorum(&set([0, 1]), true));
+        assert!(!view.is_quorum(&set([2, 3]), true));
+    }
+
+    #[test]
+    fn observers_and_strangers_have_no_vote() {
+        let mut view = view(3);
+        view.observers.push(Member { id: ProcessId(7), incarnation: 2 });
+        assert!(!view.is_quorum(&set([0, 7, 9]), false));
+        assert_eq!(view.others(ProcessId(0)), set([1, 2, 7]).iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn names_of_views_grow_by_generation_first() {
+        let id = |generation, epoch| ViewId { generation, epoch, coordinator: ProcessId(0) };
+        assert!(id(1, 0) > id(0, 99) && id(0, 2) > id(0, 1));
+    }
+}

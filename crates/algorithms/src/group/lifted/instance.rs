@@ -125,3 +125,66 @@ impl<A: Inner> Host<A> for Notes<A::Message> {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::{Member, ViewId};
+    use crate::mutex::maekawa::Maekawa;
+    use crate::mutex::naimi_trehel::NaimiTrehel;
+    use crate::mutex::ricart_agrawala::RicartAgrawala;
+
+    fn view(n: u32) -> View {
+        let members = (0..n).map(|id| Member { id: ProcessId(id), incarnation: 1 }).collect();
+        View { id: ViewId::default(), members, observers: Vec::new() }
+    }
+
+    /// Lets everyone leave in turn, starting with who is inside; returns the order of entries.
+    fn serve<A: Inner>(n: u32, holder: Option<u32>, waiters: &[u32]) -> Vec<u32> {
+        let view = view(n);
+        let chosen = Setup::new(Group::of(n as usize), Topology::complete(n as usize));
+        let ids: Vec<ProcessId> = waiters.iter().copied().map(ProcessId).collect();
+        let resumed = |p| {
+            let me = ProcessId(p);
+            Instance::<A>::resumed(me, holder.map(ProcessId), &ids, &view, &chosen)
+        };
+        let mut all: Vec<Instance<A>> = (0..n).filter_map(resumed).collect();
+        let mut inside = holder.or(waiters.first().copied());
+        let mut served = Vec::new();
+        while let Some(p) = inside.take() {
+            served.push(p);
+            let me = ProcessId(p);
+            let left = all[p as usize].step(me, Input::Request(Request::Release));
+            let mut flight: VecDeque<_> =
+                left.sent.into_iter().map(|(to, m)| (me, to, m)).collect();
+            while let Some((from, to, message)) = flight.pop_front() {
+                let outcome = all[to.0 as usize].step(to, Input::Message { from, message });
+                if outcome.granted {
+                    assert_eq!(inside.replace(to.0), None, "two are inside");
+                }
+                flight.extend(outcome.sent.into_iter().map(|(next, m)| (to, next, m)));
+            }
+        }
+        served
+    }
+
+    #[test]
+    fn who_held_is_inside_and_those_who_wait_follow_in_order() {
+        assert_eq!(serve::<NaimiTrehel>(5, Some(3), &[4, 0, 2]), [3, 4, 0, 2]);
+        assert_eq!(serve::<RicartAgrawala>(5, Some(3), &[4, 0, 2]), [3, 4, 0, 2]);
+        assert_eq!(serve::<Maekawa>(5, Some(3), &[4, 0, 2]), [3, 4, 0, 2]);
+    }
+
+    #[test]
+    fn with_nobody_inside_the_first_who_waits_is() {
+        assert_eq!(serve::<NaimiTrehel>(3, None, &[2, 1]), [2, 1]);
+        assert_eq!(serve::<NaimiTrehel>(1, None, &[0]), [0]);
+    }
+
+    #[test]
+    fn the_homes_of_names_spread() {
+        let view = view(4);
+        let homes = (0..100).filter_map(|i| home(&Name::from(format!("lock {i}")), &view));
+        assert_eq!(homes.collect::<konklave_process::ProcessSet>().len(), 4);
+    }
+}
