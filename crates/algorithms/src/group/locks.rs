@@ -188,31 +188,3 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
         meter.measured(metric, unit)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_compare_like_their_bytes() {
-        let tokens = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 256, 7), (1, 0, 0), (256, 3, 1)];
-        let tokens = tokens.map(|(generation, epoch, count)| Token { generation, epoch, count });
-        assert!(tokens.is_sorted() && tokens.map(Token::to_bytes).is_sorted());
-    }
-
-    #[test]
-    fn a_token_that_does_not_fit_into_a_number_is_refused() {
-        let token = |epoch, count| Token { generation: 0, epoch, count };
-        assert_eq!(token(1, 5).to_number(), Some((1 << 40) + 5));
-        assert_eq!(token(1 << 24, 0).to_number(), None);
-        assert_eq!(token(0, 1 << 40).to_number(), None);
-    }
-
-    #[test]
-    fn a_gate_lets_in_no_holder_of_the_past() {
-        let mut gate = FenceGate::default();
-        let token = |count| Token { generation: 0, epoch: 0, count };
-        assert!(gate.admit(token(3)) && gate.admit(token(3)));
-        assert!(gate.admit(token(5)) && !gate.admit(token(3)));
-    }
-}
