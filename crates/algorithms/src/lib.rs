@@ -6,6 +6,7 @@
 
 pub mod detector;
 pub mod election;
+pub mod group;
 pub mod mutex;
 mod setup;
 mod sheet;

@@ -150,6 +150,16 @@ pub enum Guarantee {
     Completeness,
     /// In the end no live process is suspected.
     EventualAccuracy,
+    /// All agree on the views.
+    ViewAgreement,
+    /// Who goes from one view to the next together has delivered the same before.
+    VirtualSynchrony,
+    /// All deliver in the same order.
+    TotalOrder,
+    /// What anyone delivers, even one who is gone, all who go on deliver.
+    UniformAgreement,
+    /// Who goes on has delivered what it sent.
+    SelfDelivery,
 }
 
 impl fmt::Display for Guarantee {
@@ -170,6 +180,11 @@ impl fmt::Display for Guarantee {
             Self::SpanningTree => "spanning tree",
             Self::Completeness => "completeness",
             Self::EventualAccuracy => "eventual accuracy",
+            Self::ViewAgreement => "view agreement",
+            Self::VirtualSynchrony => "virtual synchrony",
+            Self::TotalOrder => "total order",
+            Self::UniformAgreement => "uniform agreement",
+            Self::SelfDelivery => "self-delivery",
         })
     }
 }
