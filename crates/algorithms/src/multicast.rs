@@ -23,10 +23,11 @@ pub use measures::{Measures, Summary};
 pub use numbers::Numbers;
 pub use properties::Properties;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use konklave_process::{Process, ProcessId};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
 
@@ -120,4 +121,12 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     fn measured(meter: &Measures, metric: Metric, unit: f64) -> Option<f64> {
         meter.measured(metric, unit)
     }
+}
+
+/// Writes a map entry by entry: not every format has keys that are more than a word.
+fn pairs<K: Serialize, V: Serialize, S: Serializer>(
+    map: &BTreeMap<K, V>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(map)
 }

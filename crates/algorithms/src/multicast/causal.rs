@@ -67,6 +67,7 @@ pub struct Causal {
     /// How many of each we have delivered; of our own: sent.
     delivered: Clock,
     /// What waits for its causes, by sender and place in its stream.
+    #[serde(serialize_with = "super::pairs")]
     held: BTreeMap<(ProcessId, u32), (Clock, u32)>,
     #[serde(skip)]
     mistake: Fixed<Option<&'static str>>,

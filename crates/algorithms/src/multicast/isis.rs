@@ -81,6 +81,7 @@ pub struct Isis {
     /// The highest number that we have proposed or seen as final.
     highest: u32,
     /// What is not delivered, by sender and place in its stream.
+    #[serde(serialize_with = "super::pairs")]
     queue: BTreeMap<(ProcessId, u32), Entry>,
     /// What has ever been in the queue.
     seen: BTreeMap<ProcessId, Numbers>,

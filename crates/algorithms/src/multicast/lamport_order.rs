@@ -79,6 +79,7 @@ const SHEET: DataSheet = DataSheet {
 pub struct LamportOrder {
     clock: LamportClock,
     /// What is not due yet, by time and sender.
+    #[serde(serialize_with = "super::pairs")]
     queue: BTreeMap<(u32, ProcessId), u32>,
     /// The last time we heard from each.
     heard: ProcessMap<u32>,

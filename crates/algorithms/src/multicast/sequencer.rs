@@ -130,6 +130,7 @@ pub struct Sequencer {
     /// How many messages we have multicast.
     sent: u32,
     /// Messages that wait for their number or their turn, by sender and place in its stream.
+    #[serde(serialize_with = "super::pairs")]
     bodies: BTreeMap<(ProcessId, u32), u32>,
     /// Which message each number belongs to, from the first we have not delivered.
     order: BTreeMap<u32, (ProcessId, u32)>,

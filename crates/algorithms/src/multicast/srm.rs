@@ -105,8 +105,10 @@ pub struct Srm {
     /// How far each source has come, as far as we know.
     high: BTreeMap<ProcessId, u32>,
     /// What we lack.
+    #[serde(serialize_with = "super::pairs")]
     asking: BTreeMap<Unit, Asking>,
     /// What we are about to repair, and for whom.
+    #[serde(serialize_with = "super::pairs")]
     repairing: BTreeMap<Unit, (ProcessId, u32)>,
     /// What was repaired a moment ago.
     resting: BTreeSet<Unit>,
