@@ -109,7 +109,7 @@ impl Srm {
         let Some(request) = self.asking.get_mut(&unit) else { return };
         let radius = match scope {
             0 => EVERYWHERE,
-            scope if request.round >= MOST_ROUNDS => EVERYWHERE.max(scope),
+            _ if request.round >= MOST_ROUNDS => EVERYWHERE,
             scope => scope.saturating_mul(1 << request.round),
         };
         if !request.heard {
