@@ -24,7 +24,7 @@ const SILENT: Mistake = Mistake {
 const DEAF_CLOCK: Mistake = Mistake {
     name: "deaf-clock",
     what: "what is received does not move the clock that messages are stamped with",
-    breaks: "causal order",
+    breaks: "total order",
     caught_by: "-n 3 --requests 2,1,0",
 };
 const HASTY: Mistake = Mistake {
