@@ -83,7 +83,7 @@ fn verify() -> Result<()> {
     let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
     run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     if has("deny") {
-        run(&mut cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))?;
+        run(&mut cargo(&["deny", "check", "bans", "licenses", "sources"]))?;
     } else {
         println!("xtask: cargo-deny is not here: licences and sources are not checked this time");
     }

@@ -88,6 +88,8 @@ impl Plan {
             delay_max: self.config.delay.longest().filter(|_| !delayed).map(|t| t.max(TICK)),
             assumptions_hold: self.regular && self.broken.is_empty(),
             uncontended: false,
+            undisturbed: self.config.faults.is_empty()
+                && self.config.loss + self.config.duplicate == 0.0,
         }
     }
 }

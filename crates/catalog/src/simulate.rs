@@ -216,7 +216,7 @@ fn bounds<P: Algorithm>(
         let measured = match cost.metric {
             Metric::Messages => Some(sent),
             Metric::MessagesPerEntry => (entries > 0.0).then(|| sent / entries),
-            Metric::SyncDelay | Metric::EntryDelay | Metric::Time => {
+            Metric::SyncDelay | Metric::EntryDelay | Metric::Time | Metric::Delivery => {
                 P::Problem::measured(meter, cost.metric, run.unit)
             }
         };

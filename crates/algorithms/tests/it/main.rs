@@ -67,6 +67,7 @@ where
         delay_max: case.config.delay.longest(),
         assumptions_hold: true,
         uncontended: false,
+        undisturbed: true,
     };
     for cost in P::SHEET.costs.iter().filter(|c| c.metric == Metric::Messages) {
         let bound = (cost.bound)(&facts).expect("it always applies");
