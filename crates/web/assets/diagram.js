@@ -20,14 +20,23 @@ export class Diagram {
     this.position = 0;
     this.chosen = null;
     this.redraw = perFrame(() => this.draw());
-    new ResizeObserver(() => { this.place(); this.redraw(); this.follow(false); }).observe(this.picture);
+    this.width = this.picture.clientWidth;
+    this.height = this.picture.clientHeight;
+    new ResizeObserver(() => {
+      this.width = this.picture.clientWidth;
+      this.height = this.picture.clientHeight;
+      this.place();
+      this.redraw();
+      this.follow(false);
+    }).observe(this.picture);
     this.listen();
   }
 
-  /** Shows runs; `lanes` is the order of nodes, `hidden` the kinds left out. */
-  show(shown, lanes, hidden) {
+  /** Shows runs at a position; `lanes` is the order of nodes, `hidden` the kinds left out. */
+  show(shown, lanes, hidden, position) {
     const same = this.shown !== null && shown !== null && Math.abs((this.shown.tracks[0]?.width || 0) - (shown.tracks[0]?.width || 0)) < 1;
     this.shown = shown;
+    this.position = position;
     this.order = lanes;
     this.hidden = hidden;
     this.place();
@@ -41,7 +50,7 @@ export class Diagram {
     if (!this.shown) return;
     const { tracks } = this.shown, race = tracks.length > 1;
     const all = tracks.reduce((sum, track) => sum + track.nodes.length, 0);
-    const room = this.picture.clientHeight - AXIS - TOP - (race ? tracks.length * (TITLE + 8) : 0);
+    const room = this.height - AXIS - TOP - (race ? tracks.length * (TITLE + 8) : 0);
     this.spacing = Math.max(22, Math.min(76, room / Math.max(1, all)));
     let y = TOP + this.spacing / 2 - (race ? 0 : 6);
     this.titles = [];
@@ -54,7 +63,7 @@ export class Diagram {
       if (race) y += 8;
     }
     this.bottom = y - this.spacing / 2;
-    this.top = Math.max(0, Math.min(this.top, this.bottom + AXIS - this.picture.clientHeight));
+    this.top = Math.max(0, Math.min(this.top, this.bottom + AXIS - this.height));
   }
 
   get firstX() { return Math.min(...this.shown.tracks.map((track) => track.firstX)) - 26; }
@@ -65,14 +74,14 @@ export class Diagram {
   /** The whole run in sight, or as much as one can still read. */
   fit(whole = false) {
     if (!this.shown) return;
-    const room = this.picture.clientWidth - GUTTER - 10, width = Math.max(1, this.lastX - this.firstX);
+    const room = this.width - GUTTER - 10, width = Math.max(1, this.lastX - this.firstX);
     this.zoom = whole ? room / width : Math.max(0.55, Math.min(1.6, room / width));
     this.left = 0;
     this.follow(false);
     this.redraw();
   }
 
-  zoomBy(factor, px = GUTTER + (this.picture.clientWidth - GUTTER) / 2) {
+  zoomBy(factor, px = GUTTER + (this.width - GUTTER) / 2) {
     const x = this.worldX(px);
     this.zoom = Math.max(0.002, Math.min(8, this.zoom * factor));
     this.left += this.px(x) - px;
@@ -90,9 +99,9 @@ export class Diagram {
   }
 
   clamp() {
-    const most = (this.lastX - this.firstX) * this.zoom - (this.picture.clientWidth - GUTTER) + 20;
+    const most = (this.lastX - this.firstX) * this.zoom - (this.width - GUTTER) + 20;
     this.left = Math.max(0, Math.min(this.left, Math.max(0, most)));
-    this.top = Math.max(0, Math.min(this.top, Math.max(0, this.bottom + AXIS - this.picture.clientHeight)));
+    this.top = Math.max(0, Math.min(this.top, Math.max(0, this.bottom + AXIS - this.height)));
   }
 
   /** Moves the cursor to position p, and the view with it. */
@@ -103,7 +112,7 @@ export class Diagram {
 
   follow(center) {
     if (!this.shown) return;
-    const px = this.px(this.shown.x(this.position)), width = this.picture.clientWidth;
+    const px = this.px(this.shown.x(this.position)), width = this.width;
     if (center && (px < GUTTER + 30 || px > width - 60)) {
       const before = this.left;
       this.left += px - (GUTTER + (width - GUTTER) / 2);
@@ -137,13 +146,13 @@ export class Diagram {
   }
 
   draw() {
-    const { canvas, picture } = this, ratio = window.devicePixelRatio || 1;
-    const width = picture.clientWidth, height = picture.clientHeight;
+    const { canvas } = this, ratio = window.devicePixelRatio || 1;
+    const width = this.width, height = this.height;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
     }
-    const c = canvas.getContext('2d'), paint = this.colours();
+    const c = canvas.getContext('2d'), paint = this.paint || this.colours();
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.fillStyle = paint.page;
     c.fillRect(0, 0, width, height);
@@ -249,7 +258,7 @@ export class Diagram {
     const many = seen.length > 1500, labelled = seen.length <= 140 && this.spacing >= 34;
     for (const { message, arrow } of seen) {
       const x1 = this.px(arrow.x1), x2 = this.px(arrow.x2), { y1, y2, fate } = arrow;
-      let colour = paint.kinds[message.kind % 6], alpha = many ? 0.5 : 1;
+      let colour = paint.kinds[track.colours[message.kind] % 6], alpha = many ? 0.5 : 1;
       c.lineWidth = many ? 0.7 : 1.5;
       if (mine) {
         if (mine.message === message) c.lineWidth = 3.4;
@@ -260,7 +269,7 @@ export class Diagram {
       c.globalAlpha = alpha;
       c.strokeStyle = c.fillStyle = colour;
       // Kinds differ in their dashes, too: colour is never all.
-      const dash = Math.floor(message.kind / 6) % 2 ? [7, 3] : [];
+      const dash = Math.floor(track.colours[message.kind] / 6) % 2 ? [7, 3] : [];
       c.setLineDash(fate === 'lost' ? [4, 3] : fate === 'pending' ? [2, 4] : fate === 'again' ? [9, 3] : dash);
       c.beginPath(); c.moveTo(x1, y1); c.lineTo(x2, y2); c.stroke();
       c.setLineDash([]);
@@ -359,7 +368,7 @@ export class Diagram {
   drawNames(c, height) {
     const { paint } = this;
     c.save();
-    c.beginPath(); c.rect(0, 0, this.picture.clientWidth, height - AXIS); c.clip();
+    c.beginPath(); c.rect(0, 0, this.width, height - AXIS); c.clip();
     c.fillStyle = paint.page;
     c.fillRect(0, 0, GUTTER - 14, height - AXIS);
     c.textAlign = 'right';
@@ -376,13 +385,14 @@ export class Diagram {
     c.textAlign = 'left';
     c.font = '600 13px system-ui, sans-serif';
     for (const { text, y, track } of this.titles || []) {
+      const wide = c.measureText(text).width;
       c.fillStyle = paint.page;
-      c.fillRect(4, y - this.top - 3, c.measureText(text).width + 170, 17);
+      c.fillRect(4, y - this.top - 3, wide + 90, 17);
       c.fillStyle = paint.ink;
       c.fillText(text, 8, y - this.top + 10);
       c.font = '12px system-ui, sans-serif';
       c.fillStyle = paint.soft;
-      c.fillText('  ' + track.sent(this.position) + ' ✉', 14 + c.measureText(text).width * 1.12, y - this.top + 10);
+      c.fillText(track.sent(this.position) + ' ✉', 18 + wide, y - this.top + 10);
       c.font = '600 13px system-ui, sans-serif';
     }
     c.restore();
@@ -393,7 +403,7 @@ export class Diagram {
     if (!this.shown || !this.paint) return;
     const ratio = window.devicePixelRatio || 1, c = this.canvas.getContext('2d');
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.drawNames(c, this.picture.clientHeight);
+    this.drawNames(c, this.height);
   }
 
   /** What lies at a place of the picture. @returns {any} */
@@ -458,8 +468,8 @@ export class Diagram {
       else if (hit && hit.e !== undefined) text = this.shown.tracks[hit.t].entries[hit.e].lines.join('\n');
       tip.hidden = !text;
       tip.textContent = text;
-      tip.style.left = Math.min(x + 14, this.picture.clientWidth - 240) + 'px';
-      tip.style.top = Math.min(y + 14, this.picture.clientHeight - 60) + 'px';
+      tip.style.left = Math.min(x + 14, this.width - 240) + 'px';
+      tip.style.top = Math.min(y + 14, this.height - 60) + 'px';
       canvas.style.cursor = hit && (hit.message || hit.e !== undefined || hit.node !== undefined) ? 'pointer' : 'crosshair';
     });
     canvas.addEventListener('pointerup', (event) => {

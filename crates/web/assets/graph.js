@@ -40,7 +40,7 @@ export class Graph {
       const [x, y] = this.places.get(node);
       const sign = s('text', { class: 'sign', y: -this.radius - 8 });
       const dot = s('g', { class: 'node-dot', transform: 'translate(' + x + ',' + y + ')', tabindex: 0, role: 'button', 'data-node': node, 'aria-label': 'p' + node },
-        s('circle', { class: 'ring', r: this.radius + 5 }), s('circle', { r: this.radius }),
+        s('circle', { class: 'ring', r: this.radius + 5 }), s('circle', { class: 'dot', r: this.radius }),
         s('text', this.radius < 9 ? { 'font-size': 8 } : {}, this.radius < 8 ? '' : String(node)), sign);
       const act = () => this.acts.onNode(track.t, node);
       dot.addEventListener('click', act);
@@ -63,7 +63,7 @@ export class Graph {
     this.position = p;
     this.chosen = chosen;
     if (!track) return;
-    const asked = chosen === null ? new Set() : track.asked(chosen, p);
+    const asked = chosen === null || !/^(waiting|inside)$/.test(track.phase(chosen, p)) ? new Set() : track.asked(chosen, p);
     const moving = [];
     for (const [node, it] of this.dots) {
       const phase = track.phase(node, p);
@@ -71,7 +71,7 @@ export class Graph {
       if (names !== it.was) {
         it.dot.setAttribute('class', names);
         it.was = names;
-        it.sign.textContent = phase === 'inside' ? '🔑' : phase === 'leading' ? '👑' : phase === 'down' ? '✕' : phase === 'paused' ? 'zz' : '';
+        it.sign.textContent = phase === 'inside' ? '◆' : phase === 'leading' ? '★' : phase === 'down' ? '✕' : phase === 'paused' ? 'zz' : '';
         it.dot.setAttribute('aria-label', 'p' + node + ' ' + (phase ? t(phase) : ''));
       }
       const { now } = track.state(node, p);
@@ -89,7 +89,7 @@ export class Graph {
     for (const m of flying.slice(0, 400)) {
       if (!this.places.has(m.from) || !this.places.has(m.to)) continue;
       const [x1, y1] = this.places.get(m.from), [x2, y2] = this.places.get(m.to), share = this.share(m);
-      const dot = s('circle', { class: 'flying k' + m.kind % 6, cx: x1 + (x2 - x1) * share, cy: y1 + (y2 - y1) * share, r: 6, fill: 'currentColor', 'data-message': m.id },
+      const dot = s('circle', { class: 'flying k' + track.colours[m.kind] % 6, cx: x1 + (x2 - x1) * share, cy: y1 + (y2 - y1) * share, r: 6, fill: 'currentColor', 'data-message': m.id },
         s('title', {}, 'p' + m.from + ' → p' + m.to + ' ' + m.text));
       dot.addEventListener('click', () => this.acts.onMessage(track.t, m));
       moving.push(dot);

@@ -139,8 +139,9 @@ class App {
       } else this.trouble('');
       this.verdictOf(report);
     } catch (error) {
+      if (work.signal.aborted) return;
       this.verdict('', '');
-      if (!work.signal.aborted) this.trouble(error.message);
+      this.trouble(error.message);
     }
     if (this.work === work) this.work = null;
     this.showForm();
@@ -169,7 +170,7 @@ class App {
     this.chosen = null;
     this.lanes = this.lanes.filter((node) => this.shown.tracks.some((track) => track.nodes.includes(node)));
     this.position = Math.max(0, Math.min(this.shown.last, position));
-    this.diagram.show(this.shown, this.lanes, this.hidden);
+    this.diagram.show(this.shown, this.lanes, this.hidden, this.position);
     this.diagram.choose(null);
     this.graph.show(this.track());
     $('slider').max = String(this.shown.last);
@@ -231,10 +232,11 @@ class App {
     if (this.graph.track !== track) this.graph.show(track);
     this.graph.go(position, this.chosen && this.chosen.node !== undefined ? this.chosen.node : now && now.entry.node >= 0 ? now.entry.node : null);
     this.story.go();
-    const box = $('inspector'), top = box.scrollTop, focused = document.activeElement && box.contains(document.activeElement) ? [...box.querySelectorAll('button')].indexOf(document.activeElement) : -1;
+    const box = $('inspector'), { activeElement } = document;
+    // Who went here by key stays on the button, if it is still there.
+    const key = (it) => it.textContent + it.title, kept = activeElement instanceof HTMLElement && box.contains(activeElement) ? key(activeElement) : null;
     box.replaceChildren(...inspector.message(this), ...inspector.link(this), ...inspector.event(this), ...inspector.lamps(this), ...inspector.meter(this), ...inspector.states(this));
-    box.scrollTop = top;
-    if (focused >= 0) box.querySelectorAll('button')[focused]?.focus();
+    if (kept !== null) [...box.querySelectorAll('button')].find((it) => key(it) === kept)?.focus();
   }
 
   // ——— Where one looks ———
@@ -296,7 +298,7 @@ class App {
 
   setLanes(order) {
     this.lanes = order;
-    this.diagram.show(this.shown, this.lanes, this.hidden);
+    this.diagram.show(this.shown, this.lanes, this.hidden, this.position);
     this.showPage();
     this.remember();
   }
@@ -336,12 +338,10 @@ class App {
   }
 
   showKinds() {
-    const kinds = [...new Set(this.shown.tracks.flatMap((track) => track.kinds))];
-    const of = (kind) => this.shown.tracks.map((track) => track.kinds.indexOf(kind)).find((i) => i >= 0);
-    $('kinds').replaceChildren(...kinds.map((kind) => h('button', {
+    $('kinds').replaceChildren(...this.shown.kinds.map((kind, i) => h('button', {
       type: 'button', 'aria-pressed': String(!this.hidden.has(kind)), 'data-kind': kind, title: t('shown'),
       onclick: () => { if (this.hidden.has(kind)) this.hidden.delete(kind); else this.hidden.add(kind); this.showKinds(); this.diagram.redraw(); this.remember(); },
-    }, h('span', { class: 'swatch k' + of(kind) % 6 + (of(kind) >= 6 ? ' d1' : '') }), kind)));
+    }, h('span', { class: 'swatch k' + i % 6 + (i >= 6 ? ' d1' : '') }), kind)));
   }
 
   setTab(tab) {
@@ -365,6 +365,7 @@ class App {
     this.verdictOf(this.mode === 'check' && this.report ? this.report : this.shown.tracks);
     this.showKinds();
     this.graph.show(this.track());
+    this.diagram.colours();
     this.diagram.redraw();
     this.moment();
   }
@@ -377,7 +378,7 @@ class App {
   }
 
   async export(form) {
-    const kinds = this.hidden.size ? [...new Set(this.shown.tracks.flatMap((track) => track.kinds))].filter((kind) => !this.hidden.has(kind)) : undefined;
+    const kinds = this.hidden.size ? this.shown.kinds.filter((kind) => !this.hidden.has(kind)) : undefined;
     const wish = () => ({ id: this.shown.id, form, lanes: this.lanes, ...(kinds ? { kinds } : {}) });
     try {
       await api.download(wish());

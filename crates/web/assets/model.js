@@ -21,6 +21,9 @@ export class Shown {
     this.id = data.id;
     /** @type {Track[]} */
     this.tracks = data.tracks.map((track, t) => new Track(track, t));
+    /** All kinds of messages: one of the same name has the same colour in every track. */
+    this.kinds = [...new Set(this.tracks.flatMap((track) => track.kinds))];
+    this.tracks.forEach((track) => { track.colours = track.kinds.map((kind) => this.kinds.indexOf(kind)); });
     /** @type {{t: number, e: number}[]} */
     this.order = [];
     for (const track of this.tracks) {
@@ -30,6 +33,9 @@ export class Shown {
     if (this.tracks.length > 1) this.order.sort((a, b) => at(a) - at(b) || a.t - b.t || a.e - b.e);
     this.order.forEach(({ t, e }, i) => { this.tracks[t].entries[e].rank = i + 1; });
     this.tracks.forEach((track) => track.index());
+    // Steps of one moment stand beside each other: the cursor never goes left.
+    this.xs = [];
+    this.order.forEach(({ t, e }, i) => { this.xs.push(Math.max(i ? this.xs[i - 1] : 0, this.tracks[t].entries[e].x)); });
     this.interesting = [];
     this.order.forEach(({ t, e }, i) => { if (this.tracks[t].isInteresting(e)) this.interesting.push(i + 1); });
   }
@@ -44,12 +50,7 @@ export class Shown {
   }
 
   /** Where on the axis p lies. */
-  x(p) {
-    const now = this.entryAt(p);
-    if (now) return now.entry.x;
-    const first = this.entryAt(1);
-    return (first ? first.entry.x : 60) - 12;
-  }
+  x(p) { return p > 0 ? this.xs[p - 1] : (this.xs[0] ?? 60) - 12; }
 
   /** The position of the next interesting entry in a direction, or the end. */
   nextInteresting(p, direction) {
@@ -78,6 +79,7 @@ export class Track {
     /** @type {number} ticks in one unit */ this.unit = data.unit;
     /** @type {string} sim or check */ this.world = data.world;
     /** @type {string[]} */ this.kinds = data.kinds;
+    /** @type {number[]} the colour of each kind */ this.colours = [];
     Object.assign(this, data);
     this.t = t;
     const word = (i) => data.words[i];

@@ -12,7 +12,10 @@ export class Story {
     this.rows = h('div', {});
     this.rows.style.position = 'relative';
     this.box = null;
-    this.scroll = () => this.draw();
+    this.top = 0;
+    this.height = 0;
+    this.scroll = () => { this.top = this.box.scrollTop; this.draw(); };
+    this.sized = new ResizeObserver(() => { this.height = this.box ? this.box.clientHeight : 0; this.draw(); });
   }
 
   mount(box) {
@@ -20,12 +23,15 @@ export class Story {
     box.className = 'story';
     box.replaceChildren(this.rows);
     box.addEventListener('scroll', this.scroll);
+    this.sized.observe(box);
     this.rows.style.height = this.app.shown.last * ROW + 'px';
+    this.height = box.clientHeight;
+    this.top = box.scrollTop;
     this.go();
   }
 
   unmount() {
-    if (this.box) { this.box.removeEventListener('scroll', this.scroll); this.box.className = ''; }
+    if (this.box) { this.box.removeEventListener('scroll', this.scroll); this.sized.disconnect(); this.box.className = ''; }
     this.box = null;
   }
 
@@ -33,14 +39,18 @@ export class Story {
     const { box, app } = this;
     if (!box) return;
     const y = (app.position - 1) * ROW;
-    if (y < box.scrollTop || y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, y - box.clientHeight / 2);
+    // Its place and size are kept: to ask for them would lay out the page in every frame.
+    if (y < this.top || y + ROW > this.top + this.height) {
+      this.top = Math.max(0, Math.min(y - this.height / 2, app.shown.last * ROW - this.height));
+      box.scrollTop = this.top;
+    }
     this.draw();
   }
 
   draw() {
     const { box, app } = this;
     if (!box) return;
-    const from = Math.max(1, Math.floor(box.scrollTop / ROW)), to = Math.min(app.shown.last, from + Math.ceil(box.clientHeight / ROW) + 2);
+    const from = Math.max(1, Math.floor(this.top / ROW)), to = Math.min(app.shown.last, from + Math.ceil(this.height / ROW) + 2);
     const race = app.shown.tracks.length > 1, items = [];
     for (let p = from; p <= to; p += 1) {
       const { track, entry, e } = app.shown.entryAt(p);

@@ -12,6 +12,7 @@ mod processes;
 mod ring;
 mod stories;
 mod thousand;
+mod ui;
 mod verdicts;
 mod worlds;
 

@@ -326,7 +326,7 @@ const journeys = {
 
   async 'small and large screens'(page) {
     await page.setViewportSize({ width: 1920, height: 1080 });
-    await page.goto(open({ algorithm: 'mutex/maekawa', nodes: 9, topology: 'grid:3x3' }, { at: 20 }).replace('grid:3x3', 'complete'));
+    await page.goto(open({ algorithm: 'election/extinction', nodes: 12, topology: 'grid:3x4' }, { at: 20 }));
     await ready(page);
     await shot(page, '12-beamer');
     await page.setViewportSize({ width: 900, height: 700 });
