@@ -24,7 +24,7 @@ export class Graph {
   build() {
     const { track, box } = this, width = Math.max(120, box.clientWidth), height = Math.max(100, box.clientHeight);
     this.places = arrange(track, width, height);
-    this.radius = Math.max(6, Math.min(19, 150 / Math.sqrt(track.nodes.length) / 2.2));
+    this.radius = Math.max(5, Math.min(19, nearest(this.places) / 2.7));
     const edges = track.edges || all(track.nodes);
     const lines = edges.length > MOST_EDGES ? [] : edges.map(([a, b]) => {
       const [x1, y1] = this.places.get(a), [x2, y2] = this.places.get(b);
@@ -33,7 +33,7 @@ export class Graph {
       const act = () => this.acts.onLink(a, b);
       hit.addEventListener('click', act);
       hit.addEventListener('keydown', (event) => { if (event.key === 'Enter') act(); });
-      return s('g', {}, s('line', { ...line, class: 'edge', ...(track.directed ? { 'marker-end': 'url(#tip-edge)' } : {}) }), hit);
+      return s('g', {}, s('line', { ...line, class: 'edge', ...(track.directed ? { 'marker-end': 'url(#arrow-edge)' } : {}) }), hit);
     });
     this.dots = new Map();
     const dots = track.nodes.map((node) => {
@@ -48,11 +48,11 @@ export class Graph {
       this.dots.set(node, { dot, sign, was: '' });
       return dot;
     });
-    const marker = (id, colour) => s('marker', { id, viewBox: '0 0 10 10', refX: id === 'tip-edge' ? 10 + this.radius * 0.9 : 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse' },
+    const marker = (id, colour) => s('marker', { id, viewBox: '0 0 10 10', refX: id === 'arrow-edge' ? 10 + this.radius * 0.9 : 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse' },
       s('path', { d: 'M0 0L10 5L0 10z', fill: 'var(--' + colour + ')' }));
     this.moving = s('g');
     const svg = s('svg', { viewBox: '0 0 ' + width + ' ' + height, role: 'group', 'aria-label': t('topology') },
-      s('defs', {}, marker('tip', 'good'), marker('tip-edge', 'lane')), s('g', {}, ...lines), this.moving, s('g', {}, ...dots));
+      s('defs', {}, marker('arrow-pointer', 'good'), marker('arrow-edge', 'lane')), s('g', {}, ...lines), this.moving, s('g', {}, ...dots));
     const note = edges.length > MOST_EDGES ? ' · ' + edges.length + ' ' + t('links') : '';
     this.box.replaceChildren(h('div', { class: 'caption' }, track.name + ' · ' + (track.topology || t('topology')) + note), svg);
   }
@@ -110,8 +110,16 @@ export class Graph {
     const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length], gap = this.radius + 4;
     // Beside the link, so that both can be seen.
     const [ox, oy] = [-uy * 5, ux * 5];
-    return s('line', { class: 'pointer', x1: x1 + ux * gap + ox, y1: y1 + uy * gap + oy, x2: x2 - ux * gap + ox, y2: y2 - uy * gap + oy, 'marker-end': 'url(#tip)' }, s('title', {}, 'p' + from + ' ' + name + ' → p' + to));
+    return s('line', { class: 'pointer', x1: x1 + ux * gap + ox, y1: y1 + uy * gap + oy, x2: x2 - ux * gap + ox, y2: y2 - uy * gap + oy, 'marker-end': 'url(#arrow-pointer)' }, s('title', {}, 'p' + from + ' ' + name + ' → p' + to));
   }
+}
+
+/** How close the closest two places are. */
+function nearest(places) {
+  const all = [...places.values()];
+  let least = 60;
+  all.forEach(([x, y], i) => all.slice(i + 1).forEach(([u, v]) => { least = Math.min(least, Math.hypot(x - u, y - v)); }));
+  return least;
 }
 
 const all = (nodes) => nodes.flatMap((a, i) => nodes.slice(i + 1).map((b) => [a, b]));
