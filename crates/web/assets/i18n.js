@@ -13,7 +13,7 @@ const WORDS = {
   first: ['To the begin', 'Zum Anfang'], back: ['One step back', 'Einen Schritt zurück'], play: ['Play', 'Abspielen'], stop: ['Stop', 'Anhalten'], next: ['One step on', 'Einen Schritt vor'], last: ['To the end', 'Zum Ende'],
   'prev-event': ['Previous important event', 'Voriges wichtiges Ereignis'], 'next-event': ['Next important event', 'Nächstes wichtiges Ereignis'], speed: ['Speed', 'Tempo'], time: ['Time', 'Zeit'],
   begin: ['begin', 'Beginn'], step: ['step', 'Schritt'], of: ['of', 'von'],
-  story: ['Story', 'Ablauf'], schedule: ['Schedule', 'Störplan'], sheet: ['Data sheet', 'Steckbrief'], file: ['Scenario file', 'Szenariodatei'], exercises: ['Exercises', 'Übungen'], lanes: ['Lanes', 'Spuren'],
+  story: ['Story', 'Ablauf'], schedule: ['Schedule', 'Störplan'], sheet: ['Data sheet', 'Steckbrief'], file: ['File', 'Datei'], 'scenario-file': ['Scenario file', 'Szenariodatei'], exercises: ['Exercises', 'Übungen'], lanes: ['Lanes', 'Spuren'],
   lamps: ['Properties', 'Eigenschaften'], meter: ['Against the formula', 'Gegen die Formel'], states: ['States', 'Zustände'], message: ['Message', 'Nachricht'], node: ['Node', 'Knoten'], what: ['What happens', 'Was geschieht'],
   sent: ['sent', 'gesendet'], arrived: ['arrived', 'angekommen'], lost: ['lost', 'verloren'], doubled: ['doubled', 'verdoppelt'], flying: ['still on its way', 'noch unterwegs'], past: ['possible causes', 'mögliche Ursachen'], future: ['possible effects', 'mögliche Folgen'], vector: ['vector time', 'Vektorzeit'],
   waiting: ['waits', 'wartet'], inside: ['inside', 'drinnen'], leading: ['leads', 'führt'], following: ['follows', 'folgt'], paused: ['asleep', 'schläft'], idle: ['idle', 'untätig'],

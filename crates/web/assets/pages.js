@@ -85,7 +85,7 @@ export function schedule(app) {
 export function file(app) {
   const track = app.track();
   if (!track) return [];
-  return [h('h2', {}, t('file'), ' ', copying(track.toml, t('copy'))), h('pre', { id: 'toml' }, track.toml), h('h2', {}, t('command'), ' ', copying(track.command, t('copy'))), h('pre', { id: 'command' }, track.command)];
+  return [h('h2', {}, t('scenario-file'), ' ', copying(track.toml, t('copy'))), h('pre', { id: 'toml' }, track.toml), h('h2', {}, t('command'), ' ', copying(track.command, t('copy'))), h('pre', { id: 'command' }, track.command)];
 }
 
 /** The data sheet of the algorithm. */
