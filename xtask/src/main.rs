@@ -1,5 +1,6 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask bench`, `cargo xtask tidy`.
 
+mod browser;
 mod tidy;
 
 use std::env;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
 fn test(args: &[&str]) -> Result<()> {
     let long = args.contains(&"--long");
     let filter: Vec<&str> = args.iter().copied().filter(|a| *a != "--long").collect();
+    browser::set_up()?;
     if filter.is_empty() {
         verify()?;
     }

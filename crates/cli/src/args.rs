@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -12,6 +13,7 @@ Examples:
   konklave demo                                      a tour of ten seconds
   konklave list                                      every algorithm with its data sheet
   konklave run ricart-agrawala -n 4 --entries 2      run it, see what it costs
+  konklave ui                                        the same in the browser, faults by click
   konklave check tree-wave -n 4 --topology path --initiators 0,3 --mistake leaf-rule
                                                      find the shortest run that breaks it
 Exit codes:
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Run two to four algorithms in the same world and draw them one above the other
     Race(Box<RaceArgs>),
+    /// Open the workbench in the browser: run, watch, break and compare
+    Ui(UiArgs),
     /// The project report's program: a ring of workers elects a leader, again and again
     Ring(RingArgs),
     /// A tour of ten seconds
@@ -139,6 +143,24 @@ pub(crate) struct RunArgs {
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave ui
+  konklave ui --no-open --port 8000
+The address that is printed holds a token: whoever knows it can use the workbench, nobody else.")]
+pub(crate) struct UiArgs {
+    /// Only print the address, open no browser
+    #[arg(long, env = "KONKLAVE_NO_OPEN")]
+    pub(crate) no_open: bool,
+    /// The port; 0 takes a free one
+    #[arg(long, env = "KONKLAVE_PORT", value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Where to listen; anything but loopback can be reached by others, without encryption
+    #[arg(long, env = "KONKLAVE_LISTEN", value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) listen: IpAddr,
 }
 
 #[derive(Args, Debug)]

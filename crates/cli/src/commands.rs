@@ -19,6 +19,7 @@ mod ring;
 mod run;
 mod sweep;
 mod tolerance;
+mod ui;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -45,6 +46,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Draw(args) => draw::draw(&args),
         Command::Export(args) => export::export(&args),
         Command::Race(args) => race::race(*args),
+        Command::Ui(args) => ui::ui(&args),
         Command::Ring(args) => ring::ring(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Help(args) => help::help(&args),

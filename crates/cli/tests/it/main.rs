@@ -13,6 +13,7 @@ mod processes;
 mod ring;
 mod stories;
 mod thousand;
+mod ui;
 mod verdicts;
 mod worlds;
 
