@@ -79,7 +79,7 @@ fn a_race_has_one_axis_of_time() {
     assert!(one.iter().any(|x| two.contains(x)), "{one:?} {two:?}");
     let none = server.run("");
     assert_eq!(none.status, 422, "{none:?}");
-    let five = vec![r#"{"algorithm":"central"}"#; 5].join(",");
+    let five = [r#"{"algorithm":"central"}"#; 5].join(",");
     assert!(server.run(&five).error().contains("one to 4"));
 }
 
