@@ -13,7 +13,12 @@ impl Draws {
             self.digits.push((0, bound));
         }
         self.used += 1;
-        self.digits[self.used - 1].0
+        self.digits[self.used - 1].0.min(bound.saturating_sub(1))
+    }
+
+    /// These answers, as far as they are possible; after them, 0.
+    pub(crate) fn of(answers: Vec<u32>) -> Self {
+        Self { digits: answers.into_iter().map(|answer| (answer, u32::MAX)).collect(), used: 0 }
     }
 
     /// Moves on to the next series of answers, if there is one.

@@ -455,7 +455,13 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
             }
         }
         if spent.crashes < options.crashes {
-            for place in (0..n).filter(|&p| is_up(p)) {
+            let facts = tables.ambients[node.ambient as usize];
+            let may = |p: &u32| {
+                let (waits, holds) = (facts.waiting >> p & 1 == 1, facts.holding >> p & 1 == 1);
+                let at_rest = tables.locals[node.locals[*p as usize] as usize].at_rest;
+                is_up(*p) && options.victims.includes(waits, holds, at_rest)
+            };
+            for place in (0..n).filter(may) {
                 self.alone(place, Inputs::CRASH, Move::Crash(place))?;
             }
         }

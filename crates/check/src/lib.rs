@@ -9,6 +9,7 @@
 //! number and no handler runs twice. Each step of a witness is made both ways and compared, and in
 //! the tests stateright searches the plain rules and must find the same states.
 
+mod cue;
 mod cycles;
 mod draws;
 mod expand;
@@ -16,7 +17,6 @@ mod expand;
 mod fingerprint;
 mod model;
 mod options;
-#[cfg(test)]
 mod plain;
 mod reduce;
 mod replay;
@@ -30,8 +30,9 @@ mod tables;
 mod witness;
 mod workshop;
 
+pub use cue::{Cue, Played, Prompter};
 pub use model::{Action, Model};
-pub use options::{Options, Timing};
+pub use options::{Options, Timing, Victim};
 pub use search::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Outcome, Progress, Report};
 pub use swarm::Swarm;
 pub use witness::{Happened, Moment, Witness};

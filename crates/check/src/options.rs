@@ -17,6 +17,8 @@ pub struct Options {
     pub down: Vec<ProcessId>,
     /// How many processes may crash.
     pub crashes: u8,
+    /// Who may crash, by what they are doing.
+    pub victims: Victim,
     /// How many crashed processes may come up again.
     pub restarts: u8,
     /// Whether a restarted process has what it saved.
@@ -63,6 +65,7 @@ impl Default for Options {
             early: 0,
             down: Vec::new(),
             crashes: 0,
+            victims: Victim::Anyone,
             restarts: 0,
             stable_storage: true,
             losses: 0,
@@ -98,4 +101,33 @@ pub enum Timing {
     /// Only when no message is on its way and no crash is unknown: the synchronous model, in which
     /// a timeout is right. A crash becomes known when what the crashed process sent has arrived.
     WhenQuiet,
+}
+
+/// Who may crash, by what a process does at that moment: a process is exactly one of the last four.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Victim {
+    /// Whoever is up.
+    #[default]
+    Anyone,
+    /// Its client wants nothing, and it is at rest.
+    Idle,
+    /// Its client waits.
+    Waiting,
+    /// Its client has been granted something that it has not given back.
+    Holder,
+    /// Its client wants nothing, but it has work for others in hand: a vote given, a queue.
+    Arbiter,
+}
+
+impl Victim {
+    /// Whether a process may crash whose client waits or holds, and which is at rest or not.
+    pub(crate) fn includes(self, waits: bool, holds: bool, at_rest: bool) -> bool {
+        match self {
+            Self::Anyone => true,
+            Self::Waiting => waits,
+            Self::Holder => holds && !waits,
+            Self::Idle => !waits && !holds && at_rest,
+            Self::Arbiter => !waits && !holds && !at_rest,
+        }
+    }
 }

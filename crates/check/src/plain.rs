@@ -1,4 +1,5 @@
-//! What may happen next, and what an end is, by the plain rules: for the second opinion.
+//! What may happen next, and what an end is, by the plain rules: for schedules that
+//! are played, and for the second opinion.
 
 use konklave_process::{Application, End, Monitor, Process, Verdict};
 
@@ -53,8 +54,14 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             }
         }
         if spent.crashes < options.crashes {
-            let up = (0..self.n()).filter(|&p| state.is_up(p));
-            actions.extend(up.map(Action::Crash));
+            let waiting = state.application.waiting();
+            let may = |p: &u32| {
+                let id = self.group.id(*p as usize);
+                let (waits, holds) = (waiting.contains(&id), state.application.holds(id));
+                let at_rest = state.processes[*p as usize].at_rest();
+                state.is_up(*p) && options.victims.includes(waits, holds, at_rest)
+            };
+            actions.extend((0..self.n()).filter(may).map(Action::Crash));
         }
         if spent.restarts < options.restarts {
             let down = (0..self.n()).filter(|&p| !state.is_up(p));

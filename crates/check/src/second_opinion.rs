@@ -183,6 +183,18 @@ fn another_engine_finds_the_same_states_under_every_fault() {
 }
 
 #[test]
+fn another_engine_finds_the_same_states_whoever_may_crash() {
+    use crate::Victim::{Anyone, Arbiter, Holder, Idle, Waiting};
+    let three = setup(Topology::complete(3), None);
+    let all = everyone(&three, &[1, 1, 1]);
+    for victims in [Anyone, Idle, Waiting, Holder, Arbiter] {
+        let unjudged = vec!["nothing".to_owned()];
+        let options = Options { crashes: 1, victims, properties: unjudged, ..Options::default() };
+        both::<Central>(&three, &all, options).expect("nothing is judged");
+    }
+}
+
+#[test]
 fn another_engine_refutes_the_same_mistakes() {
     let two = setup(Topology::complete(2), Some("no-tie-break"));
     let options = Options::default();

@@ -86,7 +86,6 @@ impl<P: Process, T: Hash> Hash for Flight<P, T> {
     }
 }
 
-#[cfg(test)]
 impl<P: Process, T: PartialEq> Flight<P, T> {
     pub(crate) fn equals(&self, other: &Self) -> bool {
         self.channel == other.channel && self.content == other.content && self.tag == other.tag

@@ -96,6 +96,8 @@ pub(crate) struct AmbientFacts {
     pub(crate) asks: (u32, u32),
     /// Who waits, by place.
     pub(crate) waiting: u64,
+    /// Who holds something, by place.
+    pub(crate) holding: u64,
     pub(crate) spent: Spent,
     /// The channels that are cut, by number.
     pub(crate) cut: u64,

@@ -291,7 +291,10 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             let waiting = ambient.application.waiting();
             let places = waiting.iter().filter_map(|p| self.model.group.place(*p));
             let waiting = places.fold(0, |set, place| set | 1 << place);
-            tables.ambients.push(AmbientFacts { asks, waiting, spent, cut });
+            let members = self.model.group.members().iter().enumerate();
+            let holds = members.filter(|(_, id)| ambient.application.holds(**id));
+            let holding = holds.fold(0, |set, (place, _)| set | 1 << place);
+            tables.ambients.push(AmbientFacts { asks, waiting, holding, spent, cut });
         }
         number
     }

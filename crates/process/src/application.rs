@@ -29,6 +29,11 @@ pub trait Application<P: Process>: Clone + Eq + Hash + Debug {
     #[inline]
     fn call_up(&self, _at: ProcessId) {}
 
+    /// Whether the application at `at` has been granted something that it has not given back.
+    fn holds(&self, _at: ProcessId) -> bool {
+        false
+    }
+
     /// Who still waits for an answer: nobody may when nothing more can happen.
     fn waiting(&self) -> Vec<ProcessId>;
 }

@@ -4,9 +4,15 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use konklave_algorithms::{Algorithm, Order, Pause, Problem, Setup, Watch, Workload};
-use konklave_check::{Model, Options, Outcome, Timing};
+use konklave_check::{Cue, Model, Options, Outcome, Timing};
 use konklave_process::{Group, ProcessId, Topology};
 use konklave_sim::{Config, Ending, Parts, Sim, UNIT};
+
+type Explored<P> = Model<
+    P,
+    <<P as Algorithm>::Problem as Problem<P>>::Application,
+    <<P as Algorithm>::Problem as Problem<P>>::Monitor,
+>;
 
 /// A group of one algorithm, built up call by call.
 #[derive(Clone, Debug)]
@@ -180,16 +186,31 @@ impl<P: Algorithm> Case<P> {
         self.setup.group.members().iter().map(|&p| P::new(p, &self.setup)).collect()
     }
 
-    /// Explores every run.
-    pub fn check(&self) -> Found {
-        let model = Model {
+    fn model(&self) -> Explored<P> {
+        Model {
             group: self.setup.group.clone(),
             processes: self.processes(),
             application: P::Problem::application(&self.workload, &self.setup),
             monitor: P::Problem::monitor(&self.watch, &self.setup),
             options: Options { down: self.setup.down.clone(), ..self.options.clone() },
-        };
-        let report = model.explore(|_| true);
+        }
+    }
+
+    /// Plays one schedule, as `check --emit test` writes it: what broke, if anything did.
+    #[track_caller]
+    pub fn play(&self, schedule: &[&str]) -> Option<&'static str> {
+        let cue = |text: &&str| Cue::new(text).unwrap_or_else(|| panic!("`{text}` is no cue"));
+        let cues: Vec<Cue> = schedule.iter().map(cue).collect();
+        let played = self.model().play(&cues);
+        if let Some(&first) = played.skipped.first() {
+            panic!("`{}`, cue {}, cannot happen there", cues[first], first + 1);
+        }
+        played.broken.map(|(violation, _)| violation.property)
+    }
+
+    /// Explores every run.
+    pub fn check(&self) -> Found {
+        let report = self.model().explore(|_| true);
         let (verdict, property, length) = match &report.outcome {
             Outcome::Exhausted => ("exhausted", None, 0),
             Outcome::Bounded(_) => ("bounded", None, 0),

@@ -75,6 +75,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
         self.0.call_up(at);
     }
 
+    fn holds(&self, at: ProcessId) -> bool {
+        self.0[at].phase == Phase::Inside
+    }
+
     fn waiting(&self) -> Vec<ProcessId> {
         let waiting = self.0.iter().filter(|(_, client)| client.phase == Phase::Waiting);
         waiting.map(|(p, _)| p).collect()

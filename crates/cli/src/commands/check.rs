@@ -78,6 +78,7 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         early: args.early,
         down: Vec::new(),
         crashes: args.crash,
+        victims: Default::default(),
         restarts: args.restart,
         stable_storage: !args.amnesia,
         losses: args.loss,

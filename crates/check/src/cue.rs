@@ -1,0 +1,290 @@
+//! A schedule in words: which of all that may happen does happen, and in which order.
+//!
+//! Cues name processes and channels, not numbers of states, so that a schedule can be pasted into a
+//! test, and still means something if some of it is left out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use konklave_process::{Application, Input, Monitor, Process, ProcessId, Violation};
+
+use crate::draws::Draws;
+use crate::model::{Action, Model};
+use crate::state::State;
+use crate::witness::{Happened, Log, Moment, Witness};
+
+/// A schedule of so few cues is shrunk by every row of them that can be left out, not only by halves,
+/// quarters and so on: a client's whole visit goes at once or not at all.
+const FEW: usize = 200;
+
+/// One thing that shall happen, in words: `ask 0`, `deliver 0>1`, `crash 2`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cue {
+    words: String,
+    /// What `choose` shall answer; after that, 0.
+    draws: Vec<u32>,
+}
+
+impl fmt::Display for Cue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)?;
+        for (i, draw) in self.draws.iter().enumerate() {
+            write!(f, "{}{draw}", if i == 0 { " drawing " } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl Cue {
+    /// The cue that these words are; none if what is drawn are no numbers.
+    pub fn new(text: &str) -> Option<Self> {
+        let (words, draws) = text.split_once(" drawing ").unwrap_or((text, ""));
+        let draws = draws.split(',').filter(|d| !d.is_empty()).map(str::parse);
+        Some(Self { words: words.to_owned(), draws: draws.collect::<Result<_, _>>().ok()? })
+    }
+}
+
+/// Writes the cues of a run down while it is read.
+#[derive(Debug, Default)]
+pub struct Prompter {
+    cues: Vec<Cue>,
+    /// What is on its way, by channel.
+    flight: BTreeMap<(ProcessId, ProcessId), Vec<u64>>,
+    channels: BTreeMap<u64, (ProcessId, ProcessId)>,
+}
+
+impl Prompter {
+    /// A process made a step; the number of the message, where it was one.
+    pub fn step<P: Process>(&mut self, at: ProcessId, input: &Input<P>, id: u64, draws: &[u32]) {
+        let words = match input {
+            Input::Start => format!("start {}", at.0),
+            // The cue is the restart, which comes before.
+            Input::Recover(_) => {
+                if let Some(cue) = self.cues.last_mut() {
+                    cue.draws = draws.to_vec();
+                }
+                return;
+            }
+            Input::Request(_) => format!("ask {}", at.0),
+            Input::Message { .. } | Input::Stamp { .. } => self.of("deliver", id, true),
+            Input::Timer(timer) => format!("fire {} {timer:?}", at.0),
+            Input::Suspect(peer) => format!("learn {} down {}", at.0, peer.0),
+            Input::Trust(peer) => format!("learn {} up {}", at.0, peer.0),
+        };
+        self.cues.push(Cue { words, draws: draws.to_vec() });
+    }
+
+    /// A message left.
+    pub fn sent(&mut self, from: ProcessId, to: ProcessId, id: u64) {
+        self.flight.entry((from, to)).or_default().push(id);
+        self.channels.insert(id, (from, to));
+    }
+
+    /// A message was lost, in flight or at a process that is down.
+    pub fn lost(&mut self, id: u64) {
+        let words = self.of("lose", id, true);
+        self.push(words);
+    }
+
+    /// A message was doubled.
+    pub fn duplicated(&mut self, id: u64) {
+        let words = self.of("duplicate", id, false);
+        self.push(words);
+        let channel = self.channels.get(&id).and_then(|channel| self.flight.get_mut(channel));
+        if let Some(row) = channel
+            && let Some(i) = row.iter().position(|m| *m == id)
+        {
+            row.insert(i + 1, id);
+        }
+    }
+
+    /// Something happened to the world; the number of the message, where it was one.
+    pub fn happened(&mut self, happened: Happened, id: u64) {
+        let words = match happened {
+            Happened::Crash(p) => format!("crash {}", p.0),
+            Happened::Restart(p) => format!("restart {}", p.0),
+            Happened::Cut(from, to) => format!("cut {}>{}", from.0, to.0),
+            Happened::Tell(from, to) => format!("tell {}>{}", from.0, to.0),
+        };
+        self.push(words);
+        if let Happened::Tell(from, to) = happened {
+            self.sent(from, to, id);
+        }
+    }
+
+    /// All cues.
+    pub fn finish(self) -> Vec<Cue> {
+        self.cues
+    }
+
+    fn push(&mut self, words: String) {
+        self.cues.push(Cue { words, draws: Vec::new() });
+    }
+
+    /// Names message `id` by its channel and its place in it, which it leaves if `gone`.
+    fn of(&mut self, verb: &str, id: u64, gone: bool) -> String {
+        let Some(&(from, to)) = self.channels.get(&id) else { return format!("{verb} ?") };
+        let row = self.flight.entry((from, to)).or_default();
+        let Some(at) = row.iter().position(|m| *m == id) else { return format!("{verb} ?") };
+        if gone {
+            row.remove(at);
+        }
+        let place = if at == 0 { String::new() } else { format!(" #{at}") };
+        format!("{verb} {}>{}{place}", from.0, to.0)
+    }
+}
+
+impl<P: Process> Witness<P> {
+    /// The schedule that leads to it.
+    pub fn cues(&self) -> Vec<Cue> {
+        let mut prompter = Prompter::default();
+        for moment in &self.moments {
+            match moment {
+                Moment::Step { at, input, message, draws, effects, .. } => {
+                    prompter.step(*at, input, *message, draws);
+                    for (effect, id) in effects {
+                        if let konklave_process::Effect::Send { to, .. } = effect {
+                            prompter.sent(*at, *to, *id);
+                        }
+                    }
+                }
+                Moment::Lost(id) => prompter.lost(*id),
+                Moment::Duplicated(id) => prompter.duplicated(*id),
+                Moment::World(happened, id) => prompter.happened(*happened, *id),
+            }
+        }
+        prompter.finish()
+    }
+}
+
+/// What came of a schedule.
+#[derive(Clone, Debug)]
+pub struct Played<P: Process> {
+    /// What happened; its violation is the first that was judged, if any.
+    pub moments: Vec<Moment<P>>,
+    /// How many of the moments are the members coming up.
+    pub starts: usize,
+    /// What broke, and at which cue; at the end, all cues.
+    pub broken: Option<(Violation, usize)>,
+    /// The cues that could not be followed, by index.
+    pub skipped: Vec<usize>,
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
+    /// Lets happen what the cues say, by the plain rules and whatever the budgets; what cannot happen
+    /// is skipped. Ends where something breaks; else, if nothing more can happen, judges the end.
+    pub fn play(&self, cues: &[Cue]) -> Played<P> {
+        let starts = cues.iter().take_while(|cue| cue.words.starts_with("start ")).count();
+        let drawn = cues[..starts].iter().flat_map(|cue| cue.draws.iter().copied());
+        let mut log = Log::default();
+        let (mut state, verdict) =
+            self.initial(&mut Draws::of(drawn.collect()), &mut Some(&mut log));
+        let came_up = log.moments.len();
+        let mut broken = self.filter(verdict).err().map(|violation| (violation, starts));
+        let mut skipped = Vec::new();
+        for (i, cue) in cues.iter().enumerate().skip(starts) {
+            if broken.is_some() {
+                break;
+            }
+            let Some(action) = self.follow(&state, &cue.words) else {
+                skipped.push(i);
+                continue;
+            };
+            let mut draws = Draws::of(cue.draws.clone());
+            let verdict = self.apply(&mut state, action, &mut draws, &mut Some(&mut log));
+            broken = self.filter(verdict).err().map(|violation| (violation, i + 1));
+        }
+        let mut actions = Vec::new();
+        self.actions(&state, &mut actions);
+        if broken.is_none() && !actions.iter().any(|action| action.is_progress()) {
+            broken = self.judge_end(&state).err().map(|violation| (violation, cues.len()));
+        }
+        Played { moments: log.moments, starts: came_up, broken, skipped }
+    }
+
+    /// What these words mean now, if that can happen.
+    fn follow(&self, state: &State<P, A, M>, words: &str) -> Option<Action> {
+        let mut parts = words.splitn(3, ' ');
+        let (verb, whom) = (parts.next()?, parts.next()?);
+        let rest = parts.next();
+        let place = |id: &str| self.group.place(ProcessId(id.parse().ok()?)).map(|p| p as u32);
+        if let Some((from, to)) = whom.split_once('>') {
+            let channel = (place(from)?, place(to)?);
+            let (from, to) = channel;
+            let nth = match rest {
+                None => 0,
+                Some(nth) => nth.strip_prefix('#')?.parse().ok()?,
+            };
+            let row = state.flight.iter().enumerate().filter(|(_, f)| f.channel == channel);
+            let message = row.map(|(i, _)| i as u32).nth(nth);
+            let in_order = !self.options.fifo || nth == 0;
+            let heard = state.is_up(to) && !self.is_cut(state, from, to);
+            return match verb {
+                "deliver" => message.filter(|_| in_order).map(Action::Deliver),
+                // It gets lost by itself where nobody hears it.
+                "lose" if !heard => message.filter(|_| in_order).map(Action::Deliver),
+                "lose" => message.map(Action::Lose),
+                "duplicate" => message.map(Action::Duplicate),
+                "tell" => state.is_up(from).then_some(Action::Tell(from, to)),
+                "cut" => {
+                    (from != to && !self.is_cut(state, from, to)).then_some(Action::Cut(from, to))
+                }
+                _ => None,
+            };
+        }
+        let at = place(whom)?;
+        let up = state.is_up(at);
+        match verb {
+            "ask" => {
+                let asks = state.application.next(self.group.id(at as usize)).is_some();
+                (up && asks).then_some(Action::Ask(at))
+            }
+            "fire" => {
+                let runs = |(p, timer): &(u32, P::Timer)| {
+                    *p == at && rest.is_some_and(|name| format!("{timer:?}") == name)
+                };
+                state.timers.iter().position(runs).map(|i| Action::Fire(i as u32))
+            }
+            "learn" => {
+                let (way, peer) = rest?.split_once(' ')?;
+                let news = (at, ProcessId(peer.parse().ok()?), way == "up");
+                state.news.iter().position(|n| *n == news).map(|i| Action::Learn(i as u32))
+            }
+            "crash" => up.then_some(Action::Crash(at)),
+            "restart" => (!up).then_some(Action::Restart(at)),
+            _ => None,
+        }
+    }
+
+    /// The fewest of `cues`, in their order, that still break `property`: none of those left can be
+    /// left out alone. None if they do not break it.
+    pub fn shrink(&self, cues: &[Cue], property: &str) -> Option<Vec<Cue>> {
+        let breaks = |cues: &[Cue]| -> Option<Vec<Cue>> {
+            let played = self.play(cues);
+            let (violation, end) = played.broken?;
+            let used = (0..end).filter(|i| !played.skipped.contains(i)).map(|i| cues[i].clone());
+            (violation.property == property).then(|| used.collect())
+        };
+        let mut least = breaks(cues)?;
+        // Everyone comes up, whatever happens then.
+        let starts = least.iter().take_while(|cue| cue.words.starts_with("start ")).count();
+        let mut size = least.len().saturating_sub(starts).div_ceil(2);
+        while size > 0 {
+            let (mut at, mut smaller) = (starts, false);
+            while at + size <= least.len() {
+                let fewer = [&least[..at], &least[at + size..]].concat();
+                match breaks(&fewer) {
+                    Some(found) => (least, smaller) = (found, true),
+                    None if least.len() <= FEW => at += 1,
+                    None => at += size,
+                }
+            }
+            size = match size {
+                1 if smaller => 1,
+                _ if least.len() <= FEW => size - 1,
+                _ => size / 2,
+            };
+        }
+        Some(least)
+    }
+}
