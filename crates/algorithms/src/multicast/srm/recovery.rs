@@ -112,7 +112,7 @@ impl Srm {
             _ if request.round >= MOST_ROUNDS => EVERYWHERE,
             scope => scope.saturating_mul(1 << request.round),
         };
-        if !request.heard {
+        if !request.heard && self.settings.adaptive {
             self.tuning.requests.speak(request.wait as i64 / (2 * i64::from(distance)));
         }
         request.heard = true;
@@ -174,7 +174,9 @@ impl Srm {
         let Some((asker, radius)) = self.repairing.remove(&unit) else { return };
         let me = ctx.me();
         let distance = self.distance(me, asker);
-        self.tuning.repairs.speak(0);
+        if self.settings.adaptive {
+            self.tuning.repairs.speak(0);
+        }
         ctx.indicate(Indication::Note(Note::Repaired(unit)));
         self.spread(asker, radius, &Message::Repair { unit, distance }, ctx);
         let far = if unit.from == me { distance } else { self.distance(me, unit.from) };
