@@ -213,7 +213,7 @@ impl<E> Wheel<E> {
     }
 
     /// The event that will be taken as the `ahead`-th from now (the next is the 0th) if nothing
-    /// comes before it, if it is of this moment. `ahead` is at most [`CHUNK`].
+    /// comes before it, if it is of this moment. `ahead` is at most the length of a chunk.
     #[inline]
     pub fn peek(&self, ahead: u32) -> Option<&E> {
         let Slot { first, last } = self.slots[self.now as usize % SLOTS];

@@ -29,7 +29,7 @@ fn along_a_tree_the_sender_hears_from_as_many_as_the_degree() {
     let seen = case.simulate();
     // All is confirmed, and stays so: nothing was repeated, though only three speak to the sender.
     assert_eq!((seen.well().summary.delivered, seen.kind("Data")), (40, 39));
-    assert!(seen.processes.iter().all(|p| konklave_process::Process::at_rest(p)));
+    assert!(seen.processes.iter().all(konklave_process::Process::at_rest));
     let lossy = case.config(|c| {
         c.loss = 0.2;
         c.seed = 3;
@@ -186,7 +186,7 @@ fn a6_a_newcomer_owes_no_confirmation_of_what_came_before_it() {
         .simulate();
     assert!(seen.violations.is_empty(), "{:?}", seen.violations);
     assert_eq!(seen.summary.suspected, 0);
-    assert!(seen.processes.iter().all(|p| konklave_process::Process::at_rest(p)));
+    assert!(seen.processes.iter().all(konklave_process::Process::at_rest));
     // 20 deliveries at those who stayed, and what the sender sent after it had said hello.
     assert!((22..=26).contains(&seen.summary.delivered), "{}", seen.summary.delivered);
 }
