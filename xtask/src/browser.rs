@@ -56,7 +56,9 @@ fn answers(program: &str) -> bool {
 fn install(package: &str) -> Result<()> {
     println!("xtask: apt-get install {package}");
     let apt = |args: &[&str]| {
-        let status = Command::new("apt-get").args(args).stdout(Stdio::null()).status();
+        let mut apt = Command::new("apt-get");
+        apt.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+        let status = apt.stdin(Stdio::null()).stdout(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     };
     let wish = ["install", "-y", "--no-install-recommends", package];
