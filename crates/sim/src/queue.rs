@@ -196,7 +196,7 @@ impl<E> Wheel<E> {
     }
 
     /// Takes the next event, if it comes before `limit`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
         if self.slots[self.now as usize % SLOTS].first == NIL || self.now >= limit {
             self.advance(limit)?;

@@ -140,6 +140,7 @@ where
                 stamps: (BTreeMap::new(), 0),
                 faulty: false,
                 last_sent: 0,
+                told: 0,
                 app_messages: config.app_messages,
                 nanos_per_tick: config.unit.as_nanos() as f64 / UNIT as f64,
             },
@@ -208,7 +209,8 @@ where
         }
     }
 
-    #[inline]
+    // Not inlined, every event would be copied once more.
+    #[inline(always)]
     fn next_event(&mut self, limit: Time) -> Option<EventOf<P, M, O>> {
         if !self.ready.is_empty() {
             return self.ready.pop_front();
@@ -224,23 +226,26 @@ where
     /// Calls up what the next events will look at: in large groups that is in no near cache.
     #[inline]
     fn call_up(&mut self) {
-        let queue = &mut self.world.queue;
-        let near = queue.peek(NEAR).map(|event| event.place as usize);
-        let far = match queue.peek(FAR) {
-            Some(event) => Some(event.place),
-            None => queue.upcoming().map(|event| event.place),
-        };
-        if let Some(place) = near {
-            self.processes[place].call_up();
+        let Self { world, processes, group, .. } = self;
+        if let Some(near) = world.queue.peek(NEAR)
+            && let Some(process) = processes.get(near.place as usize)
+        {
+            process.call_up();
         }
-        if let Some(place) = far {
-            let place = place as usize;
-            // It may reach into the line after the one where it begins.
-            prefetch_index(&self.processes, place);
-            prefetch_index(&self.processes, place + 1);
-            let id = self.group.id(place);
-            self.world.monitor.call_up(id);
-            self.world.application.call_up(id);
+        let far = match world.queue.peek(FAR) {
+            None if world.queue.len() >= SPARSE => world.queue.upcoming(),
+            far => far,
+        };
+        let Some(place) = far.map(|event| event.place as usize) else { return };
+        prefetch_index(processes.as_slice(), place);
+        // It may reach into the line after the one where it begins.
+        if size_of::<P>() > 16 {
+            prefetch_index(processes.as_slice(), place + 1);
+        }
+        if world.told * 8 > world.counts.delivered {
+            let id = group.id(place);
+            world.monitor.call_up(id);
+            world.application.call_up(id);
         }
     }
 

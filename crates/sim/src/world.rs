@@ -39,6 +39,8 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) faulty: bool,
     /// To which place the last message went.
     pub(crate) last_sent: u32,
+    /// How often clients were told something.
+    pub(crate) told: u64,
     pub(crate) app_messages: u32,
     pub(crate) nanos_per_tick: f64,
 }
@@ -280,6 +282,7 @@ where
                 world.application.on_indication(self.id, &indication);
                 let verdict = world.monitor.on_indication(self.id, &indication);
                 world.note(verdict);
+                world.told += 1;
                 self.consult = true;
             }
             Effect::SetTimer { timer, after } => {
@@ -299,7 +302,8 @@ where
         }
     }
 
-    #[inline]
+    // Inlined where the process is, a message goes from its hands to the queue without being put down.
+    #[inline(always)]
     fn send(&mut self, to: ProcessId, message: P::Message) {
         self.world.send((self.id, self.place), to, message, self.group);
     }
