@@ -763,11 +763,25 @@ Examples:
   konklave ring 5 -n 2 --sleep 100 --worker-sleep 5 --json
   konklave ring --ids 17,4,99,23 --initiator 4 -n 1 --worker-sleep 0 --log-level DEBUG --log
   konklave ring 6 -n 2 --sleep 0 --worker-sleep 5 --fail 3@message:2 --send-timeout 200
+  konklave ring 1000 -n 3 --simulate --algorithm franklin
+  konklave ring 5 -n 2 --sleep 0 --tcp
 Exit codes: 0 fine · 1 two leaders, or an election that did not end · 64 wrong use · 65 bad config
 file · 73 cannot write the log · 130 interrupted twice")]
 pub(crate) struct RingArgs {
     #[command(flatten)]
     pub(crate) flags: konklave_ring::Flags,
+
+    /// Elect by another algorithm for rings; without --simulate or --tcp its nodes are tasks
+    #[arg(long, env = "KONKLAVE_RING_ALGORITHM", value_name = "NAME", help_heading = "Elsewhere")]
+    pub(crate) algorithm: Option<String>,
+
+    /// Hold the elections in the simulator, where a hop takes --worker-sleep and pauses take no time
+    #[arg(long, env = "KONKLAVE_RING_SIMULATE", help_heading = "Elsewhere")]
+    pub(crate) simulate: bool,
+
+    /// Hold the elections on TCP sockets; --worker-sleep is the unit of timeouts
+    #[arg(long, env = "KONKLAVE_RING_TCP", help_heading = "Elsewhere", conflicts_with = "simulate")]
+    pub(crate) tcp: bool,
 }
 
 #[derive(Args, Debug)]

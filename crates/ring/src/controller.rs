@@ -14,7 +14,7 @@ use crate::ledger::{Event, Ledger, TwoLeaders};
 use crate::log::{Journal, Level};
 use crate::report::{Election, Outcome, Reporter, Verdict, count, sentence};
 use crate::worker::{self, Letter, Shared};
-use crate::{Options, RingError, Stop};
+use crate::{Options, RingError, Stop, introduce};
 
 /// How often signals are looked for.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -74,17 +74,7 @@ impl<'a> Controller<'a> {
                 .map_err(|reason| RingError::Threads { size, reason })?;
             workers.threads.extend(threads);
         }
-        let outcome = Outcome {
-            ids: options.ids(),
-            seed: options.seed,
-            elections: 0,
-            unfinished: 0,
-            violated: 0,
-            messages: 0,
-            leader: None,
-            failed: Vec::new(),
-            interrupted: false,
-        };
+        let outcome = Outcome::new(options);
         Ok(Self {
             options,
             journal,
@@ -102,13 +92,13 @@ impl<'a> Controller<'a> {
 
     /// Runs all elections and stops the workers.
     pub(crate) fn run(mut self) -> Result<Outcome, RingError> {
-        self.introduce();
+        introduce(self.options, &mut self.journal);
         for number in 1.. {
             if self.is_stopped()? {
                 break;
             }
             let election = self.elect(number)?;
-            self.account(&election);
+            self.outcome.account(&election);
             if let Err(reason) = self.reporter.election(&election) {
                 match reason.kind() {
                     // Whoever read our results has read enough.
@@ -122,27 +112,8 @@ impl<'a> Controller<'a> {
             self.pause()?;
         }
         self.shut_down();
-        match self.reporter.summary(&self.outcome) {
-            Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
-                Err(RingError::Output(reason))
-            }
-            _ => Ok(self.outcome),
-        }
-    }
-
-    fn introduce(&mut self) {
-        if self.options.config_log {
-            self.journal.write(Level::Debug, || self.options.describe());
-        }
-        let ids = self.options.ids();
-        let mut ring: Vec<_> = ids.iter().take(20).map(u32::to_string).collect();
-        ring.push(if ids.len() > 20 { "…".into() } else { ids[0].to_string() });
-        let workers = count(ids.len() as u64, "worker");
-        let text = format!("{workers}: {} (seed {})", ring.join(" → "), self.options.seed);
-        self.journal.write(Level::Info, || text.clone());
-        if !self.options.quiet && !self.options.json && !self.journal.on_console() {
-            self.journal.talk(&text);
-        }
+        self.reporter.close(&self.outcome)?;
+        Ok(self.outcome)
     }
 
     /// One election, started anew as long as failures bring it to nothing.
@@ -291,20 +262,6 @@ impl<'a> Controller<'a> {
             });
         }
         Verdict::Violated
-    }
-
-    fn account(&mut self, election: &Election) {
-        self.outcome.messages += election.messages;
-        self.outcome.leader = election.leader.or(self.outcome.leader);
-        match election.verdict {
-            Verdict::Ok => self.outcome.elections += 1,
-            Verdict::Violated => {
-                self.outcome.elections += 1;
-                self.outcome.violated += 1;
-            }
-            Verdict::Unfinished => self.outcome.unfinished += 1,
-            Verdict::Interrupted => {}
-        }
     }
 
     /// More than any election takes: three rounds, and each failure found out once.

@@ -38,6 +38,7 @@
 mod buffer;
 mod config;
 mod controller;
+mod elsewhere;
 mod error;
 mod flags;
 mod ledger;
@@ -51,6 +52,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use buffer::{Buffer, HandOver};
+pub use elsewhere::{Held, Place, Round, run_elsewhere};
 pub use error::RingError;
 pub use flags::Flags;
 pub use log::{Level, Target};
@@ -59,7 +61,7 @@ pub use report::{Election, Outcome, Verdict};
 
 use controller::Controller;
 use log::Journal;
-use report::{Reporter, Style};
+use report::{Reporter, Style, count};
 
 /// How many signals came that want the program to end.
 ///
@@ -95,18 +97,39 @@ pub fn run(
 ) -> Result<Outcome, RingError> {
     let options = Options::resolve(flags)?;
     let mut journal = Journal::new(err);
+    let style = style(&options, &mut journal)?;
+    Controller::new(&options, journal, Reporter { out, style }, stop)?.run()
+}
+
+/// Warns, starts the log, and says how results are to be printed.
+fn style(options: &Options, journal: &mut Journal<'_>) -> Result<Style, RingError> {
     for warning in &options.warnings {
         journal.talk(&format!("warning: {warning}"));
     }
     if let Some(target) = &options.log {
         journal.open(target)?;
     }
-    let style = match (options.quiet, options.json) {
+    Ok(match (options.quiet, options.json) {
         (true, _) => Style::Silent,
         (false, true) => Style::Json,
         // The log on the console tells the same, and more.
         (false, false) if journal.on_console() => Style::Silent,
         (false, false) => Style::Text,
-    };
-    Controller::new(&options, journal, Reporter { out, style }, stop)?.run()
+    })
+}
+
+/// Says who is in the ring.
+fn introduce(options: &Options, journal: &mut Journal<'_>) {
+    if options.config_log {
+        journal.write(Level::Debug, || options.describe());
+    }
+    let ids = options.ids();
+    let mut ring: Vec<_> = ids.iter().take(20).map(u32::to_string).collect();
+    ring.push(if ids.len() > 20 { "…".into() } else { ids[0].to_string() });
+    let workers = count(ids.len() as u64, "worker");
+    let text = format!("{workers}: {} (seed {})", ring.join(" → "), options.seed);
+    journal.write(Level::Info, || text.clone());
+    if !options.quiet && !options.json && !journal.on_console() {
+        journal.talk(&text);
+    }
 }

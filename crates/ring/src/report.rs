@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use crate::{Options, RingError};
+
 /// How an election went.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Election {
@@ -63,6 +65,36 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Nothing has happened yet.
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            ids: options.ids(),
+            seed: options.seed,
+            elections: 0,
+            unfinished: 0,
+            violated: 0,
+            messages: 0,
+            leader: None,
+            failed: Vec::new(),
+            interrupted: false,
+        }
+    }
+
+    /// Adds an election.
+    pub(crate) fn account(&mut self, election: &Election) {
+        self.messages += election.messages;
+        self.leader = election.leader.or(self.leader);
+        match election.verdict {
+            Verdict::Ok => self.elections += 1,
+            Verdict::Violated => {
+                self.elections += 1;
+                self.violated += 1;
+            }
+            Verdict::Unfinished => self.unfinished += 1,
+            Verdict::Interrupted => {}
+        }
+    }
+
     /// The status to end the program with: 0 if all went well, else 1.
     pub fn exit_code(&self) -> u8 {
         u8::from(self.unfinished + self.violated > 0)
@@ -118,7 +150,17 @@ impl Reporter<'_> {
         self.out.flush()
     }
 
-    pub(crate) fn summary(&mut self, outcome: &Outcome) -> io::Result<()> {
+    /// Prints the summary; that nobody reads any more is fine.
+    pub(crate) fn close(&mut self, outcome: &Outcome) -> Result<(), RingError> {
+        match self.summary(outcome) {
+            Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
+                Err(RingError::Output(reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn summary(&mut self, outcome: &Outcome) -> io::Result<()> {
         if self.style != Style::Json {
             return Ok(());
         }
