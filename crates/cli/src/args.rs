@@ -780,7 +780,12 @@ pub(crate) struct RingArgs {
     pub(crate) simulate: bool,
 
     /// Hold the elections on TCP sockets; --worker-sleep is the unit of timeouts
-    #[arg(long, env = "KONKLAVE_RING_TCP", help_heading = "Elsewhere", conflicts_with = "simulate")]
+    #[arg(
+        long,
+        env = "KONKLAVE_RING_TCP",
+        help_heading = "Elsewhere",
+        conflicts_with = "simulate"
+    )]
     pub(crate) tcp: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Where output goes: data to stdout, talk to stderr, files whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -111,6 +111,19 @@ pub(crate) enum Colour {
     Yellow = 33,
 }
 
+/// Whether there is room on the disk for something: a full one should be known before the work, not
+/// after it.
+pub(crate) fn has_room(file: &File) -> io::Result<()> {
+    const SOMETHING: &[u8] = &[0; 1 << 16];
+    let length = file.metadata()?.len();
+    let mut end = file;
+    end.seek(SeekFrom::End(0))?;
+    let written = end.write_all(SOMETHING);
+    file.set_len(length)?;
+    end.seek(SeekFrom::Start(length))?;
+    written
+}
+
 /// A file that appears whole when it is finished, and not at all before.
 ///
 /// It is opened before the work starts, so that a wrong path is known then.
@@ -149,7 +162,13 @@ impl Target {
             fs::OpenOptions::new().append(true).open(path).map_err(fail)?;
         }
         let file = File::create(&draft).map_err(fail)?;
-        Ok(Self { path: path.clone(), draft: Some((draft, file)), direct: None })
+        let target = Self { path: path.clone(), draft: Some((draft, file)), direct: None };
+        let Some((draft, file)) = &target.draft else { return Ok(target) };
+        if let Err(why) = has_room(file) {
+            let _ = fs::remove_file(draft);
+            return Err(fail(why));
+        }
+        Ok(target)
     }
 
     /// Opens `path`, if there is one.

@@ -74,9 +74,9 @@ pub fn run_elsewhere(
         if is_stopped(stop, &mut outcome)? {
             break;
         }
-        let ProcessId(initiator) = options.initiator.unwrap_or_else(|| {
-            options.group.id(rng.below(options.group.len() as u32) as usize)
-        });
+        let ProcessId(initiator) = options
+            .initiator
+            .unwrap_or_else(|| options.group.id(rng.below(options.group.len() as u32) as usize));
         journal.write(Level::Info, || format!("election {number} is started by {initiator}"));
         let round = Round {
             number,

@@ -59,6 +59,8 @@ pub struct Column {
     pub unit: &'static str,
     /// Which way is better.
     pub better: Better,
+    /// What it says about an algorithm, where its name does not.
+    pub means: &'static str,
     /// The measure of the report it comes from.
     #[serde(skip)]
     measure: &'static str,
@@ -80,7 +82,7 @@ const fn column(
     better: Better,
     measure: &'static str,
 ) -> Column {
-    Column { name, unit, better, measure }
+    Column { name, unit, better, means: "", measure }
 }
 
 const LOCK: &[Column] = &[
@@ -88,8 +90,14 @@ const LOCK: &[Column] = &[
     column("sync delay", "T", Better::Less, "sync_delay.mean"),
     column("response", "T", Better::Less, "response.mean"),
     column("throughput", "entries/T", Better::More, "throughput"),
-    column("bypass", "entries", Better::Less, "max_bypass"),
-    column("inversions", "entries", Better::Less, "order_inversions"),
+    Column {
+        means: "fairness: the most entries between a request and its own",
+        ..column("bypass", "entries", Better::Less, "max_bypass")
+    },
+    Column {
+        means: "order: entries before one that was asked for earlier, causally",
+        ..column("inversions", "entries", Better::Less, "order_inversions")
+    },
 ];
 const ELECTION: &[Column] = &[
     column("messages", "", Better::Less, "messages"),

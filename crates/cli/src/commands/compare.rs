@@ -180,6 +180,13 @@ fn print(all: &Comparison) -> io::Result<()> {
             writeln!(out, "{}", text.trim_end())?;
         }
     }
+    let explained: Vec<_> = all.columns.iter().filter(|c| !c.means.is_empty()).collect();
+    if !explained.is_empty() {
+        writeln!(out)?;
+    }
+    for column in explained {
+        writeln!(out, "{} – {}", column.name, column.means)?;
+    }
     if all.lines.iter().any(|line| line.endurance.is_some()) {
         writeln!(out, "\nsurvives, wherever it happens")?;
         let mut told: Vec<&str> = Vec::new();

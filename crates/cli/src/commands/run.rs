@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use konklave_catalog::{
-    Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict, find,
+    Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict, did_you_mean, find,
 };
+use konklave_sim::{Selector, What};
 use konklave_trace::{Run, diagram, svg, text};
 use serde_json::Value;
 
@@ -34,6 +35,7 @@ pub(crate) fn run(args: RunArgs) -> Done {
     }) {
         let report = target.stream(|out| entry.record(&plan, out))?;
         let outcome = Outcome { report, run: None };
+        warn_of_unmet(&plan, &outcome.report);
         print(&args, &outcome)?;
         return Ok(outcome.report.verdict.exit_code());
     }
@@ -50,8 +52,25 @@ pub(crate) fn run(args: RunArgs) -> Done {
     if let (Some(target), Some(run)) = (draw_to, &outcome.run) {
         target.finish(svg::draw(run, &diagram::Options::default()).as_bytes())?;
     }
+    warn_of_unmet(&plan, &outcome.report);
     print(&args, &outcome)?;
     Ok(outcome.report.verdict.exit_code())
+}
+
+/// Says which faults were for messages of a kind that was never sent: a slip, more often than not.
+fn warn_of_unmet(plan: &Plan, report: &RunReport) {
+    for fault in &plan.config.faults {
+        let What::Message(Selector { kind: Some(kind), .. }, _) = &fault.what else { continue };
+        let kinds = &report.messages.by_kind;
+        if !kinds.contains_key(kind.as_str()) {
+            let near = did_you_mean(kind, kinds.keys().map(|k| &**k));
+            let sent: Vec<&str> = kinds.keys().map(|k| &**k).collect();
+            eprintln!(
+                "konklave: --fault {fault} met nothing: no {kind} was sent{near}; the kinds were {}",
+                if sent.is_empty() { "none".into() } else { sent.join(", ") }
+            );
+        }
+    }
 }
 
 /// Whether a recording of this name is to be in the compact form.

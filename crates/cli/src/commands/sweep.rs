@@ -20,7 +20,7 @@ use super::run::number;
 use crate::Done;
 use crate::args::{MergeArgs, SweepArgs, SweepCommand};
 use crate::failure::Failure;
-use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+use crate::output::{Colour, Format, Target, has_room, paint, print_csv, print_json, stdout};
 
 pub(crate) fn sweep(args: SweepArgs) -> Done {
     if let Some(SweepCommand::Merge(args)) = &args.command {
@@ -208,6 +208,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
         let done: BTreeSet<u64> = there.rows.iter().map(|row| row.case).collect();
         let left = ours.into_iter().filter(|c| !done.contains(&c.number)).collect();
         let out = OpenOptions::new().append(true).open(path).map_err(unwritable)?;
+        has_room(&out).map_err(unwritable)?;
         return Ok((there.rows, left, Box::new(BufWriter::new(out))));
     }
     if path.exists() && !args.overwrite && !args.resume {
@@ -216,7 +217,12 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
         ))
         .into());
     }
-    let mut out = BufWriter::new(File::create(path).map_err(unwritable)?);
+    let out = File::create(path).map_err(unwritable)?;
+    if let Err(why) = has_room(&out) {
+        let _ = std::fs::remove_file(path);
+        return Err(unwritable(why).into());
+    }
+    let mut out = BufWriter::new(out);
     serde_json::to_writer(&mut out, heading).map_err(io::Error::from)?;
     writeln!(out)?;
     out.flush()?;

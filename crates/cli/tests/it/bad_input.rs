@@ -1,5 +1,7 @@
 //! Bad input gets a clear message, the documented exit code, and leaves nothing behind.
 
+use std::process::Command;
+
 use super::{Folder, konklave, konklave_line};
 
 /// The command fails with this code and says these words, without a panic.
@@ -102,6 +104,44 @@ fn output_that_cannot_be_written_is_known_before_the_work_starts() {
     refused("check central --record /nowhere/x.run", 73, &["/nowhere/x.run"]);
     let directory = folder.file("");
     refused(&format!("run central --svg {directory}"), 73, &["directory"]);
+}
+
+#[test]
+fn a_full_disk_is_known_before_the_work_starts() {
+    let folder = Folder::new("full");
+    let disk = folder.file("");
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=4k", "konklave-test", &disk])
+        .output()
+        .is_ok_and(|o| o.status.success());
+    if !mounted {
+        return eprintln!("skipped: no disk may be mounted here");
+    }
+    let record = folder.file("x.run");
+    let run =
+        konklave(&["run", "heartbeat", "-n", "50", "--time-limit", "1e12", "--record", &record]);
+    let line =
+        format!("sweep --algorithms ricart-agrawala --nodes 50 --seeds 100000 --output {record}");
+    let sweep = konklave_line(&line);
+    let left = std::fs::read_dir(&disk).unwrap().count();
+    let unmounted = Command::new("umount").arg(&disk).status().is_ok_and(|s| s.success());
+    for said in [run, sweep] {
+        assert_eq!(said.code, 73, "{}{}", said.out, said.err);
+        assert!(said.err.contains("x.run"), "{}", said.err);
+    }
+    assert_eq!(left, 0, "nothing half-written is left");
+    assert!(unmounted);
+}
+
+#[test]
+fn a_fault_for_a_kind_of_message_that_was_never_sent_is_told() {
+    let said = konklave_line("run ricart-agrawala -n 3 --fault lose:/Replay");
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let told =
+        "met nothing: no Replay was sent (did you mean `Reply`?); the kinds were Reply, Request";
+    assert!(said.err.contains(told), "{}", said.err);
+    let said = konklave_line("run ricart-agrawala -n 3 --fault lose:/Reply");
+    assert!(!said.err.contains("met nothing"), "{}", said.err);
 }
 
 #[test]

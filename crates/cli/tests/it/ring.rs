@@ -54,3 +54,36 @@ fn a_config_file_sets_what_the_command_line_leaves_open() {
     assert_eq!(said.code, 65);
     assert!(said.err.contains("bad.toml:2:") && said.err.contains("sleep"), "{}", said.err);
 }
+
+#[test]
+fn elections_can_be_held_by_other_algorithms_in_other_worlds() {
+    // From 4, the highest is two hops away: d + 2n messages, as the workers of the ring send.
+    let ring = "ring --ids 17,4,99 --initiator 4 -n 2 --sleep 0 --worker-sleep 10";
+    let said = konklave_line(&format!("{ring} --simulate"));
+    let line =
+        |k: u32| format!("election {k}: worker 4 started, worker 99 leads, 7 messages, 60.0 ms\n");
+    assert_eq!((said.code, said.out), (0, line(1) + &line(2)), "{}", said.err);
+    for world in ["--tcp", "--algorithm chang-roberts", "--tcp --algorithm ring-list"] {
+        let said = konklave_line(&format!("{ring} {world} --json"));
+        assert_eq!(said.code, 0, "{world}: {}{}", said.out, said.err);
+        let rows: Vec<serde_json::Value> =
+            said.out.lines().map(|l| serde_json::from_str(l).expect("a JSON line")).collect();
+        assert_eq!((rows.len(), &rows[1]["leader"]), (3, &99.into()), "{world}");
+    }
+    let said = konklave_line("ring 1000 -n 2 --seed 1 --simulate --algorithm franklin");
+    assert_eq!((said.code, said.out.lines().count()), (0, 2), "{}{}", said.out, said.err);
+    for (more, word) in [
+        ("--algorithm raymond", "it is for mutex"),
+        ("--algorithm frankin", "did you mean"),
+        ("--simulate --fail 4@start", "--fail is for"),
+        ("--simulate --tcp", "cannot be used with"),
+    ] {
+        let said = konklave_line(&format!("{ring} {more}"));
+        assert_eq!(said.code, 64, "{more}: {}{}", said.out, said.err);
+        assert!(said.err.contains(word), "{more}: {}", said.err);
+    }
+    // Three on a ring are linked with everyone, five are not.
+    let said = konklave_line("ring 5 --simulate --algorithm bully");
+    assert_eq!(said.code, 64, "{}{}", said.out, said.err);
+    assert!(said.err.contains("complete graph"), "{}", said.err);
+}
