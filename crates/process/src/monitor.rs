@@ -68,8 +68,9 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
     }
 
     /// Something will happen at `at` soon: a chance to call up what is kept for it, in large groups.
+    /// `told` says whether clients are told things at this time.
     #[inline]
-    fn call_up(&self, _at: ProcessId) {}
+    fn call_up(&self, _at: ProcessId, _told: bool) {}
 
     /// Nothing more can happen.
     fn at_end(&self, _end: &End) -> Verdict {

@@ -26,8 +26,8 @@ const CACHE: usize = 1 << 18;
 const FAR: u32 = 8;
 const NEAR: u32 = 4;
 
-/// Clients and judges keep something of every member, too. It is called up if a client was told
-/// something within so many steps: there are times when nobody is.
+/// What clients keep of every member is called up, too, if one of them was told something within so
+/// many steps: there are times when nobody is.
 const LATELY: u64 = 64;
 
 /// With fewer events pending than these, the events of a moment are few, and there is little to look
@@ -246,9 +246,10 @@ where
             prefetch_index(self.processes.as_slice(), place + 1);
         }
         let world = &self.world;
-        if world.counts.steps - world.last_told < LATELY {
-            let id = self.group.id(place);
-            world.monitor.call_up(id);
+        let id = self.group.id(place);
+        let told = world.counts.steps - world.last_told < LATELY;
+        world.monitor.call_up(id, told);
+        if told {
             world.application.call_up(id);
         }
     }

@@ -263,8 +263,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     #[inline]
-    fn call_up(&self, at: ProcessId) {
-        self.views.call_up(at);
+    fn call_up(&self, at: ProcessId, told: bool) {
+        if told {
+            self.views.call_up(at);
+        }
         if let Some(parents) = &self.parents {
             parents.call_up(at);
         }
