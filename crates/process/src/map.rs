@@ -37,7 +37,7 @@ const LARGE: usize = 1 << 16;
 impl Keys {
     #[inline]
     fn position(&self, p: ProcessId) -> Option<usize> {
-        if self.members.len() >= LARGE {
+        if self.members.len() >= LARGE && matches!(self.places, Places::Table(_)) {
             let last = self.last as usize;
             let near = self.members[last..].iter().take(2).position(|q| *q == p);
             if let Some(further) = near {
