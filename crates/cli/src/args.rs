@@ -161,6 +161,10 @@ pub(crate) struct UiArgs {
     /// Where to listen; anything but loopback can be reached by others, without encryption
     #[arg(long, env = "KONKLAVE_LISTEN", value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) listen: IpAddr,
+    /// The socket of an agent to look at (Live); may be given several times [default: this
+    /// machine's, if it runs]
+    #[arg(long, env = "KONKLAVE_SOCKET", value_name = "SOCKET", value_delimiter = ',')]
+    pub(crate) agent: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
