@@ -15,6 +15,28 @@ pub enum Command {
     Lock(LockArgs),
     /// Run a command while we lead
     Elect(ElectArgs),
+    /// What the agent and its group do: members, locks, elections, who holds and who waits
+    Status(StatusArgs),
+    /// Who has a lock, and who waits for it
+    Who(WhoArgs),
+    /// Explain why a lock is not free: holder, suspicion, majority, place in the queue, circle
+    Why(WhyArgs),
+    /// Name the members of the group
+    Members(MembersArgs),
+    /// Follow what changes
+    Watch(WatchArgs),
+    /// Take a lock from whoever has it
+    Revoke(RevokeArgs),
+    /// Make a leader step down, so that the next one leads
+    StepDown(StepDownArgs),
+    /// Send messages to a group: everyone sees all messages in the same order
+    Send(SendArgs),
+    /// Receive the messages of a group
+    Recv(RecvArgs),
+    /// Fetch what the flight recorders of agents remember, and merge it
+    Record(RecordArgs),
+    /// Look whether everything is as it should be
+    Doctor(DoctorArgs),
     /// Stop a command in time (`lock` starts it)
     #[command(name = crate::wrapper::watchdog::COMMAND, hide = true)]
     Watchdog,
@@ -124,6 +146,165 @@ pub struct ElectArgs {
     /// How the command is run.
     #[command(flatten)]
     pub run: RunArgs,
+}
+
+/// `status`.
+#[derive(Args, Clone, Debug)]
+pub struct StatusArgs {
+    /// Only names that start so
+    pub prefix: Option<String>,
+    /// At most so many names
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub limit: usize,
+    /// Print the metrics instead, as Prometheus reads them
+    #[arg(long)]
+    pub metrics: bool,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `who`.
+#[derive(Args, Clone, Debug)]
+pub struct WhoArgs {
+    /// The name of the lock
+    pub name: String,
+    /// It is an election
+    #[arg(long)]
+    pub election: bool,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `why`.
+#[derive(Args, Clone, Debug)]
+pub struct WhyArgs {
+    /// The name of the lock
+    pub name: String,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `members`.
+#[derive(Args, Clone, Debug)]
+pub struct MembersArgs {
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `watch`.
+#[derive(Args, Clone, Debug)]
+pub struct WatchArgs {
+    /// The form of the output; JSON is one object a line
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `revoke`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+The holder's command is asked to end, killed after its grace, and exits with 76; then the next one is
+served. A holder whose machine does not answer is stopped by its own deadline.")]
+pub struct RevokeArgs {
+    /// The name of the lock
+    pub name: String,
+    /// Only say from whom it would be taken
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `step-down`.
+#[derive(Args, Clone, Debug)]
+pub struct StepDownArgs {
+    /// The name of the election
+    pub name: String,
+    /// Only say who would step down
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `send`.
+#[derive(Args, Clone, Debug)]
+pub struct SendArgs {
+    /// The name of the group
+    pub group: String,
+    /// The message; without one, each line of stdin is a message
+    pub words: Vec<String>,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `recv`.
+#[derive(Args, Clone, Debug)]
+pub struct RecvArgs {
+    /// The name of the group
+    pub group: String,
+    /// End after so many messages
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// Also tell who is in the group
+    #[arg(long)]
+    pub views: bool,
+    /// The form of the output; JSON is one object a line
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `record`.
+#[derive(Args, Clone, Debug)]
+pub struct RecordArgs {
+    /// Another agent's socket, whose recording is merged in
+    #[arg(long, value_name = "PATH")]
+    pub also: Vec<PathBuf>,
+    /// A recording fetched elsewhere, to be merged in
+    #[arg(long, value_name = "FILE")]
+    pub merge: Vec<PathBuf>,
+    /// Write it there, not to stdout
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// `doctor`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Exit codes: 0 all is well · 1 something is not")]
+pub struct DoctorArgs {
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
+    /// Where the agent is.
+    #[command(flatten)]
+    pub agent: AgentArgs,
 }
 
 /// The hidden gate.

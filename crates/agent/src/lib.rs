@@ -6,8 +6,10 @@
 pub mod args;
 pub mod client;
 pub mod clock;
+mod commands;
 pub mod failure;
 pub mod protocol;
+pub mod recorder;
 pub mod server;
 pub mod service;
 pub mod wrapper;
@@ -27,6 +29,17 @@ pub fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Lock(args) => lock(args),
         Command::Elect(args) => elect(args),
+        Command::Status(args) => commands::status(&args),
+        Command::Who(args) => commands::who(&args),
+        Command::Why(args) => commands::why(&args),
+        Command::Members(args) => commands::members(&args),
+        Command::Watch(args) => commands::watch(&args),
+        Command::Revoke(args) => commands::revoke(&args),
+        Command::StepDown(args) => commands::step_down(&args),
+        Command::Send(args) => commands::send(&args),
+        Command::Recv(args) => commands::recv(&args),
+        Command::Record(args) => commands::record(&args),
+        Command::Doctor(args) => commands::doctor(&args),
         Command::Watchdog => watchdog::main(),
         Command::Gate(args) => Ok(gate::main(args.pipe, args.wrapper, &args.command)),
     }

@@ -241,8 +241,8 @@ pub enum Event {
         group: String,
         /// The sender.
         from: String,
-        /// Its place in the order of all messages.
-        position: String,
+        /// How many messages the agent has seen of this group, this one included.
+        number: u64,
         /// The message.
         payload: Payload,
     },
@@ -250,9 +250,7 @@ pub enum Event {
     View {
         /// The group.
         group: String,
-        /// Its name.
-        view: String,
-        /// The members, in order.
+        /// The members, the most senior first.
         members: Vec<String>,
     },
 }

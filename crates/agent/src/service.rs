@@ -24,6 +24,8 @@ pub struct Wish {
     pub wait: Option<Duration>,
     /// What status shows.
     pub label: String,
+    /// The session that asks: no two have the same number.
+    pub session: u64,
 }
 
 /// Why a wish is not granted.
@@ -45,6 +47,9 @@ pub trait Service: Send + Sync + 'static {
 
     /// Obtains what is wished; dropped before it is done, the wish is taken back.
     fn acquire(&self, wish: Wish) -> Promise<'_, Result<Box<dyn Hold>, Denied>>;
+
+    /// A session is over: nothing more is asked with this number.
+    fn over(&self, session: u64);
 
     /// All about the group.
     fn status(&self, prefix: &str, limit: usize) -> Promise<'_, Result<Status, Problem>>;

@@ -64,8 +64,10 @@ pub struct ViewReport {
     pub generation: u32,
     /// Grows with each view.
     pub epoch: u64,
-    /// How many members a decision needs.
+    /// How many voters a decision needs.
     pub quorum: usize,
+    /// How many voters this agent hears, itself included.
+    pub heard: usize,
     /// Who leads the view.
     pub coordinator: Option<String>,
     /// The members, in order of seniority.
@@ -75,21 +77,29 @@ pub struct ViewReport {
 /// A member of the view.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MemberReport {
-    /// Its name.
+    /// What people call it.
     pub name: String,
-    /// Where it listens.
-    pub address: String,
+    /// Its number in the group.
+    pub id: u32,
+    /// Which of its lives this is.
+    pub incarnation: u32,
     /// Whether it is the agent that reports.
     pub me: bool,
-    /// When it was last heard, in seconds ago; nothing for the agent itself.
-    pub heard: Option<f64>,
+    /// Whether it has a vote; not while it is entering.
+    pub votes: bool,
+    /// Whether a connection to it stands.
+    pub connected: bool,
     /// Whether it is suspected to be down.
     pub suspected: bool,
+    /// When it was last heard, in seconds ago; nothing for the agent itself.
+    pub heard: Option<f64>,
 }
 
 /// A lock, a semaphore or an election.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LockReport {
+    /// `lock`, `semaphore` or `election`.
+    pub kind: String,
     /// The name.
     pub name: String,
     /// Who has it.
@@ -109,10 +119,12 @@ pub struct Holder {
     pub token: String,
     /// What of it.
     pub mode: String,
-    /// For how long, in seconds; only the holder's own agent knows.
-    pub held: Option<f64>,
+    /// For how long, in seconds, as far as the agent that reports knows.
+    pub held: f64,
     /// How long it is safe from now on, in seconds; only the holder's own agent knows.
     pub safe: Option<f64>,
+    /// What else there is to say: its node is gone, or nobody uses it just now.
+    pub remark: Option<String>,
 }
 
 /// One who waits for a lock.
@@ -124,8 +136,8 @@ pub struct Waiter {
     pub label: String,
     /// What of it.
     pub mode: String,
-    /// For how long, in seconds; only the waiter's own agent knows.
-    pub waited: Option<f64>,
+    /// Its priority, in elections.
+    pub priority: i32,
 }
 
 /// Why a name is not free.

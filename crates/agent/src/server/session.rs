@@ -36,6 +36,7 @@ pub(super) struct Session {
     service: Arc<dyn Service>,
     counts: Arc<Counts>,
     closing: watch::Receiver<bool>,
+    number: u64,
     label: String,
     ttl: Duration,
     /// When the session ends unless the client says that it lives. Told to everything that is held.
@@ -52,13 +53,13 @@ impl Session {
         closing: watch::Receiver<bool>,
     ) -> Self {
         let (expires, _) = watch::channel(Moment::now());
-        Self { service, counts, closing, label: String::new(), ttl: TTL.1, expires }
+        let number = counts.opened.fetch_add(1, Ordering::Relaxed);
+        Self { service, counts, closing, number, label: String::new(), ttl: TTL.1, expires }
     }
 
     /// Serves the client until it is gone, and gives back what it held.
     pub(super) async fn run(mut self, stream: UnixStream) {
         self.counts.sessions.fetch_add(1, Ordering::Relaxed);
-        self.counts.opened.fetch_add(1, Ordering::Relaxed);
         let (reader, writer) = stream.into_split();
         let (outbox, letters) = mpsc::channel(OUTBOX);
         let mut writing = tokio::spawn(write(writer, letters));
@@ -72,6 +73,7 @@ impl Session {
         tracing::debug!(client = %self.label, %ending, "session over");
         tasks.shutdown().await;
         claims.give_back().await;
+        self.service.over(self.number);
         drop(outbox);
         let _ = tokio::time::timeout(DEAF, writing).await;
         self.counts.sessions.fetch_sub(1, Ordering::Relaxed);
@@ -182,7 +184,7 @@ impl Session {
                 Err(why) => Some(failed((Trouble::Usage, why))),
                 Ok(()) => {
                     let wait = wait.map(Duration::from_millis);
-                    let wish = Wish { name, claim, wait, label: self.label.clone() };
+                    let wish = Wish { name, claim, wait, label: self.label.clone(), session: self.number };
                     claims.ask(id, wish, service, self.expires.subscribe());
                     None
                 }

@@ -228,6 +228,8 @@ impl Service for Fake {
         Box::pin(self.obtain(wish))
     }
 
+    fn over(&self, _: u64) {}
+
     fn status(&self, _: &str, _: usize) -> Promise<'_, Result<Status, Problem>> {
         Box::pin(async {
             Ok(Status {
