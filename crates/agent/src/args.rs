@@ -7,10 +7,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::client::default_socket;
+use crate::config::Settings;
 
 /// The commands of this crate.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Be a member of a group on this machine, and serve its clients
+    Agent(Box<DaemonArgs>),
     /// Run a command while a lock is ours
     Lock(LockArgs),
     /// Run a command while we lead
@@ -43,6 +46,29 @@ pub enum Command {
     /// Wait for the word to become a command (`lock` starts it)
     #[command(name = crate::wrapper::gate::COMMAND, hide = true)]
     Gate(GateArgs),
+}
+
+/// `agent`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave agent --dev                                   three members in one process, to try things out
+  konklave agent --listen 10.0.0.1:7400 --peers 10.0.0.1:7400,10.0.0.2:7400,10.0.0.3:7400 --key-file key
+  konklave agent --listen 0.0.0.0:7400 --advertise $POD_IP:7400 --peers konklave:7400 --founders 3 --key-file key
+  konklave agent --listen 10.0.0.1:7400 --beacon --founders 3 --key-file key
+  konklave agent --config /etc/konklave/agent.toml       each flag is a key of the file
+Signals: TERM, INT leave in order, the second time at once · HUP reads the file again
+Exit codes: 0 left in order · 69 no group · 71 the system refused · 78 wrong configuration")]
+pub struct DaemonArgs {
+    /// Form a group of three in this process, on loopback, that forgets everything
+    #[arg(long)]
+    pub dev: bool,
+    /// Read what is not given here from a file (TOML)
+    #[arg(long, env = "KONKLAVE_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// All the rest.
+    #[command(flatten)]
+    pub settings: Settings,
 }
 
 /// The form of the output.

@@ -32,7 +32,13 @@ pub struct Settings {
     #[arg(long, env = "KONKLAVE_ADVERTISE", value_name = "ADDRESS", help_heading = "Group")]
     pub advertise: Option<String>,
     /// The founders' addresses, ourselves included; names that stand for many, too (DNS)
-    #[arg(long, env = "KONKLAVE_PEERS", value_name = "LIST", value_delimiter = ',', help_heading = "Group")]
+    #[arg(
+        long,
+        env = "KONKLAVE_PEERS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Group"
+    )]
     pub peers: Option<Vec<String>>,
     /// A file with the founders' addresses, one a line
     #[arg(long, env = "KONKLAVE_PEERS_FILE", value_name = "FILE", help_heading = "Group")]
@@ -53,7 +59,12 @@ pub struct Settings {
     #[arg(long, env = "KONKLAVE_KEY_FILE", value_name = "FILE", help_heading = "Protection")]
     pub key_file: Option<PathBuf>,
     /// Our certificate (PEM), for mutual TLS
-    #[arg(long, env = "KONKLAVE_TLS_CERTIFICATE", value_name = "FILE", help_heading = "Protection")]
+    #[arg(
+        long,
+        env = "KONKLAVE_TLS_CERTIFICATE",
+        value_name = "FILE",
+        help_heading = "Protection"
+    )]
     pub tls_certificate: Option<PathBuf>,
     /// The certificate's key (PEM)
     #[arg(long, env = "KONKLAVE_TLS_KEY", value_name = "FILE", help_heading = "Protection")]
@@ -68,10 +79,22 @@ pub struct Settings {
     #[arg(long, env = "KONKLAVE_SOCKET", value_name = "PATH", help_heading = "Clients")]
     pub socket: Option<PathBuf>,
     /// Users, by name or number, who may be clients besides ours and root
-    #[arg(long, env = "KONKLAVE_ALLOW_USERS", value_name = "LIST", value_delimiter = ',', help_heading = "Clients")]
+    #[arg(
+        long,
+        env = "KONKLAVE_ALLOW_USERS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Clients"
+    )]
     pub allow_users: Option<Vec<String>>,
     /// Groups of users, by name or number, whose members may be clients
-    #[arg(long, env = "KONKLAVE_ALLOW_GROUPS", value_name = "LIST", value_delimiter = ',', help_heading = "Clients")]
+    #[arg(
+        long,
+        env = "KONKLAVE_ALLOW_GROUPS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Clients"
+    )]
     pub allow_groups: Option<Vec<String>>,
     /// Serve metrics for Prometheus there (HTTP: /metrics, /healthz, /ready)
     #[arg(long, env = "KONKLAVE_METRICS", value_name = "ADDRESS", help_heading = "Clients")]
@@ -107,9 +130,32 @@ impl Settings {
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         first!(
-            self, other, name, cluster, data_dir, listen, advertise, peers, peers_file, beacon,
-            founders, found_alone, key_file, tls_certificate, tls_key, tls_authority, insecure,
-            socket, allow_users, allow_groups, metrics, heartbeat, silence, lease, drain, log,
+            self,
+            other,
+            name,
+            cluster,
+            data_dir,
+            listen,
+            advertise,
+            peers,
+            peers_file,
+            beacon,
+            founders,
+            found_alone,
+            key_file,
+            tls_certificate,
+            tls_key,
+            tls_authority,
+            insecure,
+            socket,
+            allow_users,
+            allow_groups,
+            metrics,
+            heartbeat,
+            silence,
+            lease,
+            drain,
+            log,
             log_json
         )
     }

@@ -7,6 +7,8 @@ pub mod args;
 pub mod client;
 pub mod clock;
 mod commands;
+pub mod config;
+mod daemon;
 pub mod failure;
 pub mod protocol;
 pub mod recorder;
@@ -27,6 +29,7 @@ use wrapper::{Job, gate, watchdog};
 /// Does what was asked; gives the exit code.
 pub fn run(command: Command) -> Result<u8, Failure> {
     match command {
+        Command::Agent(args) => daemon::run(&args),
         Command::Lock(args) => lock(args),
         Command::Elect(args) => elect(args),
         Command::Status(args) => commands::status(&args),

@@ -3,13 +3,15 @@
 mod claims;
 mod session;
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use nix::unistd::{Gid, User, getgrouplist};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -32,11 +34,43 @@ impl Doorman {
             || user == nix::unistd::geteuid().as_raw()
             || self.users.contains(&user)
             || self.groups.contains(&group)
+            || !self.groups.is_empty() && groups_of(user).any(|g| self.groups.contains(&g))
     }
 
     /// Whether others than the agent's own user may come in.
     fn open(&self) -> bool {
         !(self.users.is_empty() && self.groups.is_empty())
+    }
+}
+
+/// All groups of a user, besides the one a process of it runs under.
+fn groups_of(user: u32) -> impl Iterator<Item = u32> {
+    let user = User::from_uid(user.into()).ok().flatten();
+    let groups = user.and_then(|user| {
+        let name = CString::new(user.name).ok()?;
+        getgrouplist(&name, user.gid).ok()
+    });
+    groups.into_iter().flatten().map(Gid::as_raw)
+}
+
+/// A doorman that can be told something new.
+#[derive(Clone, Debug, Default)]
+pub struct SharedDoorman(Arc<RwLock<Doorman>>);
+
+impl SharedDoorman {
+    /// One who knows what `doorman` knows.
+    #[must_use]
+    pub fn new(doorman: Doorman) -> Self {
+        Self(Arc::new(RwLock::new(doorman)))
+    }
+
+    /// Those who come from now on are judged by this.
+    pub fn replace(&self, doorman: Doorman) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = doorman;
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(&Doorman) -> T) -> T {
+        question(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -64,19 +98,19 @@ pub struct Counts {
 pub struct Door {
     listener: UnixListener,
     path: PathBuf,
-    doorman: Doorman,
+    doorman: SharedDoorman,
     counts: Arc<Counts>,
 }
 
 impl Door {
     /// Binds the socket at `path`. Its folder is made for the agent's user alone, unless it is there.
-    pub fn bind(path: &Path, doorman: Doorman, counts: Arc<Counts>) -> Result<Self, Failure> {
+    pub fn bind(path: &Path, doorman: SharedDoorman, counts: Arc<Counts>) -> Result<Self, Failure> {
         let fail = || Failure::system(format!("cannot listen at {}", path.display()));
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder
             && !folder.exists()
         {
-            let mode = if doorman.open() { 0o711 } else { 0o700 };
+            let mode = if doorman.ask(Doorman::open) { 0o711 } else { 0o700 };
             fs::DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(fail())?;
         }
         if let Some(folder) = folder {
@@ -103,7 +137,7 @@ impl Door {
         }
         let listener = UnixListener::bind(path).map_err(fail())?;
         // The credentials of each client are looked at; the mode only says it earlier.
-        let mode = if doorman.open() { 0o666 } else { 0o600 };
+        let mode = if doorman.ask(Doorman::open) { 0o666 } else { 0o600 };
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(fail())?;
         Ok(Self { listener, path: path.to_owned(), doorman, counts })
     }
@@ -138,7 +172,7 @@ impl Door {
 
     fn known(&self, stream: &UnixStream) -> bool {
         let admitted = stream.peer_cred().is_ok_and(|peer| {
-            let admitted = self.doorman.admits(peer.uid(), peer.gid());
+            let admitted = self.doorman.ask(|doorman| doorman.admits(peer.uid(), peer.gid()));
             if !admitted {
                 tracing::warn!(user = peer.uid(), "sent a stranger away");
             }

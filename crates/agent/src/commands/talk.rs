@@ -13,8 +13,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<u8, Failure> {
     block_on(async {
         let mut client = connect(&args.agent).await?;
         let mut post = async |bytes: Vec<u8>| {
-            let request =
-                Request::Send { group: args.group.clone(), payload: Payload::new(bytes) };
+            let request = Request::Send { group: args.group.clone(), payload: Payload::new(bytes) };
             match client.call(request).await? {
                 Answer::Done => Ok(()),
                 other => Err(unexpected(&other)),

@@ -81,8 +81,7 @@ impl Beacon {
             UdpSocket::from_std(socket.into())
         };
         let socket = open().map_err(Failure::system(format!("cannot call out on {group}")))?;
-        let cry =
-            Cry { konklave: 1, cluster: cluster.to_owned(), address: address.to_owned() };
+        let cry = Cry { konklave: 1, cluster: cluster.to_owned(), address: address.to_owned() };
         let cry = serde_json::to_vec(&cry).map_err(|error| Failure::Data(error.to_string()))?;
         let heard = BTreeSet::from([address.to_owned()]);
         Ok(Self { socket, group, cry, cluster: cluster.to_owned(), heard })

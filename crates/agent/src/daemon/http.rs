@@ -17,8 +17,7 @@ pub(super) async fn serve(
     group: Arc<Group>,
 ) -> Result<impl Future<Output = ()>, Failure> {
     let what = format!("cannot serve metrics at {address}");
-    let listener =
-        tokio::net::TcpListener::bind(address).await.map_err(Failure::system(what))?;
+    let listener = tokio::net::TcpListener::bind(address).await.map_err(Failure::system(what))?;
     let (metrics, ready) = (Arc::clone(&group), group);
     let routes = Router::new()
         .route(

@@ -184,7 +184,8 @@ impl Session {
                 Err(why) => Some(failed((Trouble::Usage, why))),
                 Ok(()) => {
                     let wait = wait.map(Duration::from_millis);
-                    let wish = Wish { name, claim, wait, label: self.label.clone(), session: self.number };
+                    let wish =
+                        Wish { name, claim, wait, label: self.label.clone(), session: self.number };
                     claims.ask(id, wish, service, self.expires.subscribe());
                     None
                 }

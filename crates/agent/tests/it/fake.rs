@@ -10,7 +10,7 @@ use konklave_agent::clock::Moment;
 use konklave_agent::protocol::{
     Claim, Event, Explanation, Finding, Payload, Refusal, Standing, Status, Trouble, ViewReport,
 };
-use konklave_agent::server::{Counts, Door, Doorman};
+use konklave_agent::server::{Counts, Door, SharedDoorman};
 use konklave_agent::service::{Denied, Hold, Problem, Promise, Service, Wish};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -84,7 +84,7 @@ impl Fake {
                 .build()
                 .expect("a runtime");
             runtime.block_on(async {
-                let door = Door::bind(&path, Doorman::default(), Arc::new(Counts::default()))
+                let door = Door::bind(&path, SharedDoorman::default(), Arc::new(Counts::default()))
                     .expect("bind");
                 ready.send(()).expect("the test waits");
                 // Nobody closes it: the sender lives as long as this.

@@ -43,7 +43,8 @@ impl Page {
     fn value(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
             labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let labels =
+            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let _ = writeln!(self.0, "konklave_{name}{labels} {value}");
     }
 
@@ -107,13 +108,21 @@ fn group(page: &mut Page, status: &Status) {
     page.gauge("view_epoch", "Grows with each view.", epoch as f64);
     page.gauge("view_members", "Voters in the view.", status.quorum.of as f64);
     page.gauge("quorum_needed", "Voters a decision needs.", status.quorum.needed as f64);
-    page.gauge("quorum_heard", "Voters this node hears, itself included.", status.quorum.heard as f64);
+    page.gauge(
+        "quorum_heard",
+        "Voters this node hears, itself included.",
+        status.quorum.heard as f64,
+    );
     let leads = status.leader == Some(status.node);
     page.gauge("coordinator", "Whether this node fixes the order of everything.", truth(leads));
     if let Some(lease) = status.lease_ms {
         page.gauge("lease_seconds", "How long what is held here is safe.", lease as f64 / 1e3);
     }
-    page.gauge("disk_trouble", "Whether the data directory refuses.", truth(status.trouble.is_some()));
+    page.gauge(
+        "disk_trouble",
+        "Whether the data directory refuses.",
+        truth(status.trouble.is_some()),
+    );
     page.head("member_suspected", "gauge", "Whether a member is suspected to be down.");
     for member in &status.members {
         let id = member.node.to_string();

@@ -1,0 +1,3 @@
+//! Whole groups.
+
+mod locks;
