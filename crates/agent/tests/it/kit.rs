@@ -81,9 +81,14 @@ impl Running {
         kill(Pid::from_raw(self.pid()), signal).expect("it is there");
     }
 
+    /// Waits for the end.
+    pub(crate) fn output(mut self) -> Output {
+        self.0.take().expect("running").wait_with_output().expect("output")
+    }
+
     /// Waits for the end; the exit code, 128+n for a signal.
-    pub(crate) fn end(mut self) -> (i32, String) {
-        let output = self.0.take().expect("running").wait_with_output().expect("output");
+    pub(crate) fn end(self) -> (i32, String) {
+        let output = self.output();
         (code(&output), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }

@@ -1,5 +1,9 @@
 //! Real processes: the wrapper against a fake service, and whole agents.
 
+mod agents;
+mod cluster;
 mod fake;
+mod history;
 mod kit;
+mod names;
 mod wrapper;
