@@ -14,8 +14,8 @@ use crate::node::Node;
 use crate::shared::Shared;
 use crate::store::{Record, Store};
 
-/// Ids are drawn below this.
-const IDS: u32 = 4096;
+/// Ids of nodes that are no founders are drawn from so many, from here on.
+const IDS: (u32, u32) = (256, 4096);
 
 /// How fast a group is. All members should have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,24 +221,33 @@ impl Builder {
             }
             None => (None, None),
         };
-        let fresh = || Record { id: random() as u32 % IDS, key: random(), ..Record::default() };
-        let mut record = kept.unwrap_or_else(fresh);
-        record.id = self.id.unwrap_or(record.id);
         let local = listener.local_addr()?;
-        let name: Arc<str> = self.name.unwrap_or_else(|| local.to_string()).into();
+        let address = self.advertise.unwrap_or_else(|| local.to_string());
         let mut seeds = self.seeds;
         if seeds.is_empty() {
-            seeds.push(self.advertise.clone().unwrap_or_else(|| local.to_string()));
+            seeds.push(address.clone());
         }
+        seeds.sort_unstable();
+        seeds.dedup();
+        let fresh = || {
+            // Founders are numbered by their addresses, which all of them know.
+            let place = seeds.iter().position(|s| *s == address || *s == self.listen);
+            let id = place.map_or(IDS.0 + random() as u32 % IDS.1, |place| place as u32);
+            Record { id, key: random(), ..Record::default() }
+        };
+        let mut record = kept.unwrap_or_else(fresh);
+        record.id = self.id.unwrap_or(record.id);
+        let name: Arc<str> = self.name.unwrap_or_else(|| local.to_string()).into();
         let settings = net::Settings {
             cluster: self.cluster,
             security: self.security.unwrap_or(Security::None),
             key: record.key,
             boot: random(),
             name: name.clone(),
-            address: self.advertise.unwrap_or_else(|| local.to_string()),
+            address,
             seeds,
-            unit: self.timings.heartbeat,
+            heartbeat: self.timings.heartbeat,
+            silence: self.timings.silence,
         };
         let config = Config {
             id: ProcessId(record.id),

@@ -270,6 +270,8 @@ impl Core {
             Frame::Pong { view, stamp } => self.on_pong(from, view, stamp),
             Frame::Standing(standing) => self.on_standing(from, standing),
             Frame::Found(view) => self.on_found(&view),
+            // The network's own.
+            Frame::Peers(_) => {}
         }
     }
 

@@ -22,18 +22,7 @@ use crate::{Campaign, NodeId, Observer};
 #[derive(Clone)]
 pub struct Node {
     session: Session,
-    running: Arc<Running>,
-}
-
-struct Running {
-    shared: Arc<Shared>,
     address: Option<SocketAddr>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.shared.stop();
-    }
 }
 
 impl std::fmt::Debug for Node {
@@ -57,12 +46,11 @@ impl Node {
     }
 
     pub(crate) fn new(shared: Arc<Shared>, address: Option<SocketAddr>) -> Self {
-        let session = Session::default_of(shared.clone());
-        Self { session, running: Arc::new(Running { shared, address }) }
+        Self { session: Session::first(shared), address }
     }
 
     fn shared(&self) -> &Arc<Shared> {
-        &self.running.shared
+        self.session.shared()
     }
 
     /// Its id in the group.
@@ -77,12 +65,12 @@ impl Node {
 
     /// Where it listens, if it does.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.running.address
+        self.address
     }
 
     /// A session of its own, for a client or a part of the program: what it holds ends with it.
     pub fn session(&self, label: impl Into<Arc<str>>) -> Session {
-        Session::open(self.shared().clone(), label.into())
+        self.session.open(label.into())
     }
 
     /// Returns when the node is a member of a group with a majority.
@@ -151,6 +139,12 @@ impl Node {
     /// higher.
     pub fn found_alone(&self) {
         self.shared().with(|core, _| core.refound());
+    }
+
+    /// Ends the node as a crash would: nothing is released in order, and its connections close.
+    pub fn kill(&self) {
+        self.shared().stop();
+        self.shared().with(|core, _| core.die());
     }
 
     /// Leaves in order: what is held here is free at once, and nobody waits for us.

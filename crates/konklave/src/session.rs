@@ -14,14 +14,25 @@ pub struct Session {
 }
 
 struct Open {
-    shared: Arc<Shared>,
+    running: Arc<Running>,
     number: u32,
+}
+
+/// Stops the node when nobody has anything of it any more.
+struct Running {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
         let number = self.number;
-        self.shared.with(|core, _| core.close(number));
+        self.running.shared.with(|core, _| core.close(number));
     }
 }
 
@@ -32,17 +43,20 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    pub(crate) fn open(shared: Arc<Shared>, label: Arc<str>) -> Self {
-        let number = shared.with(|core, _| core.open(label));
-        Self { open: Arc::new(Open { shared, number }) }
+    /// The first one of a node, which ends with it.
+    pub(crate) fn first(shared: Arc<Shared>) -> Self {
+        Self { open: Arc::new(Open { running: Arc::new(Running { shared }), number: 0 }) }
     }
 
-    pub(crate) fn default_of(shared: Arc<Shared>) -> Self {
-        Self { open: Arc::new(Open { shared, number: 0 }) }
+    /// Another one of the same node.
+    pub(crate) fn open(&self, label: Arc<str>) -> Self {
+        let running = self.open.running.clone();
+        let number = running.shared.with(|core, _| core.open(label));
+        Self { open: Arc::new(Open { running, number }) }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.open.shared
+        &self.open.running.shared
     }
 
     /// Its number at this node.
@@ -84,11 +98,11 @@ impl Session {
     /// Ends the session: all it holds is free, all it waits for is given up.
     pub fn close(&self) {
         let number = self.open.number;
-        self.open.shared.with(|core, _| core.close(number));
+        self.shared().with(|core, _| core.close(number));
     }
 
     /// Whether it has not ended.
     pub fn is_open(&self) -> bool {
-        self.open.shared.look(|core| core.is_open(self.open.number))
+        self.shared().look(|core| core.is_open(self.open.number))
     }
 }

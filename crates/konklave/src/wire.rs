@@ -33,6 +33,8 @@ pub(crate) enum Frame {
     Standing(Standing),
     /// This is the first view.
     Found(View),
+    /// There are others, at these addresses.
+    Peers(Vec<(u32, String)>),
 }
 
 /// How a connection begins, from both sides.
@@ -51,8 +53,6 @@ pub(crate) struct Hello {
     pub(crate) address: String,
     /// Drawn anew for each connection.
     pub(crate) nonce: [u8; 32],
-    /// The number of the last frame that came from this process before.
-    pub(crate) received: u64,
 }
 
 /// Why bytes are no frames.
@@ -60,6 +60,8 @@ pub(crate) struct Hello {
 pub(crate) enum WireError {
     #[error("a record of {0} bytes: {MAX_RECORD} at most")]
     TooLong(usize),
+    #[error("a record without a head")]
+    Short,
     #[error("not a frame: {0}")]
     Garbage(postcard::Error),
 }

@@ -1,3 +1,4 @@
 //! Whole groups.
 
 mod locks;
+mod tcp;
