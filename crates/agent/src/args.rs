@@ -176,6 +176,11 @@ pub struct ElectArgs {
 
 /// `status`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave status
+  konklave status backup/ --format json
+  konklave status --metrics")]
 pub struct StatusArgs {
     /// Only names that start so
     pub prefix: Option<String>,
@@ -195,6 +200,10 @@ pub struct StatusArgs {
 
 /// `who`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave who reports
+  konklave who --election scheduler --format json")]
 pub struct WhoArgs {
     /// The name of the lock
     pub name: String,
@@ -211,6 +220,10 @@ pub struct WhoArgs {
 
 /// `why`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave why reports
+  konklave why reports --format json")]
 pub struct WhyArgs {
     /// The name of the lock
     pub name: String,
@@ -224,6 +237,9 @@ pub struct WhyArgs {
 
 /// `members`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave members")]
 pub struct MembersArgs {
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
@@ -235,6 +251,10 @@ pub struct MembersArgs {
 
 /// `watch`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave watch
+  konklave watch --format json | jq .")]
 pub struct WatchArgs {
     /// The form of the output; JSON is one object a line
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
@@ -247,6 +267,9 @@ pub struct WatchArgs {
 /// `revoke`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
+Examples:
+  konklave revoke reports --dry-run
+  konklave revoke reports
 The holder's command is asked to end, killed after its grace, and exits with 76; then the next one is
 served. A holder whose machine does not answer is stopped by its own deadline.")]
 pub struct RevokeArgs {
@@ -262,6 +285,10 @@ pub struct RevokeArgs {
 
 /// `step-down`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave step-down scheduler --dry-run
+  konklave step-down scheduler")]
 pub struct StepDownArgs {
     /// The name of the election
     pub name: String,
@@ -275,6 +302,10 @@ pub struct StepDownArgs {
 
 /// `send`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave send chat hello everyone
+  tail -f log | konklave send log")]
 pub struct SendArgs {
     /// The name of the group
     pub group: String,
@@ -287,6 +318,10 @@ pub struct SendArgs {
 
 /// `recv`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave recv chat --views
+  konklave recv chat --count 10 --format json")]
 pub struct RecvArgs {
     /// The name of the group
     pub group: String,
@@ -306,6 +341,10 @@ pub struct RecvArgs {
 
 /// `record`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave record -o incident.jsonl
+  konklave record --merge from-b.jsonl --merge from-c.jsonl")]
 pub struct RecordArgs {
     /// Another agent's socket, whose recording is merged in
     #[arg(long, value_name = "PATH")]
@@ -323,7 +362,11 @@ pub struct RecordArgs {
 
 /// `doctor`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Exit codes: 0 all is well · 1 something is not")]
+#[command(after_help = "\
+Examples:
+  konklave doctor
+  konklave doctor --format json
+Exit codes: 0 all is well · 1 something is not")]
 pub struct DoctorArgs {
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]

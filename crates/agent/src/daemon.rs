@@ -276,6 +276,12 @@ fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
     if let Some(file) = &settings.key_file {
         return Ok(builder.pre_shared_key(read(file)?));
     }
+    if let (Some(certificate), Some(key), Some(authority)) =
+        (&settings.tls_certificate, &settings.tls_key, &settings.tls_authority)
+    {
+        let tls = konklave::Tls::from_pem(&read(authority)?, &read(certificate)?, &read(key)?);
+        return Ok(builder.tls(tls.map_err(refused)?));
+    }
     if settings.insecure == Some(true) {
         tracing::warn!("no protection: whoever reaches {} is a member", settings.listen());
         return Ok(builder.insecure());

@@ -65,7 +65,7 @@ impl Group {
 
     /// Whether something can be granted here.
     pub(super) fn is_primary(&self) -> bool {
-        self.node().what_is_missing().is_none()
+        report::is_primary(&self.node().status())
     }
 
     /// Leaves in order.

@@ -10,7 +10,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::kit::{Folder, konklave, output};
+use crate::kit::{Folder, output};
+use crate::network::Network;
 
 /// Agents that know each other.
 pub(crate) struct Cluster {
@@ -18,6 +19,7 @@ pub(crate) struct Cluster {
     addresses: Vec<SocketAddr>,
     agents: Vec<Option<Child>>,
     flags: Vec<String>,
+    network: Option<Network>,
 }
 
 /// Addresses of loopback that are free now.
@@ -35,10 +37,27 @@ impl Cluster {
 
     /// `n` agents with more flags.
     pub(crate) fn with(n: usize, flags: &[&str]) -> Self {
+        Self::at(free_addresses(n), flags, None)
+    }
+
+    /// Three agents in three networks that can be cut; nothing where that is not permitted.
+    pub(crate) fn apart() -> Option<Self> {
+        let network = Network::new(3)?;
+        Some(Self::at(network.addresses(), &[], Some(network)))
+    }
+
+    fn at(addresses: Vec<SocketAddr>, flags: &[&str], network: Option<Network>) -> Self {
+        let n = addresses.len();
         let folder = Folder::new();
-        let addresses = free_addresses(n);
-        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let mut cluster = Self { folder, addresses, agents: (0..n).map(|_| None).collect(), flags };
+        let mut flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        if network.is_some() {
+            // Beyond loopback nothing goes without.
+            let key = folder.file("key");
+            fs::write(&key, "a key of sixteen bytes, and more").expect("written");
+            flags.extend(["--key-file".to_owned(), key]);
+        }
+        let agents = (0..n).map(|_| None).collect();
+        let mut cluster = Self { folder, addresses, agents, flags, network };
         for i in 0..n {
             cluster.start(i);
         }
@@ -65,7 +84,11 @@ impl Cluster {
         assert!(self.agents[i].is_none(), "agent {i} runs");
         let peers: Vec<String> = self.addresses.iter().map(SocketAddr::to_string).collect();
         let log = fs::File::options().create(true).append(true).open(self.log(i)).expect("a log");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_konklave-agent"));
+        let program = env!("CARGO_BIN_EXE_konklave-agent");
+        let mut command = match &self.network {
+            Some(network) => network.command(i, program),
+            None => Command::new(program),
+        };
         command
             .arg("agent")
             .args(["--name", &format!("n{i}"), "--peers", &peers.join(",")])
@@ -139,8 +162,9 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    pub(crate) fn command(&self, i: usize) -> Command {
-        konklave(&self.socket(i))
+    /// The network between them, where there is one.
+    pub(crate) fn network(&self) -> &Network {
+        self.network.as_ref().expect("they are apart")
     }
 
     pub(crate) fn file(&self, name: &str) -> String {

@@ -64,11 +64,13 @@ pub(crate) fn judge(history: &[Entry]) -> Result<usize, String> {
     Ok(entries)
 }
 
-/// The command that a holder runs: it looks whether the one before it is dead, and writes down what it does.
+/// The command that a holder runs: it looks whether the one before it is dead (be it
+/// unburied), and writes down what it does.
 pub(crate) fn command(folder: &str, hold: &str) -> String {
     format!(
         "d={folder}; n=$KONKLAVE_LOCK; if test -s $d/holder.$n; then p=$(cat $d/holder.$n); \
-         if kill -0 $p 2>/dev/null; then echo overlap $n $p >> $d/history; fi; fi; \
+         case \"$(cut -d' ' -f3 /proc/$p/stat 2>/dev/null)\" in ''|Z|X) ;; \
+         *) echo overlap $n $p >> $d/history;; esac; fi; \
          echo $$ > $d/holder.$n; echo in $n $KONKLAVE_TOKEN $$ >> $d/history; \
          {hold}; echo out $n $KONKLAVE_TOKEN >> $d/history; : > $d/holder.$n"
     )

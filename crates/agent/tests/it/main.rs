@@ -6,4 +6,6 @@ mod fake;
 mod history;
 mod kit;
 mod names;
+mod network;
+mod partitions;
 mod wrapper;

@@ -39,11 +39,16 @@ impl Claimed {
     }
 
     fn reason(&self) -> String {
-        let missing = self.node.what_is_missing();
-        let why = missing.map_or_else(
-            || "it was revoked, or others went on without this agent".to_owned(),
-            |missing| format!("the agent has no majority: {missing}"),
-        );
+        let status = self.node.status();
+        let quorum = status.quorum;
+        let why = match status.missing {
+            Some(missing) => format!("the agent has no group: {missing}"),
+            None if quorum.heard < quorum.needed => format!(
+                "the agent hears {} of {} voters, and {} are needed",
+                quorum.heard, quorum.of, quorum.needed
+            ),
+            None => "it was revoked, or others went on without this agent".to_owned(),
+        };
         self.recorder.note("lost", json!({ "name": self.name, "why": why }));
         why
     }

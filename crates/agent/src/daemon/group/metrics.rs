@@ -102,7 +102,7 @@ pub(super) fn text(status: &Status, counts: &Counts, waits: &Waits) -> String {
 
 fn group(page: &mut Page, status: &Status) {
     let (generation, epoch) = status.view.unwrap_or_default();
-    let primary = status.member && status.missing.is_none();
+    let primary = super::report::is_primary(status);
     page.gauge("primary", "Whether this node is in a view with a majority.", truth(primary));
     page.gauge("view_generation", "Grows when the group is founded anew.", f64::from(generation));
     page.gauge("view_epoch", "Grows with each view.", epoch as f64);

@@ -37,11 +37,16 @@ pub(super) fn status(told: &Told, prefix: &str, limit: usize, sessions: usize) -
     }
 }
 
+/// Whether something can be granted there.
+pub(super) fn is_primary(told: &Told) -> bool {
+    told.member && told.missing.is_none() && told.quorum.heard >= told.quorum.needed
+}
+
 fn standing(told: &Told) -> Standing {
-    match (told.view.is_some(), told.member, &told.missing) {
-        (_, true, None) => Standing::Primary,
-        (true, ..) => Standing::Blocked,
-        (false, ..) => Standing::Forming,
+    match told.view {
+        _ if is_primary(told) => Standing::Primary,
+        Some(_) => Standing::Blocked,
+        None => Standing::Forming,
     }
 }
 
@@ -129,9 +134,10 @@ pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
         findings.push(Finding { what: what.to_owned(), well, detail });
     };
     let quorum = told.quorum;
-    match &told.missing {
-        None => find("group", true, "in a view, with a majority".into()),
-        Some(missing) => find("group", false, missing.clone()),
+    match (&told.missing, told.member) {
+        (None, true) => find("group", true, "in a view".into()),
+        (None, false) => find("group", false, "in no view".into()),
+        (Some(missing), _) => find("group", false, missing.clone()),
     }
     let enough = quorum.needed > 0 && quorum.heard >= quorum.needed;
     let detail = format!("{} of {} heard, {} needed", quorum.heard, quorum.of, quorum.needed);
