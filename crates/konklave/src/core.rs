@@ -148,16 +148,22 @@ impl Core {
             now,
             config,
         };
-        let saved = core.config.record.as_ref().map(|r| Life {
-            incarnation: r.incarnation,
-            generation: r.generation,
-        });
-        core.step(|below, ctx| below.on_recover(saved, ctx));
+        core.be_born();
         if core.config.alone {
             core.refound();
         }
         core.tick(now);
         core
+    }
+
+    /// A new life, in no view.
+    fn be_born(&mut self) {
+        self.timers.clear();
+        self.below = outside(self.me, &self.config.timings);
+        let Record { incarnation, generation, .. } = self.record;
+        // Who remembers nothing gets a number that its old lives have not had.
+        let saved = (incarnation > 0).then_some(Life { incarnation, generation });
+        self.step(|below, ctx| below.on_recover(saved, ctx));
     }
 
     /// What is to be done now, in order.
@@ -235,6 +241,10 @@ impl Core {
     fn beat(&mut self) {
         self.ping();
         self.drop_idle();
+        self.give_up_hope();
+        if !self.is_inside() {
+            self.announce();
+        }
         self.form();
     }
 

@@ -371,8 +371,10 @@ impl Core {
 
     /// Who is next, of those who have not been served or given up.
     fn next_in_queue(&self, key: &Key, me: Member) -> Option<&Waiting> {
+        let denied = self.desk.kept.get(key).and_then(|kept| kept.denied);
         let still = |w: &&Waiting| {
-            w.claim.member != me || self.desk.wanted.contains_key(&w.claim.number)
+            let given_up = w.claim.member == me && !self.desk.wanted.contains_key(&w.claim.number);
+            !given_up && denied != Some(w.claim)
         };
         self.table.lock(key)?.queue.iter().find(still)
     }
@@ -384,7 +386,8 @@ impl Core {
         let Some(kept) = self.desk.kept.get_mut(key) else { return };
         let Some(next) = next else { return };
         if kept.user.is_some() {
-            if !next.wait && kept.denied.replace(next.claim) != Some(next.claim) {
+            if !next.wait {
+                kept.denied = Some(next.claim);
                 self.submit(Op::Deny { claim: next.claim, key: key.clone() });
             }
             return;
@@ -418,6 +421,7 @@ impl Core {
 
     /// We may hold nothing any more: the others may have gone on without us.
     pub(super) fn lose_everything(&mut self) {
+        let late = self.take_back_late();
         let mut numbers: Vec<u64> = self.desk.held.keys().copied().collect();
         numbers.sort_unstable();
         for number in numbers {
@@ -433,15 +437,25 @@ impl Core {
         for (key, claim) in kept {
             self.submit(Op::Release { claim, key });
         }
-        // What was granted and not yet told is asked for again.
-        let late = |(n, w): (&u64, &Wanted)| w.token.is_some().then_some(*n);
-        let late: Vec<u64> = self.desk.wanted.iter().filter_map(late).collect();
-        for number in late {
-            if let Some(wanted) = self.desk.wanted.get_mut(&number) {
-                wanted.token = None;
+        late.into_iter().for_each(|number| self.ask(number));
+    }
+
+    /// What was granted and not yet told goes back, to be asked for again.
+    fn take_back_late(&mut self) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        let mut back = Vec::new();
+        for (number, wanted) in &mut self.desk.wanted {
+            if let Some((claim, _)) = wanted.token.take() {
+                numbers.push(*number);
+                back.push((claim, wanted.wish.key.clone()));
             }
-            self.ask(number);
         }
+        for (claim, key) in back {
+            if !self.desk.kept.contains_key(&key) {
+                self.submit(Op::Release { claim, key });
+            }
+        }
+        numbers
     }
 
     /// A session here is over.

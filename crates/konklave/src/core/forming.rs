@@ -107,6 +107,13 @@ impl Core {
 
     pub(super) fn on_standing(&mut self, from: ProcessId, standing: Standing) {
         let news = standing.view.is_some();
+        let member = Member { id: from, incarnation: standing.incarnation };
+        let view = self.below.view();
+        if self.is_inside() && !news && view.id.epoch == 0 && view.members.contains(&member) {
+            // It has not heard yet of the first view.
+            let view = view.clone();
+            self.send(from, Frame::Found(view));
+        }
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.standing = Some(standing);
         }
@@ -125,9 +132,6 @@ impl Core {
         let inside = |p: &Peer| p.connected && p.standing.as_ref().is_some_and(|s| s.view.is_some());
         if self.peers.values().any(inside) {
             return self.step(|below, ctx| below.on_request(Request::Join, ctx));
-        }
-        if self.now >= self.next_beat {
-            self.announce();
         }
         if let Some(view) = self.first_view() {
             for member in view.members.iter().filter(|m| m.id != self.me) {
@@ -179,6 +183,22 @@ impl Core {
         }
         self.enter_first(Below::found(self.me, &setup(self.me, &self.config.timings), view.clone()));
         self.step(|below, ctx| below.on_start(ctx));
+    }
+
+    /// Our view can decide nothing any more when a majority of its members has been born again: what
+    /// they had promised is forgotten. We go out, to begin anew with everyone.
+    pub(super) fn give_up_hope(&mut self) {
+        let members = &self.below.view().members;
+        let reborn = |m: &&Member| {
+            let standing = self.peers.get(&m.id).filter(|p| p.connected).and_then(|p| p.standing.as_ref());
+            standing.is_some_and(|s| s.incarnation != m.incarnation)
+        };
+        let lost = members.iter().filter(|m| m.id != self.me).filter(reborn).count();
+        if self.is_inside() && 2 * (members.len() - lost) <= members.len() {
+            self.be_born();
+            self.tell(Event::Excluded);
+            self.forget();
+        }
     }
 
     fn enter_first(&mut self, below: Below) {

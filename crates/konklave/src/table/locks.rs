@@ -160,10 +160,11 @@ impl Table {
     ) {
         let Some(lock) = self.locks.get_mut(key) else { return };
         let Some(grant) = lock.holders.iter_mut().find(|g| g.claim == from) else { return };
-        let Some(place) = lock.queue.iter().position(|w| w.claim == to) else { return };
-        let Some(next) = lock.queue.remove(place) else { return };
-        let Waiting { claim, hold, safe, label, .. } = next;
-        *grant = Grant { claim, hold, token, safe, frozen: false, label };
+        (grant.claim, grant.token) = (to, token);
+        let place = lock.queue.iter().position(|w| w.claim == to);
+        if let Some(next) = place.and_then(|place| lock.queue.remove(place)) {
+            (grant.safe, grant.label) = (next.safe, next.label);
+        }
         out.push(Outcome::Changed { key: key.clone() });
         if !lock.queue.is_empty() {
             out.push(Outcome::Wanted { key: key.clone() });
