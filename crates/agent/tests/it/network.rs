@@ -45,8 +45,8 @@ impl Network {
     fn build(&self) -> Result<(), String> {
         let switch = self.switch.as_str();
         ip(&["netns", "add", switch])?;
-        ip(&["-n", switch, "link", "add", "br", "type", "bridge"])?;
-        ip(&["-n", switch, "link", "set", "br", "up"])?;
+        ip(&["-n", switch, "link", "add", "name", "hub", "type", "bridge"])?;
+        ip(&["-n", switch, "link", "set", "hub", "up"])?;
         for (i, name) in self.names.iter().enumerate() {
             let port = format!("p{i}");
             ip(&["netns", "add", name])?;
@@ -55,7 +55,7 @@ impl Network {
                 "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", &port, "netns",
                 switch,
             ])?;
-            ip(&["-n", switch, "link", "set", &port, "master", "br", "up"])?;
+            ip(&["-n", switch, "link", "set", &port, "master", "hub", "up"])?;
             ip(&["-n", name, "addr", "add", &format!("{}/24", address(i)), "dev", "eth0"])?;
             ip(&["-n", name, "link", "set", "eth0", "up"])?;
         }
