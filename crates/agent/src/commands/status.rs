@@ -156,7 +156,10 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
     if report.holders.is_empty() {
         eprintln!("konklave: nobody has {}", args.name);
     } else {
-        print_claims(if args.election { "ELECTION" } else { "LOCK" }, &[report.clone()])?;
+        print_claims(
+            if args.election { "ELECTION" } else { "LOCK" },
+            std::slice::from_ref(&report),
+        )?;
     }
     if !report.waiters.is_empty() {
         let mut rows = vec![["PLACE", "WAITER", "MODE", "PRIORITY"].map(str::to_owned).to_vec()];
