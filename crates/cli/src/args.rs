@@ -16,10 +16,13 @@ Examples:
   konklave ui                                        the same in the browser, faults by click
   konklave check tree-wave -n 4 --topology path --initiators 0,3 --mistake leaf-rule
                                                      find the shortest run that breaks it
+  konklave agent --dev                               a group of three, to try what follows
+  konklave lock reports -- ./make-reports            one at a time in the whole group
 Exit codes:
   0 fine · 1 a property is violated · 2 undecided, a bound was reached · 64 wrong use
-  65 bad data in a file · 66 unreadable file · 69 unavailable · 70 our bug · 73 cannot create
-  74 output error";
+  65 bad data in a file · 66 unreadable file · 69 unavailable · 70 our bug · 71 the system refused
+  73 cannot create · 74 output error · 75 lock not obtained · 76 lock lost · 77 not allowed
+  78 wrong configuration";
 
 /// Elect a leader, take a lock, speak as a group — and see why it works.
 #[derive(Parser, Debug)]
@@ -58,6 +61,9 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Run two to four algorithms in the same world and draw them one above the other
     Race(Box<RaceArgs>),
+    /// The agent and its clients.
+    #[command(flatten)]
+    Agent(konklave_agent::Command),
     /// Open the workbench in the browser: run, watch, break and compare
     Ui(UiArgs),
     /// The project report's program: a ring of workers elects a leader, again and again
