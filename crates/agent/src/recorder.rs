@@ -60,13 +60,17 @@ impl Recorder {
         });
     }
 
-    /// All that is remembered, one line each, at most `bytes` of the newest.
+    /// All that is remembered, and `passed`, one line each in the order of time, at most `bytes` of the
+    /// newest.
     #[must_use]
-    pub fn text(&self, bytes: usize) -> String {
+    pub fn text(&self, passed: Vec<Line>, bytes: usize) -> String {
         let guard = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<Line> = guard.1.iter().cloned().chain(passed).collect();
+        drop(guard);
+        all.sort_by(|a, b| a.at.total_cmp(&b.at));
         let mut lines = Vec::new();
         let mut left = bytes;
-        for line in guard.1.iter().rev() {
+        for line in all.iter().rev() {
             let Ok(text) = serde_json::to_string(line) else { continue };
             match left.checked_sub(text.len() + 1) {
                 Some(rest) => left = rest,
@@ -89,9 +93,11 @@ pub fn merge(texts: &[String]) -> Result<String, String> {
         };
         let lines: Result<Vec<Line>, String> = text.lines().enumerate().map(parse).collect();
         // A recording may be merged before: its agents are told apart again.
-        let mut by_node = std::collections::BTreeMap::<String, Vec<Line>>::new();
+        // Messages are counted apart.
+        let mut by_node = std::collections::BTreeMap::<(String, bool), Vec<Line>>::new();
         for line in lines? {
-            by_node.entry(line.node.clone()).or_default().push(line);
+            let message = matches!(line.kind.as_str(), "sent" | "received");
+            by_node.entry((line.node.clone(), message)).or_default().push(line);
         }
         for (_, mut lines) in by_node {
             lines.sort_by_key(|line| line.number);
@@ -126,11 +132,11 @@ mod tests {
         for i in 0..LINES + 5 {
             recorder.note("test", i.into());
         }
-        let text = recorder.text(usize::MAX);
+        let text = recorder.text(Vec::new(), usize::MAX);
         assert_eq!(text.lines().count(), LINES);
         assert!(text.starts_with("{\"node\":\"a\",\"number\":6,"), "{}", &text[..60]);
-        assert!(recorder.text(1000).len() <= 1000);
-        let last = recorder.text(1000).lines().last().map(str::to_owned);
+        assert!(recorder.text(Vec::new(), 1000).len() <= 1000);
+        let last = recorder.text(Vec::new(), 1000).lines().last().map(str::to_owned);
         assert_eq!(last.as_deref(), text.lines().last());
     }
 

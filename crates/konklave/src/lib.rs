@@ -48,6 +48,7 @@ mod clock;
 mod core;
 mod error;
 pub mod fence;
+mod flight;
 mod group;
 mod lock;
 mod multi;
@@ -67,15 +68,14 @@ pub use builder::{Builder, Timings};
 pub use campaign::{Campaign, Leader, Leadership, Observer};
 pub use error::Error;
 pub use fence::FenceGate;
+pub use flight::Passed;
 pub use group::{Group, GroupEvent, GroupMember, GroupView, Snapshot};
 pub use lock::{Guard, Handover, LockRequest, State};
 pub use multi::{Guards, LockAll};
 pub use net::Tls;
 pub use node::{Events, Node};
 pub use session::Session;
-pub use status::{
-    Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
-};
+pub use status::{Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Why, WhyState};
 pub use token::Token;
 
 /// The name of a node: a small number, kept in its data directory.

@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::{Notify, watch};
 
 use crate::error::Error;
+use crate::flight::Flight;
 use crate::shared::{Carrier, Shared};
 use crate::wire::Frame;
 use link::Link;
@@ -66,6 +67,7 @@ pub(crate) struct Mesh {
     /// A connection ended: whoever calls there calls at once.
     redial: Notify,
     stop: watch::Sender<bool>,
+    flight: Arc<Flight>,
 }
 
 impl Mesh {
@@ -81,7 +83,8 @@ impl Mesh {
 impl Carrier for Mesh {
     fn send(&self, to: ProcessId, frame: &Frame) {
         if let Some(link) = self.links().get(&to) {
-            link.push(frame);
+            let number = link.push(frame);
+            self.flight.note(true, to.0, number, frame);
         }
     }
 
@@ -130,6 +133,7 @@ pub(crate) fn start(
         called: Mutex::default(),
         redial: Notify::new(),
         stop: watch::Sender::new(false),
+        flight: shared.flight.clone(),
     });
     shared.connect(mesh.clone());
     tokio::spawn(keep_time(shared.clone(), mesh.stop.subscribe()));

@@ -53,6 +53,12 @@ impl Node {
         self.session.shared()
     }
 
+    /// The last messages that it sent to others and received from them, the oldest first: a look back
+    /// at an incident.
+    pub fn messages(&self) -> Vec<crate::Passed> {
+        self.shared().flight.all()
+    }
+
     /// Its id in the group.
     pub fn id(&self) -> NodeId {
         self.shared().id.0

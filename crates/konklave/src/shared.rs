@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Core, Output};
+use crate::flight::Flight;
 use crate::store::Store;
 use crate::wire::Frame;
 
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) changed: Notify,
     /// There is room for messages again.
     pub(crate) room: Notify,
+    /// What passed.
+    pub(crate) flight: Arc<Flight>,
 }
 
 struct Inner {
@@ -52,7 +55,13 @@ struct Inner {
 }
 
 impl Shared {
-    pub(crate) fn new(core: Core, clock: Clock, store: Option<Store>, timings: Timings, name: Arc<str>) -> Arc<Self> {
+    pub(crate) fn new(
+        core: Core,
+        clock: Clock,
+        store: Option<Store>,
+        timings: Timings,
+        name: Arc<str>,
+    ) -> Arc<Self> {
         let id = core.me();
         let (held_back, trouble, carrier) = (VecDeque::new(), None, None);
         Arc::new(Self {
@@ -66,6 +75,7 @@ impl Shared {
             alarm: Notify::new(),
             changed: Notify::new(),
             room: Notify::new(),
+            flight: Arc::default(),
         })
     }
 

@@ -79,26 +79,34 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a frame along.
-    pub(super) fn push(&self, frame: &Frame) {
+    /// Takes a frame along; gives its number.
+    pub(super) fn push(&self, frame: &Frame) -> u64 {
         let mut state = self.state();
+        let number = state.next + state.open_count;
         let open = std::mem::take(&mut state.open);
         state.open = frame.encode(open);
         state.open_count += 1;
         if state.open.len() >= CHUNK {
             state.close_chunk();
         }
+        number
     }
 
     pub(super) fn wake(&self) {
         let state = self.state();
-        if state.connection.is_some() && (state.open_count > 0 || state.written < state.kept.len()) {
+        if state.connection.is_some() && (state.open_count > 0 || state.written < state.kept.len())
+        {
             self.ready.notify_one();
         }
     }
 
     /// A connection to the peer stands: called by `caller`, who is it or us.
-    pub(super) fn attach(&self, hello: &Hello, caller: ProcessId, silence: std::time::Duration) -> Attached {
+    pub(super) fn attach(
+        &self,
+        hello: &Hello,
+        caller: ProcessId,
+        silence: std::time::Duration,
+    ) -> Attached {
         let mut state = self.state();
         if let Some(old) = &state.connection {
             let alive = old.heard.elapsed() < silence / 2;

@@ -41,7 +41,11 @@ impl Pipe {
         }
     }
 
-    async fn write(&self, mut writer: impl AsyncWrite + Unpin, mut sealer: Sealer) -> io::Result<()> {
+    async fn write(
+        &self,
+        mut writer: impl AsyncWrite + Unpin,
+        mut sealer: Sealer,
+    ) -> io::Result<()> {
         let settings = &self.mesh.settings;
         let mut stop = self.mesh.stop.subscribe();
         let mut beat = tokio::time::interval(settings.heartbeat);
@@ -107,11 +111,14 @@ impl Pipe {
         let (mut frames, mut last) = (Vec::new(), first);
         while !rest.is_empty() {
             let (frame, after) = Frame::decode(rest)?;
-            (rest, last) = (after, last.saturating_add(1));
             match known.checked_sub(1) {
                 Some(fewer) => known = fewer,
-                None => frames.push(frame),
+                None => {
+                    self.mesh.flight.note(false, self.peer.0, last, &frame);
+                    frames.push(frame);
+                }
             }
+            (rest, last) = (after, last.saturating_add(1));
         }
         if last > first {
             self.link.received(last - 1);

@@ -1,10 +1,15 @@
 //! What the library tells, in the words of the protocol.
 
-use konklave::{Event, Status as Told};
+use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
+
+use konklave::{Event, Node, Status as Told};
+use serde_json::json;
 
 use crate::protocol::{
     Finding, Holder, LockReport, MemberReport, Standing, Status, ViewReport, Waiter,
 };
+use crate::recorder::Line;
 
 fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1e3
@@ -163,4 +168,27 @@ pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
     let detail = if protected { "key or TLS" } else { "none: fine on loopback only" };
     find("protection", true, detail.into());
     findings
+}
+
+/// The messages that passed at our members, as the recorder writes them.
+pub(super) fn passed(nodes: &[Node]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for node in nodes {
+        let names: BTreeMap<_, _> =
+            node.status().members.into_iter().map(|member| (member.node, member.name)).collect();
+        for message in node.messages() {
+            let peer = names.get(&message.peer).cloned();
+            let peer = peer.unwrap_or_else(|| message.peer.to_string());
+            let at = message.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+            let side = if message.sent { "to" } else { "from" };
+            lines.push(Line {
+                node: node.name().to_owned(),
+                number: message.count,
+                at,
+                kind: if message.sent { "sent" } else { "received" }.to_owned(),
+                what: json!({ side: peer, "number": message.number, "what": message.what }),
+            });
+        }
+    }
+    lines
 }
