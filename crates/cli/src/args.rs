@@ -16,10 +16,13 @@ Examples:
   konklave ui                                        the same in the browser, faults by click
   konklave check tree-wave -n 4 --topology path --initiators 0,3 --mistake leaf-rule
                                                      find the shortest run that breaks it
+  konklave agent --dev                               a group of three, to try what follows
+  konklave lock reports -- ./make-reports            one at a time in the whole group
 Exit codes:
   0 fine · 1 a property is violated · 2 undecided, a bound was reached · 64 wrong use
-  65 bad data in a file · 66 unreadable file · 69 unavailable · 70 our bug · 73 cannot create
-  74 output error";
+  65 bad data in a file · 66 unreadable file · 69 unavailable · 70 our bug · 71 the system refused
+  73 cannot create · 74 output error · 75 lock not obtained · 76 lock lost · 77 not allowed
+  78 wrong configuration";
 
 /// Elect a leader, take a lock, speak as a group — and see why it works.
 #[derive(Parser, Debug)]
@@ -58,6 +61,9 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Run two to four algorithms in the same world and draw them one above the other
     Race(Box<RaceArgs>),
+    /// The agent and its clients.
+    #[command(flatten)]
+    Agent(konklave_agent::Command),
     /// Open the workbench in the browser: run, watch, break and compare
     Ui(UiArgs),
     /// The project report's program: a ring of workers elects a leader, again and again
@@ -161,6 +167,10 @@ pub(crate) struct UiArgs {
     /// Where to listen; anything but loopback can be reached by others, without encryption
     #[arg(long, env = "KONKLAVE_LISTEN", value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) listen: IpAddr,
+    /// The socket of an agent to look at (Live); may be given several times [default: this
+    /// machine's, if it runs]
+    #[arg(long, env = "KONKLAVE_SOCKET", value_name = "SOCKET", value_delimiter = ',')]
+    pub(crate) agent: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -46,6 +46,9 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Draw(args) => draw::draw(&args),
         Command::Export(args) => export::export(&args),
         Command::Race(args) => race::race(*args),
+        Command::Agent(command) => {
+            Ok(konklave_agent::run(command).unwrap_or_else(|failure| failure.report()))
+        }
         Command::Ui(args) => ui::ui(&args),
         Command::Ring(args) => ring::ring(&args),
         Command::Demo(args) => demo::demo(&args),

@@ -21,6 +21,9 @@ async function ask(path, body, signal) {
 
 export const catalog = async () => (await ask('catalog')).json();
 
+/** What the agents of a running group report. */
+export const live = async () => (await ask('live')).json();
+
 /** @param {any[]} scenarios @param {AbortSignal} [signal] */
 export const run = async (scenarios, signal) => (await ask('run', { scenarios }, signal)).json();
 

@@ -33,6 +33,10 @@ const WORDS = {
   messages: ['messages', 'Nachrichten'], messages_per_entry: ['messages per entry', 'Nachrichten je Eintritt'], sync_delay: ['hand-over', 'Übergabe'], entry_delay: ['entry delay', 'Eintrittsverzögerung'], link: ['Link', 'Verbindung'], links: ['links', 'Verbindungen'],
   'not-apply': ['does not apply here', 'gilt hier nicht'], 'zoom-in': ['Zoom in', 'Vergrößern'], 'zoom-out': ['Zoom out', 'Verkleinern'], 'zoom-fit': ['Show all', 'Alles zeigen'], up: ['Move up', 'Nach oben'], 'and-more': ['and more nodes; choose one in the diagram', 'und weitere Knoten; einen im Diagramm wählen'], shown: ['Kinds of messages', 'Nachrichtenarten'],
   diagram: ['Space–time diagram', 'Raum-Zeit-Diagramm'], events: ['events', 'Ereignisse'], 'nothing-yet': ['nothing yet', 'noch nichts'],
+  live: ['Live', 'Live'], 'live-none': ['No agent is attached. Start agents, and name their sockets:', 'Kein Agent ist angeschlossen. Starte Agenten und nenne ihre Sockets:'], 'live-history': ['The last % seconds, from the flight recorders', 'Die letzten % Sekunden, aus den Flugschreibern'],
+  gone: ['gone', 'fort'], 's-primary': ['in office', 'im Amt'], 's-forming': ['forming', 'im Aufbau'], 's-blocked': ['no majority', 'ohne Mehrheit'], 's-out': ['out', 'draußen'], view: ['view', 'Sicht'], heard: ['heard', 'gehört'], needed: ['needed', 'nötig'], clients: ['clients', 'Klienten'],
+  members: ['Members', 'Mitglieder'], leads: ['leads', 'führt'], connected: ['connected', 'verbunden'], 'last-heard': ['last heard', 'zuletzt gehört'], entering: ['entering', 'tritt ein'], suspected: ['suspected', 'verdächtigt'], yes: ['yes', 'ja'], no: ['no', 'nein'],
+  locks: ['Locks and elections', 'Sperren und Wahlen'], 'nothing-held': ['Nobody holds or wants anything.', 'Niemand hält oder will etwas.'], name: ['name', 'Name'], holder: ['holder', 'Inhaber'], queue: ['queue', 'Schlange'], token: ['token', 'Marke'], safe: ['safe for', 'sicher für'], 'k-lock': ['lock', 'Sperre'], 'k-semaphore': ['semaphore', 'Semaphor'], 'k-election': ['election', 'Wahl'],
 };
 
 const stored = (() => { try { return localStorage.getItem('language'); } catch { return null; } })();

@@ -7,11 +7,12 @@ import { form } from './form.js';
 import { Graph } from './graph.js';
 import { isGerman, setGerman, t } from './i18n.js';
 import * as inspector from './inspector.js';
+import { Live } from './live.js';
 import { Shown } from './model.js';
 import { exercises, file, lanes, schedule, sheet, Story } from './pages.js';
 import { pack, unpack } from './share.js';
 
-const MODES = ['run', 'race', 'check'];
+const MODES = ['run', 'race', 'check', 'live'];
 const SPEEDS = [0.5, 1, 2, 4, 8, 32];
 const FORMS = ['svg', 'png', 'html', 'tikz', 'mermaid', 'plantuml', 'shiviz', 'csv', 'run'];
 const TABS = { story: null, schedule, file, sheet, exercises, lanes };
@@ -32,6 +33,7 @@ class App {
     this.timer = null;
     this.work = null;
     this.story = new Story(this);
+    this.live = new Live();
     const acts = {
       onEntry: (track, e) => { this.go(this.shown.tracks[track].entries[e].rank); this.choose({ t: track, node: this.shown.tracks[track].entries[e].node }); },
       onMessage: (track, message) => this.chooseMessage(track, message),
@@ -76,6 +78,8 @@ class App {
     this.mode = mode;
     this.cancel();
     this.showHead();
+    if (mode === 'live') { this.verdict('', ''); this.trouble(''); this.live.start(); this.remember(); return; }
+    this.live.stop();
     this.showForm();
     if (mode === 'check') { this.setTab('exercises'); this.trouble(''); } else this.start(0);
   }
@@ -149,6 +153,7 @@ class App {
   }
 
   exercise({ scenario, budgets }) {
+    this.live.stop();
     this.mode = 'check';
     this.wish = { ...this.wish, scenario: { ...scenario }, budgets: { ...budgets } };
     this.showHead();
@@ -361,6 +366,7 @@ class App {
     this.showForm();
     this.showTime();
     this.showPage();
+    if (this.mode === 'live') { if (this.live.last) this.live.draw(); return; }
     if (!this.shown) return;
     this.verdictOf(this.mode === 'check' && this.report ? this.report : this.shown.tracks);
     this.showKinds();
@@ -390,7 +396,7 @@ class App {
   // ——— The address ———
 
   save() {
-    if (!this.shown && this.mode !== 'check') return;
+    if (!this.shown && this.mode !== 'check' && this.mode !== 'live') return;
     const { mode, wish, position, lanes: order, hidden } = this;
     const state = { v: 1, mode, scenario: wish.scenario, ...(mode === 'race' ? { racers: wish.racers } : {}), ...(mode === 'check' ? { budgets: wish.budgets } : {}), at: position, ...(order.length ? { lanes: order } : {}), ...(hidden.size ? { hidden: [...hidden] } : {}) };
     this.hash = pack(state);
@@ -408,6 +414,8 @@ class App {
     this.hidden = new Set(list(state.hidden).map(String));
     this.showAll();
     const at = Number.isInteger(state.at) ? state.at : 0;
+    if (this.mode === 'live') return this.live.start();
+    this.live.stop();
     return this.mode === 'check' ? this.check() : this.start(at);
   }
 }
@@ -435,7 +443,7 @@ function keys(app) {
       n: () => { const now = app.shown.entryAt(app.position); if (now && now.entry.node >= 0) app.choose({ t: now.t, node: now.entry.node }); }, '?': () => app.help(),
     };
     const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!act || !app.shown) return;
+    if (!act || !app.shown || app.mode === 'live') return;
     if ((event.key === ' ' || event.key === 'Enter') && target.matches('button, summary, [role=button], a, input')) return;
     event.preventDefault();
     act();

@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use serde::de::DeserializeOwned;
 
 use crate::refusal::Refusal;
-use crate::{Shared, assets, catalog, checking, export, guard, limits, running};
+use crate::{Shared, assets, catalog, checking, export, guard, limits, live, running};
 
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
@@ -22,6 +22,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/api/run", post(run))
         .route("/api/check", post(checking::check))
         .route("/api/export", post(export))
+        .route("/api/live", get(live::live))
         .fallback(get(assets::asset))
         .layer(DefaultBodyLimit::max(limits::BODY))
         .layer(from_fn_with_state(Arc::clone(&shared), guard::guard))

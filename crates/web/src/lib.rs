@@ -6,7 +6,8 @@
 //! * `GET /api/catalog`: every algorithm with its data sheet, and the small languages;
 //! * `POST /api/run`: one to four scenarios, run and laid out on one axis of time;
 //! * `POST /api/check`: every run of a small group, with progress; a witness, laid out alike;
-//! * `POST /api/export`: a run that was made before, as a file.
+//! * `POST /api/export`: a run that was made before, as a file;
+//! * `GET /api/live`: what the agents report that it was told of.
 //!
 //! Scenarios from the page are data: they name no file ([`limits`]), and no run goes beyond a size
 //! that a browser can show. A run belongs to its request: when the page goes away, it is given up.
@@ -20,11 +21,13 @@ mod exercise;
 mod export;
 mod guard;
 pub mod limits;
+mod live;
 mod refusal;
 mod running;
 mod store;
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
@@ -33,12 +36,14 @@ use tokio::sync::Semaphore;
 use store::Store;
 
 /// Where to listen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The address; anything but loopback can be reached by others.
     pub listen: IpAddr,
     /// The port; 0 takes a free one.
     pub port: u16,
+    /// The sockets of agents to look at.
+    pub agents: Vec<PathBuf>,
 }
 
 /// A server that listens, and does not answer yet.
@@ -47,6 +52,7 @@ pub struct Workbench {
     listener: TcpListener,
     address: SocketAddr,
     token: String,
+    agents: Vec<PathBuf>,
 }
 
 /// What all requests share.
@@ -56,6 +62,7 @@ struct Shared {
     /// So many runs and checks go on at a time.
     seats: Arc<Semaphore>,
     store: Store,
+    agents: Vec<PathBuf>,
 }
 
 impl Workbench {
@@ -63,7 +70,7 @@ impl Workbench {
     pub async fn open(options: Options) -> std::io::Result<Self> {
         let listener = TcpListener::bind((options.listen, options.port)).await?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address, token: token()? })
+        Ok(Self { listener, address, token: token()?, agents: options.agents })
     }
 
     /// Where it listens.
@@ -88,6 +95,7 @@ impl Workbench {
             address: self.address,
             seats: Arc::new(Semaphore::new(limits::AT_A_TIME)),
             store: Store::default(),
+            agents: self.agents,
         });
         axum::serve(self.listener, api::router(shared)).await
     }

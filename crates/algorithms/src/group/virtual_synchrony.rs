@@ -137,6 +137,16 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
+    /// The process `me` in a first view that its members have agreed on by other means.
+    pub fn found(me: ProcessId, setup: &Setup, view: View) -> Self {
+        let incarnation = view.find(me).map_or(1, |m| m.incarnation);
+        let generation = view.id.generation;
+        let mut founder =
+            Self { incarnation, generation, has_state: true, ..Self::build(me, setup) };
+        founder.enter(view);
+        founder
+    }
+
     /// Whether we stand by the leader for now: until we are set free, we neither start nor follow
     /// an attempt of another to end the view.
     pub fn set_loyal(&mut self, loyal: bool, ctx: &mut Context<'_, Self>) {
@@ -178,6 +188,11 @@ impl<C: Data> VirtualSynchrony<C> {
             + ordering.own.len()
             + self.waiting.len()
             + self.ahead.len()
+    }
+
+    /// Whom we take for dead.
+    pub fn suspects(&self) -> &ProcessSet {
+        &self.suspects
     }
 
     fn makes(&self, mistake: &Mistake) -> bool {

@@ -32,8 +32,16 @@ const EXIT_CODES: &str = "\
 66   a file cannot be read
 69   something that is needed is not there
 70   our own bug
+71   the operating system refused something
 73   a file cannot be created
 74   output error
+75   a lock was not obtained (`lock`, `elect`; --conflict-exit-code)
+76   a lock was lost while the command ran, and the command was stopped
+77   not allowed
+78   wrong configuration
+126  the command under a lock cannot be run
+127  the command under a lock is not found
+128+n the command under a lock was ended by signal n
 130  interrupted twice";
 
 pub(crate) fn help(args: &HelpArgs) -> Done {

@@ -1,8 +1,10 @@
 //! `ui`: the workbench in the browser.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use konklave_agent::client::default_socket;
 use konklave_catalog::Error;
 use konklave_web::{Options, Workbench};
 
@@ -16,7 +18,7 @@ pub(crate) fn ui(args: &UiArgs) -> Done {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|e| unavailable("cannot start the workbench", e))?;
-    let options = Options { listen: args.listen, port: args.port };
+    let options = Options { listen: args.listen, port: args.port, agents: agents(args) };
     let place = format!("cannot listen on {} port {}", args.listen, args.port);
     let workbench =
         runtime.block_on(Workbench::open(options)).map_err(|e| unavailable(&place, e))?;
@@ -37,6 +39,14 @@ pub(crate) fn ui(args: &UiArgs) -> Done {
     }
     runtime.block_on(workbench.serve()).map_err(|e| unavailable("the workbench broke off", e))?;
     Ok(0)
+}
+
+/// The agents that were named, or the one whose socket is where agents have it.
+fn agents(args: &UiArgs) -> Vec<PathBuf> {
+    if !args.agent.is_empty() {
+        return args.agent.clone();
+    }
+    Some(default_socket()).filter(|socket| socket.exists()).into_iter().collect()
 }
 
 /// Asks the desktop to open `link`: whether someone was there to ask.

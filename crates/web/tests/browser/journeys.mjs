@@ -320,6 +320,9 @@ const journeys = {
     await page.goto(link.replace(/token=.*/, 'token=guessed'));
     await page.waitForSelector('#trouble:not([hidden])');
     assert.match(await text(page, '#trouble'), /lacks the right token/);
+    await page.goto(link + pack({ v: 1, mode: 'live', scenario: {} }));
+    await page.waitForSelector('#agents .gone');
+    assert.match(await text(page, '#agents'), /no agent|agent/);
     return { expected: /401|413|422/ };
   },
 
@@ -334,6 +337,33 @@ const journeys = {
     await shot(page, '12-small');
   },
 };
+
+// With agents that run: KONKLAVE_LIVE has the pid of one that may be killed.
+const victim = Number(process.env.KONKLAVE_LIVE);
+if (victim) {
+  journeys['live group with a killed agent'] = async (page) => {
+    await page.goto(link + pack({ v: 1, mode: 'live', scenario: {} }));
+    await page.waitForFunction(() => document.querySelectorAll('#agents .badge.ok').length === 3);
+    assert.equal(await page.locator('#members tr').count(), 4, 'three members and a heading');
+    assert.equal(await page.locator('#members').getByText('★').count(), 1, 'one leads');
+    await page.waitForFunction(() => /nightly/.test(document.querySelector('#locks')?.textContent || ''));
+    assert.match(await text(page, '#locks'), /token \d+/);
+    await page.waitForSelector('[data-held=nightly]');
+    await page.waitForSelector('[data-sent]', { state: 'attached' });
+    await shot(page, '13-live');
+    process.kill(victim, 'SIGKILL');
+    await page.waitForFunction(() => document.querySelectorAll('#agents .gone').length === 1);
+    await page.waitForFunction(() => document.querySelectorAll('#members tr').length === 3, null, { timeout: 20000 });
+    assert.equal(await page.locator('#agents .badge.ok').count(), 2, 'two go on');
+    await page.waitForSelector('[data-mark=view]', { state: 'attached' });
+    await shot(page, '13-live-killed');
+    await page.click('#language');
+    assert.match(await text(page, '#live'), /Mitglieder/);
+    await page.click('[data-mode=run]');
+    await ready(page);
+    assert.ok(await page.locator('#live').isHidden());
+  };
+}
 
 let failed = 0;
 try {

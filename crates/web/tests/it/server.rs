@@ -36,7 +36,8 @@ impl Answer {
 impl Server {
     pub(crate) fn start() -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let options = Options { listen: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0 };
+        let listen = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let options = Options { listen, port: 0, agents: vec!["/nowhere/agent.sock".into()] };
         let workbench = runtime.block_on(Workbench::open(options)).unwrap();
         let (address, link) = (workbench.address(), workbench.link());
         runtime.spawn(workbench.serve());

@@ -1,0 +1,96 @@
+//! What clients ask of an agent, apart from running a command under a lock.
+
+mod doctor;
+mod operate;
+mod status;
+mod talk;
+
+pub(crate) use doctor::doctor;
+pub(crate) use operate::{record, revoke, step_down, watch};
+pub(crate) use status::{members, status, who, why};
+pub(crate) use talk::{recv, send};
+
+use std::future::Future;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::args::AgentArgs;
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::protocol::{Answer, Request};
+
+/// A client that holds nothing need not show that it lives.
+const UNHURRIED: Duration = Duration::from_secs(600);
+
+/// Runs `work` on this thread.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::system("cannot start"))?;
+    runtime.block_on(work)
+}
+
+async fn connect(args: &AgentArgs) -> Result<Client, Failure> {
+    let label = format!("pid {}", std::process::id());
+    Client::connect(&args.socket, &label, UNHURRIED).await
+}
+
+/// Asks one thing.
+fn ask(args: &AgentArgs, request: Request) -> Result<Answer, Failure> {
+    block_on(async { connect(args).await?.call(request).await })
+}
+
+fn print_json(value: &impl Serialize) -> Result<u8, Failure> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
+    writeln!(out)?;
+    Ok(0)
+}
+
+fn print_line(value: &impl Serialize) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
+    writeln!(out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints rows in columns as wide as they need to be; the first row is the header.
+fn print_table(rows: &[Vec<String>]) -> Result<(), Failure> {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        for (i, cell) in row.iter().enumerate() {
+            let width = cell.chars().count();
+            match widths.get_mut(i) {
+                Some(widest) => *widest = width.max(*widest),
+                None => widths.push(width),
+            }
+        }
+    }
+    let mut out = io::stdout().lock();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// A number of seconds, for people.
+fn span(seconds: f64) -> String {
+    match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+fn span_or_dash(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), span)
+}

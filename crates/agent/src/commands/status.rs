@@ -1,0 +1,198 @@
+//! `status`, `who`, `why`, `members`: looking, without touching.
+
+use std::io::{self, Write};
+
+use super::{ask, print_json, print_table, span, span_or_dash};
+use crate::args::{Format, MembersArgs, StatusArgs, WhoArgs, WhyArgs};
+use crate::client::unexpected;
+use crate::failure::Failure;
+use crate::protocol::{Answer, Explanation, LockReport, Request, Standing, Status, ViewReport};
+
+fn fetch(args: &crate::args::AgentArgs, prefix: &str, limit: usize) -> Result<Status, Failure> {
+    match ask(args, Request::Status { prefix: prefix.to_owned(), limit })? {
+        Answer::Status(status) => Ok(*status),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(crate) fn status(args: &StatusArgs) -> Result<u8, Failure> {
+    if args.metrics {
+        return match ask(&args.agent, Request::Metrics)? {
+            Answer::Text { text } => {
+                io::stdout().write_all(text.as_bytes())?;
+                Ok(0)
+            }
+            other => Err(unexpected(&other)),
+        };
+    }
+    let status = fetch(&args.agent, args.prefix.as_deref().unwrap_or_default(), args.limit)?;
+    if args.format == Format::Json {
+        return print_json(&status);
+    }
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", headline(&status))?;
+    drop(out);
+    print_members(&status.view)?;
+    print_claims("LOCK", &status.locks)?;
+    print_claims("ELECTION", &status.elections)?;
+    if status.more > 0 {
+        eprintln!("konklave: {} more names; --limit N, or a prefix", status.more);
+    }
+    Ok(0)
+}
+
+fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Forming => "looks for others",
+        Standing::Primary => "grants",
+        Standing::Blocked => "blocked: no majority",
+        Standing::Out => "out of the group",
+    }
+}
+
+fn headline(status: &Status) -> String {
+    let view = &status.view;
+    let clients = match status.sessions {
+        1 => "1 client".to_owned(),
+        n => format!("{n} clients"),
+    };
+    format!(
+        "{}: {} · view {}.{} · hears {} of {} voters, {} decide · {clients}",
+        status.node,
+        standing(status.standing),
+        view.generation,
+        view.epoch,
+        view.heard,
+        view.members.iter().filter(|member| member.votes).count(),
+        view.quorum,
+    )
+}
+
+fn print_members(view: &ViewReport) -> Result<(), Failure> {
+    let mut rows = vec![["MEMBER", "ID", "LIFE", "HEARD", ""].map(str::to_owned).to_vec()];
+    for member in &view.members {
+        let mut remarks = Vec::new();
+        if member.me {
+            remarks.push("this one");
+        }
+        if view.coordinator.as_deref() == Some(&member.name) {
+            remarks.push("coordinator");
+        }
+        if !member.votes {
+            remarks.push("enters");
+        }
+        if !member.connected {
+            remarks.push("no connection");
+        }
+        if member.suspected {
+            remarks.push("suspected");
+        }
+        let heard = member.heard.map_or_else(|| "-".to_owned(), |s| format!("{} ago", span(s)));
+        rows.push(vec![
+            member.name.clone(),
+            member.id.to_string(),
+            member.incarnation.to_string(),
+            heard,
+            remarks.join(", "),
+        ]);
+    }
+    print_table(&rows)
+}
+
+fn print_claims(title: &str, claims: &[LockReport]) -> Result<(), Failure> {
+    if claims.is_empty() {
+        return Ok(());
+    }
+    let header = [title, "HOLDER", "MODE", "TOKEN", "HELD", "SAFE", "WAITING"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for claim in claims {
+        let mut waiting = claim.waiters.len().to_string();
+        let mut name = claim.name.clone();
+        if claim.holders.is_empty() {
+            let dash = || "-".to_owned();
+            rows.push(vec![name, "free".into(), dash(), dash(), dash(), dash(), waiting]);
+            continue;
+        }
+        for holder in &claim.holders {
+            rows.push(vec![
+                std::mem::take(&mut name),
+                match &holder.remark {
+                    Some(remark) => format!("{} ({}; {remark})", holder.node, holder.label),
+                    None => format!("{} ({})", holder.node, holder.label),
+                },
+                holder.mode.clone(),
+                holder.token.clone(),
+                span(holder.held),
+                span_or_dash(holder.safe),
+                std::mem::take(&mut waiting),
+            ]);
+        }
+    }
+    print_table(&rows)
+}
+
+pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
+    let status = fetch(&args.agent, "", 0)?;
+    if args.format == Format::Json {
+        return print_json(&status.view);
+    }
+    print_members(&status.view)?;
+    Ok(0)
+}
+
+pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
+    let status = fetch(&args.agent, &args.name, usize::MAX)?;
+    let all = if args.election { status.elections } else { status.locks };
+    let free = || LockReport {
+        kind: if args.election { "election" } else { "lock" }.into(),
+        name: args.name.clone(),
+        holders: Vec::new(),
+        waiters: Vec::new(),
+    };
+    let report = all.into_iter().find(|report| report.name == args.name).unwrap_or_else(free);
+    if args.format == Format::Json {
+        return print_json(&report);
+    }
+    if report.holders.is_empty() {
+        eprintln!("konklave: nobody has {}", args.name);
+    } else {
+        print_claims(
+            if args.election { "ELECTION" } else { "LOCK" },
+            std::slice::from_ref(&report),
+        )?;
+    }
+    if !report.waiters.is_empty() {
+        let mut rows = vec![["PLACE", "WAITER", "MODE", "PRIORITY"].map(str::to_owned).to_vec()];
+        for (i, waiter) in report.waiters.iter().enumerate() {
+            rows.push(vec![
+                (i + 1).to_string(),
+                format!("{} ({})", waiter.node, waiter.label),
+                waiter.mode.clone(),
+                waiter.priority.to_string(),
+            ]);
+        }
+        print_table(&rows)?;
+    }
+    Ok(0)
+}
+
+pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
+    let explanation = match ask(&args.agent, Request::Why { name: args.name.clone() })? {
+        Answer::Why(explanation) => *explanation,
+        other => return Err(unexpected(&other)),
+    };
+    if args.format == Format::Json {
+        return print_json(&explanation);
+    }
+    let Explanation { name, free, reasons, cycle, .. } = explanation;
+    let mut out = io::stdout().lock();
+    let verdict = if free { "could be had now" } else { "cannot be had now" };
+    writeln!(out, "{name} {verdict}:")?;
+    for reason in reasons {
+        writeln!(out, "  {reason}")?;
+    }
+    if !cycle.is_empty() {
+        writeln!(out, "  in a circle: {}", cycle.join(" → "))?;
+    }
+    Ok(0)
+}

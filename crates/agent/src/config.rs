@@ -1,0 +1,354 @@
+//! How an agent is set up: flags before the environment, that before the file, that before what we think best.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use serde::{Deserialize, Deserializer};
+
+use crate::args::seconds;
+use crate::failure::Failure;
+
+/// Everything about an agent. Each has a flag, a variable and a key of the same name.
+#[derive(Args, Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Settings {
+    /// What people call this node; decides nothing
+    #[arg(long, env = "KONKLAVE_NAME", value_name = "NAME")]
+    pub name: Option<String>,
+    /// The name of the group; agents of other groups are not heard
+    #[arg(long, env = "KONKLAVE_CLUSTER", value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// Where who we are, and how high the numbers went, is kept
+    #[arg(long, env = "KONKLAVE_DATA_DIR", value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
+    /// Where to listen for other agents [127.0.0.1:7400]
+    #[arg(long, env = "KONKLAVE_LISTEN", value_name = "ADDRESS", help_heading = "Group")]
+    pub listen: Option<String>,
+    /// Where other agents reach us, if not where we listen
+    #[arg(long, env = "KONKLAVE_ADVERTISE", value_name = "ADDRESS", help_heading = "Group")]
+    pub advertise: Option<String>,
+    /// The founders' addresses, ourselves included; names that stand for many, too (DNS)
+    #[arg(
+        long,
+        env = "KONKLAVE_PEERS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Group"
+    )]
+    pub peers: Option<Vec<String>>,
+    /// A file with the founders' addresses, one a line
+    #[arg(long, env = "KONKLAVE_PEERS_FILE", value_name = "FILE", help_heading = "Group")]
+    pub peers_file: Option<PathBuf>,
+    /// Find the founders by multicast, on this group and port
+    #[arg(
+        long, env = "KONKLAVE_BEACON", value_name = "ADDRESS", help_heading = "Group",
+        num_args = 0..=1, require_equals = true, default_missing_value = "239.255.74.0:7401"
+    )]
+    pub beacon: Option<SocketAddr>,
+    /// How many founders there are, where no list says so
+    #[arg(long, env = "KONKLAVE_FOUNDERS", value_name = "N", help_heading = "Group")]
+    pub founders: Option<usize>,
+    /// Found a group of one now, for others to join (once, or when a majority is lost for good)
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Group")]
+    pub found_alone: Option<bool>,
+    /// A file with the key that all agents share: 16 bytes at least
+    #[arg(long, env = "KONKLAVE_KEY_FILE", value_name = "FILE", help_heading = "Protection")]
+    pub key_file: Option<PathBuf>,
+    /// Our certificate (PEM), for mutual TLS
+    #[arg(
+        long,
+        env = "KONKLAVE_TLS_CERTIFICATE",
+        value_name = "FILE",
+        help_heading = "Protection"
+    )]
+    pub tls_certificate: Option<PathBuf>,
+    /// The certificate's key (PEM)
+    #[arg(long, env = "KONKLAVE_TLS_KEY", value_name = "FILE", help_heading = "Protection")]
+    pub tls_key: Option<PathBuf>,
+    /// The authority that signed everyone's certificates (PEM)
+    #[arg(long, env = "KONKLAVE_TLS_AUTHORITY", value_name = "FILE", help_heading = "Protection")]
+    pub tls_authority: Option<PathBuf>,
+    /// No protection, beyond loopback, too: whoever reaches the port is a member
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Protection")]
+    pub insecure: Option<bool>,
+    /// The socket for clients
+    #[arg(long, env = "KONKLAVE_SOCKET", value_name = "PATH", help_heading = "Clients")]
+    pub socket: Option<PathBuf>,
+    /// Users, by name or number, who may be clients besides ours and root
+    #[arg(
+        long,
+        env = "KONKLAVE_ALLOW_USERS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Clients"
+    )]
+    pub allow_users: Option<Vec<String>>,
+    /// Groups of users, by name or number, whose members may be clients
+    #[arg(
+        long,
+        env = "KONKLAVE_ALLOW_GROUPS",
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "Clients"
+    )]
+    pub allow_groups: Option<Vec<String>>,
+    /// Serve metrics for Prometheus there (HTTP: /metrics, /healthz, /ready)
+    #[arg(long, env = "KONKLAVE_METRICS", value_name = "ADDRESS", help_heading = "Clients")]
+    pub metrics: Option<SocketAddr>,
+    /// How often agents give a sign of life
+    #[arg(long, env = "KONKLAVE_HEARTBEAT", value_name = "SECONDS", help_heading = "Times")]
+    pub heartbeat: Option<Span>,
+    /// How long an agent may be silent before it is excluded
+    #[arg(long, env = "KONKLAVE_SILENCE", value_name = "SECONDS", help_heading = "Times")]
+    pub silence: Option<Span>,
+    /// How long a grant is safe without a majority; what others wait for after an exclusion
+    #[arg(long, env = "KONKLAVE_LEASE", value_name = "SECONDS", help_heading = "Times")]
+    pub lease: Option<Span>,
+    /// How long commands may take to end when the agent leaves
+    #[arg(long, env = "KONKLAVE_DRAIN", value_name = "SECONDS", help_heading = "Times")]
+    pub drain: Option<Span>,
+    /// What is logged: error, warn, info, debug, trace
+    #[arg(long, env = "KONKLAVE_LOG", value_name = "LEVEL", help_heading = "Log")]
+    pub log: Option<Level>,
+    /// Log lines as JSON objects
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Log")]
+    pub log_json: Option<bool>,
+}
+
+macro_rules! first {
+    ($a:ident, $b:ident, $($field:ident),*) => {
+        Settings { $($field: $a.$field.or($b.$field)),* }
+    };
+}
+
+impl Settings {
+    /// What is said here, and what `other` says where this is silent.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        first!(
+            self,
+            other,
+            name,
+            cluster,
+            data_dir,
+            listen,
+            advertise,
+            peers,
+            peers_file,
+            beacon,
+            founders,
+            found_alone,
+            key_file,
+            tls_certificate,
+            tls_key,
+            tls_authority,
+            insecure,
+            socket,
+            allow_users,
+            allow_groups,
+            metrics,
+            heartbeat,
+            silence,
+            lease,
+            drain,
+            log,
+            log_json
+        )
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let what = format!("cannot read {}", path.display());
+        let text = std::fs::read_to_string(path).map_err(Failure::system(what))?;
+        toml::from_str(&text).map_err(|error| {
+            Failure::Config(format!("{}: {}", path.display(), error.to_string().trim_end()))
+        })
+    }
+
+    /// Whether these go together; in words what does not.
+    pub fn check(&self) -> Result<(), Failure> {
+        let wrong = |what: &str| Err(Failure::Config(what.to_owned()));
+        let tls = [&self.tls_certificate, &self.tls_key, &self.tls_authority];
+        let some_tls = tls.iter().any(|file| file.is_some());
+        if some_tls && !tls.iter().all(|file| file.is_some()) {
+            return wrong("tls-certificate, tls-key and tls-authority go together");
+        }
+        if some_tls && self.key_file.is_some() {
+            return wrong("either TLS or a key, not both");
+        }
+        let protected = some_tls || self.key_file.is_some();
+        let insecure = self.insecure == Some(true);
+        if protected && insecure {
+            return wrong("insecure, and yet a key or TLS: which is meant?");
+        }
+        let listen = self.listen();
+        if !protected && !insecure && !is_loopback(&listen) {
+            return Err(Failure::Config(format!(
+                "{listen} can be reached from other machines, and nothing protects it\n  \
+                 make a key:      head -c 32 /dev/urandom > key   (the same file on every machine)\n  \
+                 and name it:     --key-file key\n  \
+                 or mutual TLS:   --tls-certificate, --tls-key, --tls-authority\n  \
+                 or, if you must: --insecure"
+            )));
+        }
+        let ways = [self.peers.is_some(), self.peers_file.is_some(), self.beacon.is_some()];
+        if ways.iter().filter(|way| **way).count() > 1 {
+            return wrong("peers, peers-file and beacon: one of them finds the founders");
+        }
+        if self.beacon.is_some_and(|group| !group.ip().is_multicast()) {
+            return wrong("beacon: an address for multicast is needed, such as 239.255.74.0:7401");
+        }
+        if self.beacon.is_some() && self.founders.is_none() && self.found_alone != Some(true) {
+            return wrong("beacon: say how many founders to wait for (founders = 3)");
+        }
+        if self.founders == Some(0) {
+            return wrong("founders: one at least");
+        }
+        Ok(())
+    }
+
+    /// Where to listen.
+    #[must_use]
+    pub fn listen(&self) -> String {
+        self.listen.clone().unwrap_or_else(|| "127.0.0.1:7400".into())
+    }
+}
+
+/// Whether nobody else can reach this address.
+fn is_loopback(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// A duration: seconds, or with a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        seconds(text).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl serde::de::Visitor<'_> for Reader {
+            type Value = Span;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of seconds, or a text like \"500ms\"")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Span, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Span, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Span, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Span, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+/// What is logged.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// What went wrong for good.
+    Error,
+    /// What should be looked at.
+    Warn,
+    /// Views, and what the agent does.
+    Info,
+    /// Sessions, too.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Settings, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_says_what_flags_say() {
+        let settings = parse(
+            "name = 'a'\nlisten = '10.0.0.1:7400'\npeers = ['x:1', 'y:1']\nlease = '500ms'\n\
+             silence = 2\nheartbeat = 0.05\nbeacon = '239.1.1.1:5'\nfound-alone = true\nlog = 'warn'",
+        )
+        .expect("all known");
+        assert_eq!(settings.lease, Some(Span(Duration::from_millis(500))));
+        assert_eq!(settings.silence, Some(Span(Duration::from_secs(2))));
+        assert_eq!(settings.heartbeat, Some(Span(Duration::from_millis(50))));
+        assert_eq!(settings.log, Some(Level::Warn));
+        assert_eq!(settings.peers.map(|peers| peers.len()), Some(2));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let error = parse("name = 'a'\nlissten = 'x'").expect_err("unknown");
+        assert!(error.contains("line 2") && error.contains("lissten"), "{error}");
+        let error = parse("lease = 'soon'").expect_err("no duration");
+        assert!(error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn flags_go_before_the_file() {
+        let flags = Settings { name: Some("flag".into()), ..Settings::default() };
+        let file = parse("name = 'file'\ncluster = 'c'").expect("known");
+        let both = flags.or(file);
+        assert_eq!((both.name.as_deref(), both.cluster.as_deref()), (Some("flag"), Some("c")));
+    }
+
+    #[test]
+    fn nothing_is_open_to_the_world_by_accident() {
+        let check = |text: &str| parse(text).expect("known").check().map_err(|e| e.to_string());
+        for fine in [
+            "",
+            "listen = '127.0.0.1:1'",
+            "listen = 'localhost:1'",
+            "listen = '[::1]:7'",
+            "listen = '0.0.0.0:1'\ninsecure = true",
+            "listen = '0.0.0.0:1'\nkey-file = 'k'",
+            "listen = '[::]:1'\ntls-certificate = 'c'\ntls-key = 'k'\ntls-authority = 'a'",
+            "beacon = '239.255.74.0:7401'\nfounders = 3",
+        ] {
+            assert_eq!(check(fine), Ok(()), "{fine}");
+        }
+        for wrong in [
+            "listen = '0.0.0.0:1'",
+            "listen = '[::]:1'",
+            "listen = 'host.example:1'",
+            "listen = '127.0.0.1.example:1'",
+            "tls-key = 'k'",
+            "key-file = 'k'\ninsecure = true",
+            "beacon = '10.0.0.1:1'\nfounders = 3",
+            "beacon = '239.255.74.0:7401'",
+            "peers = ['a:1']\npeers-file = 'f'",
+            "founders = 0",
+        ] {
+            assert!(check(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! `agent`: a member of a group on this machine, and the door for its clients.
+
+mod discovery;
+mod group;
+mod http;
+mod log;
+mod notify;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use konklave::{Builder, Node, Timings};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use self::discovery::Beacon;
+use self::group::Group;
+use crate::args::DaemonArgs;
+use crate::client::default_socket;
+use crate::config::{Settings, Span};
+use crate::failure::Failure;
+use crate::server::{Counts, Door, Doorman, SharedDoorman};
+use crate::service::Service;
+
+/// How long commands may take to end when the agent leaves.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Runs an agent until a signal ends it.
+pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
+    let settings = read(args)?;
+    let log = log::start(&settings);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(Failure::system("cannot start"))?;
+    let code = runtime.block_on(serve(args, settings, log));
+    // Whatever still runs has had its time.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    code
+}
+
+/// Flags and environment, then the file.
+fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
+    let mut settings = args.settings.clone();
+    if let Some(file) = &args.config {
+        settings = settings.or(Settings::read(file)?);
+    }
+    settings.check()?;
+    if args.dev && (settings.peers.is_some() || settings.beacon.is_some()) {
+        return Err(Failure::Usage("--dev is a group of its own: it has no peers".into()));
+    }
+    Ok(settings)
+}
+
+async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u8, Failure> {
+    let mut end = Ends::listen()?;
+    let counts = Arc::new(Counts::default());
+    let doorman = SharedDoorman::new(doorman(&settings)?);
+    let socket = settings.socket.clone().unwrap_or_else(default_socket);
+    // Whoever cannot have the socket should not take part in a group.
+    let door = Door::bind(&socket, doorman.clone(), Arc::clone(&counts))?;
+    let nodes = tokio::select! {
+        nodes = async { if args.dev { dev().await } else { member(&settings).await } } => nodes?,
+        code = end.next() => return Ok(code),
+    };
+    let protected = settings.key_file.is_some() || settings.tls_key.is_some();
+    let group = Arc::new(Group::new(nodes, counts, protected));
+    let page = match settings.metrics {
+        Some(address) => Some(tokio::spawn(http::serve(address, Arc::clone(&group)).await?)),
+        None => None,
+    };
+    let (close, closing) = watch::channel(false);
+    let service: Arc<dyn Service> = group.clone();
+    let mut serving = tokio::spawn(door.serve(service, closing));
+    tracing::info!(socket = %socket.display(), node = group.node(), "open for clients");
+    notify::notify("READY=1");
+    let reload = reload(args, &doorman, &log);
+    tokio::select! {
+        code = end.next() => tracing::info!(signal = code - 128, "leaving"),
+        () = reload => {}
+    }
+    notify::notify("STOPPING=1");
+    let _ = close.send(true);
+    let drain = settings.drain.map_or(DRAIN, |Span(drain)| drain);
+    let leave = async {
+        if tokio::time::timeout(drain, &mut serving).await.is_err() {
+            tracing::warn!("commands did not end in time; their locks end with the agent");
+        }
+        group.leave().await;
+    };
+    tokio::select! {
+        () = leave => {}
+        // A second signal means now.
+        code = end.next() => return Ok(code),
+    }
+    if let Some(page) = page {
+        page.abort();
+    }
+    Ok(0)
+}
+
+/// The signals that end us.
+struct Ends {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Ends {
+    fn listen() -> Result<Self, Failure> {
+        let listen = || {
+            let terminate = signal(SignalKind::terminate())?;
+            Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+        };
+        listen().map_err(Failure::system("cannot listen to signals"))
+    }
+
+    /// Waits for one; the exit code that tells it.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.terminate.recv() => 143,
+            _ = self.interrupt.recv() => 130,
+        }
+    }
+}
+
+/// Reads the file again at each SIGHUP; never ends.
+async fn reload(args: &DaemonArgs, door: &SharedDoorman, log: &log::Log) {
+    let Ok(mut hangups) = signal(SignalKind::hangup()) else {
+        return std::future::pending().await;
+    };
+    let mut before = read(args).ok();
+    while hangups.recv().await.is_some() {
+        notify::notify("RELOADING=1");
+        let read = read(args).and_then(|settings| Ok((doorman(&settings)?, settings)));
+        match read {
+            Ok((new, settings)) => {
+                door.replace(new);
+                log.level(&settings);
+                let alike = |s: Settings| Settings {
+                    log: None,
+                    allow_users: None,
+                    allow_groups: None,
+                    ..s
+                };
+                if before.clone().map(alike) != Some(alike(settings.clone())) {
+                    tracing::warn!("reloaded; what is new beyond log and allow-* needs a restart");
+                } else {
+                    tracing::info!("reloaded");
+                }
+                before = Some(settings);
+            }
+            Err(error) => tracing::error!(%error, "nothing is reloaded"),
+        }
+        notify::notify("READY=1");
+    }
+    std::future::pending().await
+}
+
+fn doorman(settings: &Settings) -> Result<Doorman, Failure> {
+    let unknown = |what: &str, name: &str| Failure::Config(format!("there is no {what} `{name}`"));
+    let user = |name: &String| match name.parse() {
+        Ok(number) => Ok(number),
+        Err(_) => match nix::unistd::User::from_name(name) {
+            Ok(Some(user)) => Ok(user.uid.as_raw()),
+            Ok(None) | Err(_) => Err(unknown("user", name)),
+        },
+    };
+    let group = |name: &String| match name.parse() {
+        Ok(number) => Ok(number),
+        Err(_) => match nix::unistd::Group::from_name(name) {
+            Ok(Some(group)) => Ok(group.gid.as_raw()),
+            Ok(None) | Err(_) => Err(unknown("group", name)),
+        },
+    };
+    Ok(Doorman {
+        users: settings.allow_users.iter().flatten().map(user).collect::<Result<_, _>>()?,
+        groups: settings.allow_groups.iter().flatten().map(group).collect::<Result<_, _>>()?,
+    })
+}
+
+fn refused(error: konklave::Error) -> Failure {
+    match error {
+        konklave::Error::Config(why) => Failure::Config(why),
+        other => Failure::Unavailable(other.to_string()),
+    }
+}
+
+/// Three members in this process, for trying things out: nothing is kept, nothing is reachable.
+async fn dev() -> Result<Vec<Node>, Failure> {
+    let first = Node::builder().name("dev-1").found_alone().join().await.map_err(refused)?;
+    let seed = first.address().map(|address| address.to_string()).unwrap_or_default();
+    let mut nodes = vec![first];
+    for name in ["dev-2", "dev-3"] {
+        let node = Node::builder().name(name).seeds([seed.clone()]).join().await;
+        nodes.push(node.map_err(refused)?);
+    }
+    Ok(nodes)
+}
+
+fn default_data_dir() -> Result<PathBuf, Failure> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok("/var/lib/konklave".into());
+    }
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let state = set("XDG_STATE_HOME").map(PathBuf::from);
+    let state = state.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/state")));
+    state
+        .map(|state| state.join("konklave"))
+        .ok_or_else(|| Failure::Config("no place to remember who we are: --data-dir FOLDER".into()))
+}
+
+/// One member, with the others wherever they are.
+async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
+    let folder = match &settings.data_dir {
+        Some(folder) => folder.clone(),
+        None => default_data_dir()?,
+    };
+    let mut builder = timed(Node::builder(), settings).data_dir(folder).listen(settings.listen());
+    if let Some(name) = &settings.name {
+        builder = builder.name(name);
+    }
+    let cluster = settings.cluster.clone().unwrap_or_else(|| "konklave".into());
+    builder = protect(builder.cluster(&cluster), settings)?;
+    if let Some(address) = &settings.advertise {
+        builder = builder.advertise(address);
+    }
+    if let Some(founders) = settings.founders {
+        builder = builder.founders(founders);
+    }
+    if settings.found_alone == Some(true) {
+        builder = builder.found_alone();
+    }
+    if let Some(peers) = &settings.peers {
+        builder = builder.seeds(peers.clone());
+    }
+    if let Some(file) = &settings.peers_file {
+        builder = builder.seeds(discovery::read_file(file)?);
+    }
+    if let Some(group) = settings.beacon {
+        let address = settings.advertise.clone().unwrap_or_else(|| settings.listen());
+        let mut beacon = Beacon::start(group, &cluster, &address)?;
+        let founders =
+            if settings.found_alone == Some(true) { 1 } else { settings.founders.unwrap_or(1) };
+        builder = builder.seeds(beacon.find(founders).await);
+        tokio::spawn(beacon.go_on());
+    }
+    // Clients are served before there is a group: they can ask why there is none.
+    let node = builder.start().await.map_err(refused)?;
+    if let Some(missing) = node.what_is_missing() {
+        tracing::info!(%missing, "looking for the others");
+    }
+    Ok(vec![node])
+}
+
+fn timed(builder: Builder, settings: &Settings) -> Builder {
+    let mut timings = Timings::default();
+    for (wish, time) in [
+        (settings.heartbeat, &mut timings.heartbeat),
+        (settings.silence, &mut timings.silence),
+        (settings.lease, &mut timings.lease),
+    ] {
+        if let Some(Span(wish)) = wish {
+            *time = wish;
+        }
+    }
+    builder.timings(timings)
+}
+
+fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
+    let read = |file: &PathBuf| {
+        let what = format!("cannot read {}", file.display());
+        std::fs::read(file).map_err(Failure::system(what))
+    };
+    if let Some(file) = &settings.key_file {
+        return Ok(builder.pre_shared_key(read(file)?));
+    }
+    if let (Some(certificate), Some(key), Some(authority)) =
+        (&settings.tls_certificate, &settings.tls_key, &settings.tls_authority)
+    {
+        let tls = konklave::Tls::from_pem(&read(authority)?, &read(certificate)?, &read(key)?);
+        return Ok(builder.tls(tls.map_err(refused)?));
+    }
+    if settings.insecure == Some(true) {
+        tracing::warn!("no protection: whoever reaches {} is a member", settings.listen());
+        return Ok(builder.insecure());
+    }
+    Ok(builder)
+}

@@ -1,0 +1,299 @@
+//! The service on a real group: what clients ask, said in the words of the library.
+
+mod circle;
+mod explain;
+mod held;
+mod metrics;
+mod report;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use konklave::{Error, Guard, Node, Session};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use self::circle::Circles;
+use self::held::Held;
+use crate::protocol::{
+    Claim, Event, Explanation, Finding, MAX_FRAME, Payload, Refusal, Status, Trouble,
+};
+use crate::recorder::Recorder;
+use crate::server::Counts;
+use crate::service::{Denied, Hold, Problem, Promise, Service, Wish};
+
+/// How long the group may take to say whether something is free.
+const PROMPT: Duration = Duration::from_secs(3);
+
+/// One or, with `--dev`, three members, and what their clients hold.
+pub(super) struct Group {
+    nodes: Vec<Node>,
+    next: AtomicUsize,
+    sessions: Mutex<BTreeMap<u64, Session>>,
+    circles: Circles,
+    counts: Arc<Counts>,
+    waits: metrics::Waits,
+    recorder: Arc<Recorder>,
+    protected: bool,
+}
+
+impl Group {
+    pub(super) fn new(nodes: Vec<Node>, counts: Arc<Counts>, protected: bool) -> Self {
+        let name = nodes.first().map(|node| node.name().to_owned()).unwrap_or_default();
+        let recorder = Arc::new(Recorder::new(&name));
+        for node in &nodes {
+            tokio::spawn(remember(node.clone(), Arc::clone(&recorder)));
+        }
+        Self {
+            nodes,
+            next: AtomicUsize::new(0),
+            sessions: Mutex::default(),
+            circles: Circles::default(),
+            counts,
+            waits: metrics::Waits::default(),
+            recorder,
+            protected,
+        }
+    }
+
+    /// The member that reports. There is always one.
+    fn node(&self) -> &Node {
+        &self.nodes[0]
+    }
+
+    /// Whether something can be granted here.
+    pub(super) fn is_primary(&self) -> bool {
+        report::is_primary(&self.node().status())
+    }
+
+    /// Leaves in order.
+    pub(super) async fn leave(&self) {
+        for node in self.nodes.iter().rev() {
+            match tokio::time::timeout(PROMPT, node.leave()).await {
+                Ok(Ok(())) => tracing::info!(node = node.name(), "left the group"),
+                Ok(Err(error)) => tracing::warn!(%error, "could not leave in order"),
+                Err(_) => tracing::warn!("nobody confirms that we leave"),
+            }
+        }
+    }
+
+    /// The session of a client; the first time at one member or another.
+    fn session(&self, number: u64, label: &str) -> Session {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = || {
+            let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.nodes.len();
+            self.nodes[turn].session(label)
+        };
+        sessions.entry(number).or_insert_with(open).clone()
+    }
+
+    async fn obtain(&self, wish: Wish) -> Result<Box<dyn Hold>, Denied> {
+        let session = self.session(wish.session, &wish.label);
+        let start = Instant::now();
+        self.recorder.note("asked", json!({ "name": wish.name, "label": wish.label }));
+        let result = match &wish.claim {
+            Claim::Leadership { priority } => self.lead(&session, &wish, *priority).await,
+            Claim::Exclusive => ask(session.lock(&wish.name), wish.wait).await.map(Held::Lock),
+            Claim::Shared => {
+                ask(session.lock(&wish.name).shared(), wish.wait).await.map(Held::Lock)
+            }
+            Claim::Slot { of } => {
+                ask(session.semaphore(&wish.name, *of), wish.wait).await.map(Held::Lock)
+            }
+        };
+        self.waits.note(start.elapsed());
+        match result {
+            Ok(held) => {
+                let token = held.token();
+                self.recorder.note("granted", json!({ "name": wish.name, "token": token }));
+                let node = self.node().clone();
+                let recorder = Arc::clone(&self.recorder);
+                Ok(Box::new(held::Claimed::new(held, wish.name, node, recorder)))
+            }
+            Err(error) => {
+                let what = json!({ "name": wish.name, "why": error.to_string() });
+                self.recorder.note("refused", what);
+                Err(self.denied(error))
+            }
+        }
+    }
+
+    async fn lead(&self, session: &Session, wish: &Wish, priority: i32) -> Result<Held, Error> {
+        let campaign = session.campaign(&wish.name).priority(priority).label(wish.label.as_str());
+        let campaign = match wish.wait {
+            None => campaign,
+            Some(wait) if wait.is_zero() => {
+                if self.leads(&wish.name) {
+                    return Err(Error::Busy(wish.name.clone()));
+                }
+                campaign.timeout(PROMPT)
+            }
+            Some(wait) => campaign.timeout(wait),
+        };
+        campaign.await.map(Held::Leadership)
+    }
+
+    /// Whether someone leads under `name`.
+    fn leads(&self, name: &str) -> bool {
+        let locks = self.node().status().locks;
+        locks.iter().any(|l| l.kind == "campaign" && l.name == name && !l.holders.is_empty())
+    }
+
+    fn denied(&self, error: Error) -> Denied {
+        let message = error.to_string();
+        match error {
+            Error::Busy(_) => Denied::Refused(Refusal::Busy, message),
+            Error::TimedOut(_) => {
+                let missing = self.node().what_is_missing();
+                let message = missing.map_or(message, |missing| format!("no group: {missing}"));
+                Denied::Refused(Refusal::Timeout, message)
+            }
+            other => {
+                let (kind, message) = problem(other);
+                Denied::Failed(kind, message)
+            }
+        }
+    }
+}
+
+async fn ask(request: konklave::LockRequest, wait: Option<Duration>) -> Result<Guard, Error> {
+    match wait {
+        None => request.acquire().await,
+        // The group has to say so; without one nobody can.
+        Some(wait) if wait.is_zero() => {
+            match tokio::time::timeout(PROMPT, request.try_acquire()).await {
+                Ok(result) => result,
+                Err(_) => Err(Error::NoGroup("nobody says whether it is free".into())),
+            }
+        }
+        Some(wait) => request.timeout(wait).acquire().await,
+    }
+}
+
+fn problem(error: Error) -> Problem {
+    let kind = match &error {
+        Error::Permits { .. } | Error::BadName(_) | Error::TooLong { .. } | Error::Config(_) => {
+            Trouble::Usage
+        }
+        Error::NotHeld(_) => Trouble::Unknown,
+        _ => Trouble::Unavailable,
+    };
+    (kind, error.to_string())
+}
+
+/// Keeps what a member tells in mind.
+async fn remember(node: Node, recorder: Arc<Recorder>) {
+    let mut events = node.events();
+    drop(node);
+    while let Some(event) = events.next().await {
+        match &event {
+            konklave::Event::View { generation, epoch, members, .. } => {
+                tracing::info!(generation, epoch, ?members, "view");
+            }
+            konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
+                tracing::debug!(?event);
+            }
+            other => tracing::warn!(event = ?other),
+        }
+        let (kind, _, what) = report::event(&event);
+        let value = serde_json::to_value(&event).unwrap_or_else(|_| what.into());
+        recorder.note(&kind, value);
+    }
+}
+
+impl Service for Group {
+    fn node(&self) -> String {
+        self.node().name().to_owned()
+    }
+
+    fn acquire(&self, wish: Wish) -> Promise<'_, Result<Box<dyn Hold>, Denied>> {
+        Box::pin(self.obtain(wish))
+    }
+
+    fn over(&self, session: u64) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = sessions.remove(&session);
+        drop(sessions);
+        if let Some(session) = session {
+            session.close();
+        }
+    }
+
+    fn status(&self, prefix: &str, limit: usize) -> Promise<'_, Result<Status, Problem>> {
+        let sessions = self.counts.sessions.load(Ordering::Relaxed);
+        let status = report::status(&self.node().status(), prefix, limit, sessions);
+        Box::pin(async { Ok(status) })
+    }
+
+    fn why(&self, name: &str) -> Promise<'_, Result<Explanation, Problem>> {
+        let explanation = explain::explain(&self.node().why(name), &self.node().status());
+        Box::pin(async { Ok(explanation) })
+    }
+
+    fn revoke(&self, name: &str, election: bool) -> Promise<'_, Result<(), Problem>> {
+        let name = name.to_owned();
+        Box::pin(async move {
+            self.recorder.note("revoked", json!({ "name": name }));
+            let revoked = async {
+                match election {
+                    true => self.node().step_down(&name).await,
+                    false => self.node().revoke(&name, None).await,
+                }
+            };
+            match tokio::time::timeout(PROMPT, revoked).await {
+                Ok(result) => result.map_err(problem),
+                Err(_) => Err((Trouble::Unavailable, "the group does not answer".into())),
+            }
+        })
+    }
+
+    fn watch(&self, to: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>> {
+        let mut events = self.node().events();
+        Box::pin(async move {
+            loop {
+                tokio::select! {
+                    event = events.next() => {
+                        let Some(event) = event else { return Ok(()) };
+                        let (kind, name, what) = report::event(&event);
+                        if to.send(Event::Changed { kind, name, what }).await.is_err() {
+                            return Ok(());
+                        }
+                    }
+                    () = to.closed() => return Ok(()),
+                }
+            }
+        })
+    }
+
+    fn send(&self, group: &str, payload: Payload) -> Promise<'_, Result<(), Problem>> {
+        let group = group.to_owned();
+        Box::pin(async move {
+            let bytes = payload.into_bytes();
+            let bytes =
+                bytes.ok_or_else(|| (Trouble::Usage, "no hexadecimal digits".to_owned()))?;
+            self.circles.send(self.node(), &group, bytes).await
+        })
+    }
+
+    fn receive(&self, group: &str, to: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>> {
+        let group = group.to_owned();
+        Box::pin(async move { self.circles.receive(self.node(), &group, to).await })
+    }
+
+    fn record(&self) -> Promise<'_, Result<String, Problem>> {
+        // In JSON, a text may grow by half: quotes are written with a bar before them.
+        let text = self.recorder.text(report::passed(&self.nodes), MAX_FRAME / 2);
+        Box::pin(async { Ok(text) })
+    }
+
+    fn examine(&self) -> Promise<'_, Vec<Finding>> {
+        let findings = report::examine(&self.node().status(), self.protected);
+        Box::pin(async { findings })
+    }
+
+    fn metrics(&self) -> String {
+        metrics::text(&self.node().status(), &self.counts, &self.waits)
+    }
+}

@@ -1,0 +1,191 @@
+//! Groups of the application: one membership at the agent for all its clients, as long as one is there.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use konklave::{Error, Group, GroupEvent, Node};
+use tokio::sync::{mpsc, oneshot};
+
+use super::problem;
+use crate::protocol::{Event, Payload, Trouble};
+use crate::service::Problem;
+
+/// How long a membership that nobody uses is kept.
+const IDLE: Duration = Duration::from_secs(10);
+/// How long the group may take to agree on the place of a message, or of us.
+const PROMPT: Duration = Duration::from_secs(10);
+/// A pause before we try to come back.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// All groups in use.
+#[derive(Default)]
+pub(super) struct Circles(Arc<Mutex<BTreeMap<String, mpsc::UnboundedSender<Word>>>>);
+
+/// What a membership is told.
+enum Word {
+    Send(Vec<u8>, oneshot::Sender<Result<(), Problem>>),
+    Receive(mpsc::Sender<Event>),
+}
+
+impl Circles {
+    /// Sends a message; done when it has its place in the order.
+    pub(super) async fn send(
+        &self,
+        node: &Node,
+        group: &str,
+        bytes: Vec<u8>,
+    ) -> Result<(), Problem> {
+        let (done, sent) = oneshot::channel();
+        self.tell(node, group, Word::Send(bytes, done));
+        match tokio::time::timeout(PROMPT, sent).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err((Trouble::Unavailable, format!("{group}: this agent is out"))),
+            Err(_) => Err((Trouble::Unavailable, format!("{group}: the group does not answer"))),
+        }
+    }
+
+    /// Tells what the group says until nobody listens.
+    pub(super) async fn receive(
+        &self,
+        node: &Node,
+        group: &str,
+        to: mpsc::Sender<Event>,
+    ) -> Result<(), Problem> {
+        self.tell(node, group, Word::Receive(to.clone()));
+        to.closed().await;
+        Ok(())
+    }
+
+    fn tell(&self, node: &Node, group: &str, word: Word) {
+        let mut circles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let word = match circles.get(group) {
+            Some(circle) => match circle.send(word) {
+                Ok(()) => return,
+                // It just ended.
+                Err(mpsc::error::SendError(word)) => word,
+            },
+            None => word,
+        };
+        let (circle, words) = mpsc::unbounded_channel();
+        let _ = circle.send(word);
+        circles.insert(group.to_owned(), circle);
+        let name = group.to_owned();
+        let circle = Circle { name, words, listeners: Vec::new(), news: None, number: 0 };
+        tokio::spawn(circle.run(node.clone()));
+    }
+}
+
+struct Circle {
+    name: String,
+    words: mpsc::UnboundedReceiver<Word>,
+    listeners: Vec<mpsc::Sender<Event>>,
+    /// Who belongs to it, for those who come to listen.
+    news: Option<Event>,
+    number: u64,
+}
+
+impl Circle {
+    async fn run(mut self, node: Node) {
+        let session = node.session(node.name());
+        loop {
+            let entered = tokio::time::timeout(PROMPT, session.group(&self.name)).await;
+            match entered.unwrap_or(Err(Error::NoGroup("nobody answers".into()))) {
+                Ok(group) => {
+                    if self.belong(group).await {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    let (kind, message) = problem(error);
+                    // Who sends is told; who listens may wait.
+                    while let Ok(word) = self.words.try_recv() {
+                        match word {
+                            Word::Send(_, done) => {
+                                let _ = done.send(Err((kind, message.clone())));
+                            }
+                            Word::Receive(to) => self.listeners.push(to),
+                        }
+                    }
+                    self.listeners.retain(|to| !to.is_closed());
+                    if self.listeners.is_empty() {
+                        return;
+                    }
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// A membership, until it is lost or nobody needs it: then it is true.
+    async fn belong(&mut self, mut group: Group) -> bool {
+        let mut sent = VecDeque::new();
+        let mut idle = tokio::time::interval(IDLE);
+        idle.reset();
+        loop {
+            tokio::select! {
+                word = self.words.recv() => match word {
+                    Some(Word::Receive(to)) => {
+                        if let Some(news) = &self.news {
+                            let _ = to.try_send(news.clone());
+                        }
+                        self.listeners.push(to);
+                    }
+                    Some(Word::Send(bytes, done)) => match group.send(bytes).await {
+                        Ok(()) => sent.push_back(done),
+                        Err(error) => {
+                            let _ = done.send(Err(problem(error)));
+                        }
+                    },
+                    None => return true,
+                },
+                event = group.next() => match event {
+                    Some(GroupEvent::Message { from, bytes }) => {
+                        // Our own come back in the order in which they went.
+                        if from.id == group.me().id
+                            && let Some(done) = sent.pop_front()
+                        {
+                            let _ = done.send(Ok(()));
+                        }
+                        self.number += 1;
+                        self.tell(Event::Message {
+                            group: self.name.clone(),
+                            from: from.label,
+                            number: self.number,
+                            payload: Payload::new(bytes.to_vec()),
+                        })
+                        .await;
+                    }
+                    Some(GroupEvent::View(view)) => {
+                        let members = view.members.into_iter().map(|m| m.label).collect();
+                        let news = Event::View { group: self.name.clone(), members };
+                        self.news = Some(news.clone());
+                        self.tell(news).await;
+                    }
+                    // There is no state: whoever comes hears what is said from then on.
+                    Some(GroupEvent::State(_) | GroupEvent::Snapshot(_)) => {}
+                    Some(GroupEvent::Lost) => return false,
+                    None => return true,
+                },
+                _ = idle.tick() => {
+                    self.listeners.retain(|to| !to.is_closed());
+                    if self.listeners.is_empty() && sent.is_empty() && self.words.is_empty() {
+                        // Whoever comes now finds a closed door, and opens another.
+                        self.words.close();
+                        if self.words.is_empty() {
+                            return true;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn tell(&mut self, event: Event) {
+        self.listeners.retain(|to| !to.is_closed());
+        for to in &self.listeners {
+            // Who does not read is waited for, until its session says that it is dead.
+            let _ = to.send(event.clone()).await;
+        }
+    }
+}

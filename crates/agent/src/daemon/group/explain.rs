@@ -1,0 +1,123 @@
+//! `why`: the reasons in words, the weightiest first.
+
+use konklave::{LockStatus, MemberStatus, Status, Why, WhyState};
+
+use crate::protocol::Explanation;
+
+pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
+    let mut reasons = Vec::new();
+    // The same name may be a lock, a semaphore, an election: whichever is in use.
+    let used = |lock: &&LockStatus| lock.name == why.name;
+    let lock = why.lock.as_ref().or_else(|| status.locks.iter().find(used));
+    let free = match why.state {
+        WhyState::NoGroup => {
+            let missing = why.missing.as_deref().unwrap_or("it looks for others");
+            reasons.push(format!("this agent is in no group: {missing}"));
+            false
+        }
+        WhyState::NoQuorum => {
+            reasons.push("this agent hears no majority: nothing is granted here".to_owned());
+            false
+        }
+        WhyState::Deadlock => {
+            reasons.push("those who hold it and want it wait for each other".to_owned());
+            false
+        }
+        WhyState::Frozen | WhyState::Held | WhyState::Free => {
+            lock.is_none_or(|lock| lock.holders.is_empty() && lock.queue.is_empty())
+        }
+    };
+    if let Some(lock) = lock {
+        holders(lock, why, status, &mut reasons);
+        queue(lock, &mut reasons);
+    }
+    let quorum = why.quorum;
+    reasons.push(format!(
+        "majority: {} voters, {} needed, {} heard by this agent{}",
+        quorum.of,
+        quorum.needed,
+        quorum.heard,
+        if quorum.heard < quorum.needed { ": too few" } else { "" }
+    ));
+    if free {
+        reasons.insert(0, "nobody holds it, nobody waits".into());
+    }
+    let cycle = why.cycle.iter().map(|(node, session, lock)| {
+        format!("{} (session {session}) waits for {lock}", name_of(status, *node))
+    });
+    Explanation {
+        schema: "konklave.why/1".into(),
+        name: why.name.clone(),
+        free,
+        reasons,
+        cycle: cycle.collect(),
+    }
+}
+
+fn name_of(status: &Status, node: u32) -> String {
+    let member = status.members.iter().find(|member| member.node == node);
+    member.map(|m| m.name.clone()).filter(|n| !n.is_empty()).unwrap_or_else(|| format!("#{node}"))
+}
+
+fn seconds(milliseconds: u64) -> String {
+    format!("{:.1} s", milliseconds as f64 / 1e3)
+}
+
+fn holders(lock: &LockStatus, why: &Why, status: &Status, reasons: &mut Vec<String>) {
+    for holder in &lock.holders {
+        let node = name_of(status, holder.node);
+        let verb = if lock.kind == "campaign" { "leads" } else { "holds it" };
+        let mut reason = format!(
+            "{node} ({}) {verb}, {}, token {}, for {}",
+            holder.label,
+            holder.mode,
+            holder.token,
+            seconds(holder.since_ms)
+        );
+        if holder.used == Some(false) {
+            reason.push_str("; nobody uses it just now: it moves when someone asks");
+        }
+        if let Some(left) = holder.valid_for_ms {
+            reason.push_str(&format!("; safe for {} without a sign of a majority", seconds(left)));
+        }
+        reasons.push(reason);
+        let seen = why.holders.iter().chain(&status.members).find(|m| m.node == holder.node);
+        match seen {
+            _ if holder.frozen => reasons.push(format!(
+                "{node} is gone: the lock stays taken until {node} must know that it lost it"
+            )),
+            Some(member) if member.node != status.node => reasons.push(heard(&node, member)),
+            Some(_) => {}
+            None => reasons.push(format!("{node} is not in the view")),
+        }
+    }
+}
+
+fn heard(node: &str, member: &MemberStatus) -> String {
+    let mut text = match member.heard_ms {
+        Some(ago) => format!("{node} was last heard {} ago", seconds(ago)),
+        None => format!("{node} was never heard"),
+    };
+    if member.suspected {
+        text.push_str(", and is suspected: a view without it is on its way if a majority agrees");
+    } else if !member.connected {
+        text.push_str("; there is no connection to it");
+    }
+    text
+}
+
+fn queue(lock: &LockStatus, reasons: &mut Vec<String>) {
+    const SHOWN: usize = 10;
+    for (i, waiter) in lock.queue.iter().take(SHOWN).enumerate() {
+        let node = if waiter.name.is_empty() { "?" } else { &waiter.name };
+        let mut reason =
+            format!("place {} in the queue: {node} ({}), {}", i + 1, waiter.label, waiter.mode);
+        if waiter.priority != 0 {
+            reason.push_str(&format!(", priority {}", waiter.priority));
+        }
+        reasons.push(reason);
+    }
+    if lock.queue.len() > SHOWN {
+        reasons.push(format!("and {} more wait", lock.queue.len() - SHOWN));
+    }
+}

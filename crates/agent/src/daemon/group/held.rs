@@ -1,0 +1,92 @@
+//! What a client holds.
+
+use std::sync::Arc;
+
+use konklave::{Guard, Leadership, Node};
+use serde_json::json;
+
+use super::problem;
+use crate::clock::Moment;
+use crate::recorder::Recorder;
+use crate::service::{Hold, Problem, Promise};
+
+/// A lock, a slot, or leadership.
+pub(super) enum Held {
+    Lock(Guard),
+    Leadership(Leadership),
+}
+
+impl Held {
+    pub(super) fn token(&self) -> String {
+        match self {
+            Self::Lock(guard) => guard.token().to_string(),
+            Self::Leadership(leadership) => leadership.token().to_string(),
+        }
+    }
+}
+
+/// What is held, and where to say what becomes of it.
+pub(super) struct Claimed {
+    held: Held,
+    name: String,
+    node: Node,
+    recorder: Arc<Recorder>,
+}
+
+impl Claimed {
+    pub(super) fn new(held: Held, name: String, node: Node, recorder: Arc<Recorder>) -> Self {
+        Self { held, name, node, recorder }
+    }
+
+    fn reason(&self) -> String {
+        let status = self.node.status();
+        let quorum = status.quorum;
+        let why = match status.missing {
+            Some(missing) => format!("the agent has no group: {missing}"),
+            None if quorum.heard < quorum.needed => format!(
+                "the agent hears {} of {} voters, and {} are needed",
+                quorum.heard, quorum.of, quorum.needed
+            ),
+            None => "it was revoked, or others went on without this agent".to_owned(),
+        };
+        self.recorder.note("lost", json!({ "name": self.name, "why": why }));
+        why
+    }
+}
+
+impl Hold for Claimed {
+    fn token(&self) -> String {
+        self.held.token()
+    }
+
+    fn until(&self) -> Moment {
+        // The clock is read first: a pause after that makes the deadline earlier, not later.
+        let now = Moment::now();
+        now.after(match &self.held {
+            Held::Lock(guard) => guard.valid_for(),
+            Held::Leadership(leadership) => leadership.valid_for(),
+        })
+    }
+
+    fn lost(&mut self) -> Promise<'_, String> {
+        Box::pin(async {
+            match &self.held {
+                Held::Lock(guard) => guard.lost().await,
+                Held::Leadership(leadership) => leadership.lost().await,
+            }
+            self.reason()
+        })
+    }
+
+    fn release(self: Box<Self>) -> Promise<'static, Result<(), Problem>> {
+        Box::pin(async {
+            let Self { held, name, recorder, .. } = *self;
+            recorder.note("released", json!({ "name": name }));
+            match held {
+                Held::Lock(guard) => guard.release().await,
+                Held::Leadership(leadership) => leadership.resign().await,
+            }
+            .map_err(problem)
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! What the library tells, in the words of the protocol.
+
+use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
+
+use konklave::{Event, Node, Status as Told};
+use serde_json::json;
+
+use crate::protocol::{
+    Finding, Holder, LockReport, MemberReport, Standing, Status, ViewReport, Waiter,
+};
+use crate::recorder::Line;
+
+fn seconds(milliseconds: u64) -> f64 {
+    milliseconds as f64 / 1e3
+}
+
+/// A name, or the number of one who has none.
+fn called(name: &str, id: u32) -> String {
+    if name.is_empty() { format!("#{id}") } else { name.to_owned() }
+}
+
+pub(super) fn status(told: &Told, prefix: &str, limit: usize, sessions: usize) -> Status {
+    let (mut locks, mut elections, mut more) = (Vec::new(), Vec::new(), 0);
+    for lock in told.locks.iter().filter(|lock| lock.name.starts_with(prefix)) {
+        if locks.len() + elections.len() >= limit {
+            more += 1;
+            continue;
+        }
+        let report = self::lock(lock);
+        if lock.kind == "campaign" { &mut elections } else { &mut locks }.push(report);
+    }
+    Status {
+        schema: "konklave.status/1".into(),
+        node: called(&told.name, told.node),
+        standing: standing(told),
+        view: view(told),
+        locks,
+        elections,
+        more,
+        sessions,
+    }
+}
+
+/// Whether something can be granted there.
+pub(super) fn is_primary(told: &Told) -> bool {
+    told.member && told.missing.is_none() && told.quorum.heard >= told.quorum.needed
+}
+
+fn standing(told: &Told) -> Standing {
+    match told.view {
+        _ if is_primary(told) => Standing::Primary,
+        Some(_) => Standing::Blocked,
+        None => Standing::Forming,
+    }
+}
+
+fn view(told: &Told) -> ViewReport {
+    let (generation, epoch) = told.view.unwrap_or_default();
+    let member = |m: &konklave::MemberStatus| MemberReport {
+        name: called(&m.name, m.node),
+        id: m.node,
+        incarnation: m.incarnation,
+        me: m.node == told.node,
+        votes: m.votes,
+        connected: m.connected,
+        suspected: m.suspected,
+        heard: m.heard_ms.filter(|_| m.node != told.node).map(seconds),
+    };
+    let members: Vec<MemberReport> = told.members.iter().map(member).collect();
+    let coordinator = members.iter().find(|m| Some(m.id) == told.leader).map(|m| m.name.clone());
+    let (quorum, heard) = (told.quorum.needed, told.quorum.heard);
+    ViewReport { generation, epoch, quorum, heard, coordinator, members }
+}
+
+pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
+    let kind = if told.kind == "campaign" { "election" } else { &told.kind };
+    let holder = |h: &konklave::Holder| Holder {
+        node: called(&h.name, h.node),
+        label: h.label.clone(),
+        token: h.token.to_string(),
+        mode: h.mode.clone(),
+        held: seconds(h.since_ms),
+        safe: h.valid_for_ms.map(seconds),
+        remark: match (h.frozen, h.used) {
+            (true, _) => Some("its node is gone".into()),
+            (false, Some(false)) => Some("kept, not used".into()),
+            (false, _) => None,
+        },
+    };
+    let waiter = |w: &konklave::Waiter| Waiter {
+        node: called(&w.name, w.node),
+        label: w.label.clone(),
+        mode: w.mode.clone(),
+        priority: w.priority,
+    };
+    LockReport {
+        kind: kind.to_owned(),
+        name: told.name.clone(),
+        holders: told.holders.iter().map(holder).collect(),
+        waiters: told.queue.iter().map(waiter).collect(),
+    }
+}
+
+/// What happened: its kind, its name, and the whole in words.
+pub(super) fn event(event: &Event) -> (String, String, String) {
+    let told = |kind: &str, name: &str, what: String| (kind.to_owned(), name.to_owned(), what);
+    match event {
+        Event::View { generation, epoch, members, entering } => {
+            let list = |ids: &[u32]| {
+                let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+                ids.join(" ")
+            };
+            let mut what = format!("members {}", list(members));
+            if !entering.is_empty() {
+                what.push_str(&format!(", entering {}", list(entering)));
+            }
+            told("view", &format!("{generation}.{epoch}"), what)
+        }
+        Event::Excluded => told("excluded", "", "the others went on without this agent".into()),
+        Event::Left => told("left", "", "this agent left".into()),
+        Event::Blocked => told("blocked", "", "no majority answers: nothing is granted".into()),
+        Event::Connected { node } => told("connected", &node.to_string(), "is there".into()),
+        Event::Suspected { node } => {
+            told("suspected", &node.to_string(), "does not answer, or is gone".into())
+        }
+        Event::Refused { address, reason } => told("stranger", address, reason.clone()),
+        Event::Granted { name, token } => told("granted", name, format!("token {token}")),
+        Event::Lost { name } => told("lost", name, "no longer held here".into()),
+        Event::Missed { missed } => told("missed", "", format!("{missed} events")),
+        other => told("other", "", format!("{other:?}")),
+    }
+}
+
+/// What a doctor sees.
+pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |what: &str, well: bool, detail: String| {
+        findings.push(Finding { what: what.to_owned(), well, detail });
+    };
+    let quorum = told.quorum;
+    match (&told.missing, told.member) {
+        (None, true) => find("group", true, "in a view".into()),
+        (None, false) => find("group", false, "in no view".into()),
+        (Some(missing), _) => find("group", false, missing.clone()),
+    }
+    let enough = quorum.needed > 0 && quorum.heard >= quorum.needed;
+    let detail = format!("{} of {} heard, {} needed", quorum.heard, quorum.of, quorum.needed);
+    find("majority", enough, detail);
+    let spare = quorum.heard.saturating_sub(quorum.needed);
+    match quorum.of {
+        0..=2 => find(
+            "crashes",
+            false,
+            format!("{} voters: none may fail; three or more survive one", quorum.of),
+        ),
+        _ => find("crashes", spare > 0, format!("{spare} more may fail before nothing is granted")),
+    }
+    for member in told.members.iter().filter(|member| member.suspected || !member.connected) {
+        let name = called(&member.name, member.node);
+        let what = if member.suspected { "suspected" } else { "no connection" };
+        find("member", false, format!("{name}: {what}; is its agent running, and reachable?"));
+    }
+    match &told.trouble {
+        None => find("data directory", true, "written".into()),
+        Some(trouble) => find("data directory", false, trouble.clone()),
+    }
+    let detail = if protected { "key or TLS" } else { "none: fine on loopback only" };
+    find("protection", true, detail.into());
+    findings
+}
+
+/// The messages that passed at our members, as the recorder writes them.
+pub(super) fn passed(nodes: &[Node]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for node in nodes {
+        let names: BTreeMap<_, _> =
+            node.status().members.into_iter().map(|member| (member.node, member.name)).collect();
+        for message in node.messages() {
+            let peer = names.get(&message.peer).cloned();
+            let peer = peer.unwrap_or_else(|| message.peer.to_string());
+            let at = message.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+            let side = if message.sent { "to" } else { "from" };
+            lines.push(Line {
+                node: node.name().to_owned(),
+                number: message.count,
+                at,
+                kind: if message.sent { "sent" } else { "received" }.to_owned(),
+                what: json!({ side: peer, "number": message.number, "what": message.what }),
+            });
+        }
+    }
+    lines
+}

@@ -1,0 +1,28 @@
+//! A word to systemd, if it asked for one.
+
+use std::os::unix::net::UnixDatagram;
+
+/// Says `state` (`READY=1`, `STOPPING=1`, …) to whoever started us.
+pub(super) fn notify(state: &str) {
+    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let Ok(socket) = UnixDatagram::unbound() else { return };
+    let bytes = path.as_encoded_bytes();
+    let sent = if let Some(name) = bytes.strip_prefix(b"@") {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::linux::net::SocketAddrExt;
+            std::os::unix::net::SocketAddr::from_abstract_name(name)
+                .and_then(|address| socket.send_to_addr(state.as_bytes(), &address))
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = name;
+            return;
+        }
+    } else {
+        socket.send_to(state.as_bytes(), &path)
+    };
+    if let Err(error) = sent {
+        tracing::debug!(%error, "systemd does not listen");
+    }
+}

@@ -1,0 +1,86 @@
+//! The agent and its clients: run a command under a lock, as a leader, in a group.
+//!
+//! Everything that the command `konklave` offers to engineers, apart from the tools for studying
+//! algorithms: [`Command`] is its part of the command line, [`run`] does it.
+
+pub mod args;
+pub mod client;
+pub mod clock;
+mod commands;
+pub mod config;
+mod daemon;
+pub mod failure;
+pub mod protocol;
+pub mod recorder;
+pub mod server;
+pub mod service;
+pub mod wrapper;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+pub use args::Command;
+pub use failure::Failure;
+
+use args::{ElectArgs, LockArgs, RunArgs};
+use protocol::{Claim, check_name};
+use wrapper::{Job, gate, watchdog};
+
+/// Does what was asked; gives the exit code.
+pub fn run(command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Agent(args) => daemon::run(&args),
+        Command::Lock(args) => lock(args),
+        Command::Elect(args) => elect(args),
+        Command::Status(args) => commands::status(&args),
+        Command::Who(args) => commands::who(&args),
+        Command::Why(args) => commands::why(&args),
+        Command::Members(args) => commands::members(&args),
+        Command::Watch(args) => commands::watch(&args),
+        Command::Revoke(args) => commands::revoke(&args),
+        Command::StepDown(args) => commands::step_down(&args),
+        Command::Send(args) => commands::send(&args),
+        Command::Recv(args) => commands::recv(&args),
+        Command::Record(args) => commands::record(&args),
+        Command::Doctor(args) => commands::doctor(&args),
+        Command::Watchdog => watchdog::main(),
+        Command::Gate(args) => Ok(gate::main(args.pipe, args.wrapper, &args.command)),
+    }
+}
+
+fn lock(args: LockArgs) -> Result<u8, Failure> {
+    let claim = match (args.slots, args.shared) {
+        (Some(of), _) => Claim::Slot { of },
+        (None, true) => Claim::Shared,
+        (None, false) => Claim::Exclusive,
+    };
+    wrapper::run(&job(args.name, claim, args.run, false)?)
+}
+
+fn elect(args: ElectArgs) -> Result<u8, Failure> {
+    let claim = Claim::Leadership { priority: args.priority };
+    wrapper::run(&job(args.name, claim, args.run, args.again)?)
+}
+
+fn job(name: String, claim: Claim, args: RunArgs, again: bool) -> Result<Job, Failure> {
+    check_name(&name).map_err(Failure::Usage)?;
+    let command = match args.shell {
+        Some(string) => {
+            let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
+            vec![shell.unwrap_or_else(|| OsString::from("/bin/sh")), "-c".into(), string]
+        }
+        None => args.words,
+    };
+    Ok(Job {
+        name,
+        claim,
+        wait: if args.nonblock { Some(Duration::ZERO) } else { args.timeout },
+        conflict: args.conflict_exit_code,
+        command,
+        ttl: args.ttl,
+        grace: args.grace,
+        again,
+        verbose: args.verbose,
+        socket: args.agent.socket,
+    })
+}

@@ -1,0 +1,26 @@
+//! The commands of this crate alone, without the tools for studying algorithms: what its tests start.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+/// Locks, leaders and groups for processes that share no memory.
+#[derive(Parser)]
+#[command(name = "konklave", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: konklave_agent::Command,
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let wrong = !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            let _ = error.print();
+            return ExitCode::from(if wrong { 64 } else { 0 });
+        }
+    };
+    ExitCode::from(konklave_agent::run(cli.command).unwrap_or_else(|failure| failure.report()))
+}

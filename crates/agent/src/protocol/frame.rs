@@ -1,0 +1,105 @@
+//! Frames: a length and a JSON object, read and written without trust.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The longest frame, its length not counted.
+pub const MAX_FRAME: usize = 4 << 20;
+
+/// What is wrong with a frame.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// Nobody here sends so much.
+    #[error("a frame of {0} bytes; the limit is {MAX_FRAME}")]
+    TooLong(usize),
+    /// It is not what it should be.
+    #[error("a frame that is not understood: {0}")]
+    Malformed(#[from] serde_json::Error),
+}
+
+/// A value as a frame.
+pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, value)?;
+    let length = frame.len() - 4;
+    match u32::try_from(length) {
+        Ok(short) if length <= MAX_FRAME => {
+            frame[..4].copy_from_slice(&short.to_be_bytes());
+            Ok(frame)
+        }
+        _ => Err(FrameError::TooLong(length)),
+    }
+}
+
+/// Bytes as they come, and the frames among them.
+#[derive(Debug, Default)]
+pub struct Frames {
+    bytes: Vec<u8>,
+    /// Where the first frame that was not taken starts.
+    start: usize,
+}
+
+impl Frames {
+    /// Where newly read bytes go: at the end.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        if self.start > 0 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        &mut self.bytes
+    }
+
+    /// The next whole frame, if it is there. After an error nothing can be read any more.
+    pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        let rest = &self.bytes[self.start..];
+        let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > MAX_FRAME {
+            return Err(FrameError::TooLong(length));
+        }
+        let Some(body) = rest.get(..length) else { return Ok(None) };
+        let value = serde_json::from_slice(body)?;
+        self.start += 4 + length;
+        Ok(Some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_of_any_pieces() {
+        let mut all = Vec::new();
+        for i in 0..5_u32 {
+            all.extend(encode(&"x".repeat(i as usize * 7)).expect("short"));
+        }
+        for piece in 1..all.len() {
+            let mut frames = Frames::default();
+            let mut seen = Vec::new();
+            for bytes in all.chunks(piece) {
+                frames.buffer().extend_from_slice(bytes);
+                while let Some(text) = frames.take::<String>().expect("well formed") {
+                    seen.push(text.len());
+                }
+            }
+            assert_eq!(seen, [0, 7, 14, 21, 28]);
+        }
+    }
+
+    #[test]
+    fn too_long_a_frame_is_refused_before_it_is_read() {
+        let mut frames = Frames::default();
+        frames.buffer().extend_from_slice(&u32::MAX.to_be_bytes());
+        assert!(matches!(frames.take::<String>(), Err(FrameError::TooLong(_))));
+        assert!(matches!(encode(&"x".repeat(MAX_FRAME)), Err(FrameError::TooLong(_))));
+    }
+
+    #[test]
+    fn garbage_is_an_error_and_no_panic() {
+        let mut frames = Frames::default();
+        frames.buffer().extend_from_slice(&[0, 0, 0, 2, b'{', 0xff]);
+        assert!(matches!(frames.take::<String>(), Err(FrameError::Malformed(_))));
+    }
+}

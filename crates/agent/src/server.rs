@@ -1,0 +1,209 @@
+//! The agent's socket: who may speak, and a session for each who does.
+
+mod claims;
+mod session;
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use nix::unistd::{Gid, User, getgrouplist};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::failure::Failure;
+use crate::service::Service;
+
+/// Who may speak to the agent, besides its own user and root.
+#[derive(Clone, Debug, Default)]
+pub struct Doorman {
+    /// Users, by number.
+    pub users: Vec<u32>,
+    /// Groups, by number.
+    pub groups: Vec<u32>,
+}
+
+impl Doorman {
+    fn admits(&self, user: u32, group: u32) -> bool {
+        user == 0
+            || user == nix::unistd::geteuid().as_raw()
+            || self.users.contains(&user)
+            || self.groups.contains(&group)
+            || !self.groups.is_empty() && groups_of(user).any(|g| self.groups.contains(&g))
+    }
+
+    /// Whether others than the agent's own user may come in.
+    fn open(&self) -> bool {
+        !(self.users.is_empty() && self.groups.is_empty())
+    }
+}
+
+/// All groups of a user, besides the one a process of it runs under.
+fn groups_of(user: u32) -> impl Iterator<Item = u32> {
+    let user = User::from_uid(user.into()).ok().flatten();
+    let groups = user.and_then(|user| {
+        let name = CString::new(user.name).ok()?;
+        getgrouplist(&name, user.gid).ok()
+    });
+    groups.into_iter().flatten().map(Gid::as_raw)
+}
+
+/// A doorman that can be told something new.
+#[derive(Clone, Debug, Default)]
+pub struct SharedDoorman(Arc<RwLock<Doorman>>);
+
+impl SharedDoorman {
+    /// One who knows what `doorman` knows.
+    #[must_use]
+    pub fn new(doorman: Doorman) -> Self {
+        Self(Arc::new(RwLock::new(doorman)))
+    }
+
+    /// Those who come from now on are judged by this.
+    pub fn replace(&self, doorman: Doorman) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = doorman;
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(&Doorman) -> T) -> T {
+        question(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What all sessions count together.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Sessions now.
+    pub sessions: AtomicUsize,
+    /// Sessions ever.
+    pub opened: AtomicU64,
+    /// Sessions that gave no sign of life in time.
+    pub expired: AtomicU64,
+    /// Claims that were granted.
+    pub granted: AtomicU64,
+    /// Claims that were refused.
+    pub refused: AtomicU64,
+    /// Claims that were lost while held.
+    pub lost: AtomicU64,
+    /// Strangers that were sent away.
+    pub turned_away: AtomicU64,
+}
+
+/// The agent's socket, bound.
+#[derive(Debug)]
+pub struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+    doorman: SharedDoorman,
+    counts: Arc<Counts>,
+}
+
+impl Door {
+    /// Binds the socket at `path`. Its folder is made for the agent's user alone, unless it is there.
+    pub fn bind(path: &Path, doorman: SharedDoorman, counts: Arc<Counts>) -> Result<Self, Failure> {
+        let fail = || Failure::system(format!("cannot listen at {}", path.display()));
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder
+            && !folder.exists()
+        {
+            let mode = if doorman.ask(Doorman::open) { 0o711 } else { 0o700 };
+            fs::DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(fail())?;
+        }
+        if let Some(folder) = folder {
+            trusted(folder)?;
+        }
+        match fs::symlink_metadata(path) {
+            Ok(old) if old.file_type().is_socket() => {
+                // Left over from an agent that was killed, or is it there?
+                if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                    return Err(Failure::Unavailable(format!(
+                        "another agent listens at {}",
+                        path.display()
+                    )));
+                }
+                fs::remove_file(path).map_err(fail())?;
+            }
+            Ok(_) => {
+                return Err(Failure::Config(format!(
+                    "{} is there and no socket: it is left alone",
+                    path.display()
+                )));
+            }
+            Err(_) => {}
+        }
+        let listener = UnixListener::bind(path).map_err(fail())?;
+        // The credentials of each client are looked at; the mode only says it earlier.
+        let mode = if doorman.ask(Doorman::open) { 0o666 } else { 0o600 };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(fail())?;
+        Ok(Self { listener, path: path.to_owned(), doorman, counts })
+    }
+
+    /// Serves clients until `closing` says so, and then until their claims are given back.
+    pub async fn serve(self, service: Arc<dyn Service>, mut closing: watch::Receiver<bool>) {
+        let mut sessions = JoinSet::new();
+        let over = closing.clone();
+        loop {
+            tokio::select! {
+                () = closed(&mut closing) => break,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        if self.known(&stream) {
+                            let session = session::Session::new(
+                                Arc::clone(&service), Arc::clone(&self.counts), over.clone());
+                            sessions.spawn(session.run(stream));
+                        }
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a client");
+                        // Out of descriptors: some will be closed.
+                        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    }
+                },
+                Some(_) = sessions.join_next() => {}
+            }
+        }
+        let _ = fs::remove_file(&self.path);
+        while sessions.join_next().await.is_some() {}
+    }
+
+    fn known(&self, stream: &UnixStream) -> bool {
+        let admitted = stream.peer_cred().is_ok_and(|peer| {
+            let admitted = self.doorman.ask(|doorman| doorman.admits(peer.uid(), peer.gid()));
+            if !admitted {
+                tracing::warn!(user = peer.uid(), "sent a stranger away");
+            }
+            admitted
+        });
+        if !admitted {
+            self.counts.turned_away.fetch_add(1, Ordering::Relaxed);
+        }
+        admitted
+    }
+}
+
+/// Waits until it is time to close; also if nobody can say so any more.
+async fn closed(closing: &mut watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+/// A folder in which a stranger could put another socket in place of ours is not for us.
+fn trusted(folder: &Path) -> Result<(), Failure> {
+    let fail = |why: io::Error| Failure::System {
+        what: format!("cannot look at {}", folder.display()),
+        why,
+    };
+    let facts = fs::metadata(folder).map_err(fail)?;
+    let own = facts.uid() == nix::unistd::geteuid().as_raw() || facts.uid() == 0;
+    let (writable, sticky) = (facts.mode() & 0o022 != 0, facts.mode() & 0o1000 != 0);
+    if own && (!writable || sticky) {
+        return Ok(());
+    }
+    Err(Failure::Config(format!(
+        "{}: others may write there; the agent's socket needs a folder of its own (chmod 700)",
+        folder.display()
+    )))
+}

@@ -1,0 +1,312 @@
+//! One client's session: what it holds lives as long as the connection does.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::Counts;
+use super::claims::Claims;
+use crate::clock::Moment;
+use crate::protocol::{
+    Answer, Call, Event, Frames, Reply, Request, Trouble, VERSION, check_name, encode, millis,
+};
+use crate::service::{Problem, Service, Wish};
+
+/// A client that says nothing for so long after it came is sent away.
+const FIRST_WORD: Duration = Duration::from_secs(5);
+/// A client that does not read for so long is dead to us.
+const DEAF: Duration = Duration::from_secs(5);
+/// The shortest and the longest time to live of a session.
+const TTL: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(600));
+/// How often a sign of life is due at least: also the validity of a member's own lease is passed on so.
+const PULSE: Duration = Duration::from_millis(250);
+/// What a client may leave unread before it waits for its own answers.
+const OUTBOX: usize = 256;
+/// The longest label.
+const LABEL: usize = 200;
+
+/// A session.
+pub(super) struct Session {
+    service: Arc<dyn Service>,
+    counts: Arc<Counts>,
+    closing: watch::Receiver<bool>,
+    number: u64,
+    label: String,
+    ttl: Duration,
+    /// When the session ends unless the client says that it lives. Told to everything that is held.
+    expires: watch::Sender<Moment>,
+}
+
+/// Why a session ended; in words, for the log.
+type Ending = String;
+
+impl Session {
+    pub(super) fn new(
+        service: Arc<dyn Service>,
+        counts: Arc<Counts>,
+        closing: watch::Receiver<bool>,
+    ) -> Self {
+        let (expires, _) = watch::channel(Moment::now());
+        let number = counts.opened.fetch_add(1, Ordering::Relaxed);
+        Self { service, counts, closing, number, label: String::new(), ttl: TTL.1, expires }
+    }
+
+    /// Serves the client until it is gone, and gives back what it held.
+    pub(super) async fn run(mut self, stream: UnixStream) {
+        self.counts.sessions.fetch_add(1, Ordering::Relaxed);
+        let (reader, writer) = stream.into_split();
+        let (outbox, letters) = mpsc::channel(OUTBOX);
+        let mut writing = tokio::spawn(write(writer, letters));
+        let mut reading = Reading { reader, frames: Frames::default() };
+        let mut claims = Claims::new(outbox.clone(), Arc::clone(&self.counts));
+        let mut tasks = JoinSet::new();
+        let ending = tokio::select! {
+            ending = self.converse(&mut reading, &mut claims, &mut tasks, &outbox) => ending,
+            _ = &mut writing => "the client does not read".to_owned(),
+        };
+        tracing::debug!(client = %self.label, %ending, "session over");
+        tasks.shutdown().await;
+        claims.give_back().await;
+        self.service.over(self.number);
+        drop(outbox);
+        let _ = tokio::time::timeout(DEAF, writing).await;
+        self.counts.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    async fn converse(
+        &mut self,
+        reading: &mut Reading,
+        claims: &mut Claims,
+        tasks: &mut JoinSet<()>,
+        outbox: &mpsc::Sender<Reply>,
+    ) -> Ending {
+        match tokio::time::timeout(FIRST_WORD, self.greet(reading, outbox)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(ending)) => return ending,
+            Err(_) => return "the client says nothing".into(),
+        }
+        let mut closing = self.closing.clone();
+        let mut told = false;
+        loop {
+            let expires = *self.expires.borrow();
+            // Only who holds something has to live: a reader of status may take its time.
+            let mortal = !claims.is_empty();
+            tokio::select! {
+                call = reading.next() => match call {
+                    Ok(call) => self.serve(call, claims, tasks, outbox).await,
+                    Err(ending) => return ending,
+                },
+                () = nap(expires), if mortal => if expires.passed() && *self.expires.borrow() == expires {
+                    self.counts.expired.fetch_add(1, Ordering::Relaxed);
+                    return format!("no sign of life for {:?}", self.ttl);
+                },
+                () = super::closed(&mut closing), if !told => {
+                    told = true;
+                    if claims.is_empty() || outbox.try_send(Reply::Event(Event::Leaving)).is_err() {
+                        return "the agent leaves".into();
+                    }
+                }
+                Some(_) = tasks.join_next() => {}
+            }
+            if told && claims.is_empty() {
+                return "the agent leaves".into();
+            }
+        }
+    }
+
+    async fn greet(
+        &mut self,
+        reading: &mut Reading,
+        outbox: &mpsc::Sender<Reply>,
+    ) -> Result<(), Ending> {
+        let Call { id, request } = reading.next().await?;
+        let answer = match request {
+            Request::Hello { protocol: VERSION, mut label, ttl } => {
+                if let Some((end, _)) = label.char_indices().nth(LABEL) {
+                    label.truncate(end);
+                }
+                self.label = label;
+                self.ttl = Duration::from_millis(ttl).clamp(TTL.0, TTL.1);
+                self.live(Moment::now());
+                Answer::Welcome {
+                    protocol: VERSION,
+                    node: self.service.node(),
+                    ttl: millis(self.ttl),
+                    keep_alive: millis((self.ttl / 3).min(PULSE)),
+                }
+            }
+            Request::Hello { protocol, .. } => failed((
+                Trouble::Unavailable,
+                format!("this agent speaks version {VERSION} of the protocol, not {protocol}"),
+            )),
+            _ => failed((Trouble::Usage, "the first word is hello".into())),
+        };
+        let welcome = matches!(answer, Answer::Welcome { .. });
+        let _ = outbox.send(Reply::Answer { id, answer }).await;
+        if welcome { Ok(()) } else { Err("not understood".into()) }
+    }
+
+    /// The client said at moment `at` that it lives. A moment of the future does not count.
+    fn live(&self, at: Moment) {
+        let expires = at.min(Moment::now()).after(self.ttl);
+        self.expires.send_if_modified(|old| {
+            let later = expires > *old;
+            *old = expires.max(*old);
+            later
+        });
+    }
+
+    async fn serve(
+        &mut self,
+        call: Call,
+        claims: &mut Claims,
+        tasks: &mut JoinSet<()>,
+        outbox: &mpsc::Sender<Reply>,
+    ) {
+        let Call { id, request } = call;
+        let service = Arc::clone(&self.service);
+        let post = outbox.clone();
+        // Whoever waits for nothing is answered in order; the rest by tasks of their own.
+        let now = match request {
+            Request::Hello { .. } => Some(failed((Trouble::Usage, "we have met".into()))),
+            Request::KeepAlive { at } => {
+                self.live(at);
+                let expires = *self.expires.borrow();
+                Some(Answer::Alive { until: claims.until(expires).await })
+            }
+            Request::Acquire { name, claim, wait } => match check_name(&name) {
+                Err(why) => Some(failed((Trouble::Usage, why))),
+                Ok(()) => {
+                    let wait = wait.map(Duration::from_millis);
+                    let wish =
+                        Wish { name, claim, wait, label: self.label.clone(), session: self.number };
+                    claims.ask(id, wish, service, self.expires.subscribe());
+                    None
+                }
+            },
+            Request::Release { claim } => {
+                claims.release(claim, id);
+                None
+            }
+            Request::Metrics => Some(Answer::Text { text: service.metrics() }),
+            other => {
+                tasks.spawn(async move {
+                    let answer = perform(other, service, post.clone()).await;
+                    let _ = post.send(Reply::Answer { id, answer }).await;
+                });
+                None
+            }
+        };
+        if let Some(answer) = now {
+            let _ = outbox.send(Reply::Answer { id, answer }).await;
+        }
+    }
+}
+
+/// Requests that the group has to answer.
+async fn perform(request: Request, service: Arc<dyn Service>, post: mpsc::Sender<Reply>) -> Answer {
+    let done = |result: Result<(), Problem>| result.map_or_else(failed, |()| Answer::Done);
+    match request {
+        Request::Status { prefix, limit } => match service.status(&prefix, limit).await {
+            Ok(status) => Answer::Status(Box::new(status)),
+            Err(problem) => failed(problem),
+        },
+        Request::Why { name } => match service.why(&name).await {
+            Ok(explanation) => Answer::Why(Box::new(explanation)),
+            Err(problem) => failed(problem),
+        },
+        Request::Revoke { name, election } => done(service.revoke(&name, election).await),
+        Request::Watch => done(service.watch(relay(post)).await),
+        Request::Send { group, payload } => match check_name(&group) {
+            Err(why) => failed((Trouble::Usage, why)),
+            Ok(()) => done(service.send(&group, payload).await),
+        },
+        Request::Receive { group } => match check_name(&group) {
+            Err(why) => failed((Trouble::Usage, why)),
+            Ok(()) => done(service.receive(&group, relay(post)).await),
+        },
+        Request::Record => match service.record().await {
+            Ok(text) => Answer::Text { text },
+            Err(problem) => failed(problem),
+        },
+        Request::Examine => Answer::Findings { findings: service.examine().await },
+        Request::Hello { .. }
+        | Request::Acquire { .. }
+        | Request::Release { .. }
+        | Request::KeepAlive { .. }
+        | Request::Metrics => failed((Trouble::Usage, "not now".into())),
+    }
+}
+
+/// Events of the service, as replies. Ends when the service has no more, or the client is gone.
+fn relay(post: mpsc::Sender<Reply>) -> mpsc::Sender<Event> {
+    let (sender, mut events) = mpsc::channel(OUTBOX);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                event = events.recv() => {
+                    let Some(event) = event else { return };
+                    if post.send(Reply::Event(event)).await.is_err() {
+                        return;
+                    }
+                }
+                () = post.closed() => return,
+            }
+        }
+    });
+    sender
+}
+
+pub(super) fn failed((kind, message): Problem) -> Answer {
+    Answer::Failed { kind, message }
+}
+
+/// Sleeps until `moment`, or a while: timers stand still while a machine sleeps.
+pub(super) async fn nap(moment: Moment) {
+    tokio::time::sleep(moment.left().min(Duration::from_millis(500))).await;
+}
+
+struct Reading {
+    reader: OwnedReadHalf,
+    frames: Frames,
+}
+
+impl Reading {
+    /// The next call. Nothing is lost when this is dropped before it is done.
+    async fn next(&mut self) -> Result<Call, Ending> {
+        loop {
+            if let Some(call) = self.frames.take().map_err(|error| error.to_string())? {
+                return Ok(call);
+            }
+            match self.reader.read_buf(self.frames.buffer()).await {
+                Ok(0) => return Err("the client closed the connection".into()),
+                Ok(_) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+}
+
+/// Writes what is to be written, several letters at a time, until there is no more to come.
+async fn write(mut writer: OwnedWriteHalf, mut letters: mpsc::Receiver<Reply>) {
+    let mut batch = Vec::new();
+    while letters.recv_many(&mut batch, OUTBOX).await > 0 {
+        let mut bytes = Vec::new();
+        for reply in batch.drain(..) {
+            match encode(&reply) {
+                Ok(frame) => bytes.extend(frame),
+                Err(error) => tracing::error!(%error, "cannot answer"),
+            }
+        }
+        match tokio::time::timeout(DEAF, writer.write_all(&bytes)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return,
+        }
+    }
+}

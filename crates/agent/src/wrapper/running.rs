@@ -1,0 +1,255 @@
+//! The time in which the command runs.
+
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, raise};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::Job;
+use super::group::Group;
+use super::plan::Plan;
+use super::signals::Signals;
+use super::terminal::Terminal;
+use super::watchdog::Watchdog;
+use crate::client::Client;
+use crate::clock::Moment;
+use crate::failure::{Failure, LOST};
+use crate::protocol::{Answer, Event, Reply, Request};
+
+/// We sleep no longer than this: timers of the kernel stand still while a machine sleeps.
+const NAP: Duration = Duration::from_millis(200);
+/// How long the agent may take to say that the lock is given back.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A command that runs.
+pub(super) struct Running<'a> {
+    pub(super) job: &'a Job,
+    pub(super) client: Client,
+    pub(super) watchdog: Watchdog,
+    pub(super) claim: u64,
+    pub(super) plan: Plan,
+    /// Why the lock is no longer ours, or soon will not be.
+    pub(super) lost: Option<String>,
+    pub(super) connected: bool,
+    /// The command, which leads its process group.
+    pub(super) command: Option<Pid>,
+    pub(super) terminal: Terminal,
+}
+
+impl Running<'_> {
+    fn group(&self) -> Option<Group> {
+        self.command.map(|pid| Group(pid.as_raw()))
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group() {
+            group.signal(signal);
+        }
+    }
+
+    /// Runs until the command has ended and the lock is given back; gives the exit code.
+    pub(super) async fn run(mut self, signals: &mut Signals) -> Result<u8, Failure> {
+        let code = self.watch(signals).await?;
+        self.clear().await;
+        self.terminal.take();
+        self.watchdog.dismiss();
+        if self.connected {
+            let release = self.client.call(Request::Release { claim: self.claim });
+            // If the agent does not answer, the end of the session says it.
+            let released = tokio::time::timeout(FAREWELL, release).await;
+            if self.lost.is_none() && !matches!(released, Ok(Ok(Answer::Done))) {
+                eprintln!("konklave: the agent did not confirm the release of {}", self.job.name);
+            }
+        }
+        match self.lost {
+            Some(why) => {
+                eprintln!("konklave: {} was lost while the command ran: {why}", self.job.name);
+                Ok(LOST)
+            }
+            None => Ok(code),
+        }
+    }
+
+    async fn watch(&mut self, signals: &mut Signals) -> Result<u8, Failure> {
+        let mut pulse = tokio::time::interval(self.client.keep_alive);
+        // A pulse that was missed is made up for once, not as often as it was missed.
+        pulse.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut asked = false;
+        loop {
+            let next = if asked { self.plan.kill } else { self.plan.ask };
+            tokio::select! {
+                biased;
+                signal = signals.next() => {
+                    if let Some(code) = self.hear(signal)? {
+                        return Ok(code);
+                    }
+                }
+                reply = self.client.next(), if self.connected => self.learn(reply),
+                _ = pulse.tick(), if self.connected => {
+                    if let Err(failure) = self.client.live().await {
+                        self.part(&failure.to_string());
+                    }
+                }
+                () = tokio::time::sleep(next.left().min(NAP)) => {}
+            }
+            if !asked && self.plan.ask.passed() {
+                asked = true;
+                self.lose("it was not renewed in time");
+                self.signal(Signal::SIGTERM);
+                // One that is stopped hears of it only when it runs.
+                self.signal(Signal::SIGCONT);
+            }
+            if self.plan.kill.passed() {
+                self.signal(Signal::SIGKILL);
+                self.plan.kill = Moment(u64::MAX);
+            }
+            if asked && self.command.is_none() {
+                return Ok(LOST);
+            }
+        }
+    }
+
+    /// A signal: news of a child, or something to pass on. Gives the exit code once the command ended.
+    fn hear(&mut self, signal: Signal) -> Result<Option<u8>, Failure> {
+        match signal {
+            Signal::SIGCHLD => return self.bury(),
+            Signal::SIGCONT => self.resume(),
+            Signal::SIGWINCH | Signal::SIGALRM if self.command.is_none() => {}
+            passed if self.command.is_none() => return Ok(Some(128 + passed as u8)),
+            passed => self.signal(passed),
+        }
+        Ok(None)
+    }
+
+    fn bury(&mut self) -> Result<Option<u8>, Failure> {
+        let mut code = None;
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
+                Ok(WaitStatus::Exited(pid, status)) if Some(pid) == self.command => {
+                    code = Some(u8::try_from(status & 0xff).unwrap_or(u8::MAX));
+                }
+                Ok(WaitStatus::Signaled(pid, signal, _)) if Some(pid) == self.command => {
+                    code = Some(128 + signal as u8);
+                }
+                Ok(WaitStatus::Stopped(pid, why)) if Some(pid) == self.command => {
+                    self.suspend(why);
+                }
+                Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..))
+                    if pid == self.watchdog.pid() && code.is_none() =>
+                {
+                    self.replace_watchdog()?;
+                }
+                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(code),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => {
+                    return Err(Failure::System {
+                        what: "cannot wait for the command".into(),
+                        why: error.into(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Someone killed the watchdog: there is a new one at once.
+    fn replace_watchdog(&mut self) -> Result<(), Failure> {
+        let session = self.client.handle().map_err(Failure::system("cannot share the session"))?;
+        self.watchdog = Watchdog::start(session)?;
+        let fail = "the watchdog is gone";
+        if let Some(group) = self.group() {
+            self.watchdog.watch(group).map_err(Failure::system(fail))?;
+        }
+        self.watchdog.renew(self.plan).map_err(Failure::system(fail))
+    }
+
+    /// The command was stopped from the terminal: so are we, and the shell sees a stopped job.
+    fn suspend(&mut self, why: Signal) {
+        if !self.terminal.is_ours() {
+            if matches!(why, Signal::SIGTTIN | Signal::SIGTTOU) {
+                eprintln!("konklave: the command is stopped: it wants a terminal it does not have");
+            }
+            return;
+        }
+        self.terminal.take();
+        eprintln!(
+            "konklave: suspended; {} is lost in {:.1} s unless it goes on",
+            self.job.name,
+            self.plan.ask.left().as_secs_f64()
+        );
+        let _ = raise(Signal::SIGSTOP);
+        self.resume();
+    }
+
+    fn resume(&mut self) {
+        if let Some(group) = self.group() {
+            if self.terminal.in_front() {
+                self.terminal.give(group);
+            }
+            group.signal(Signal::SIGCONT);
+        }
+    }
+
+    /// Something the agent said, or its silence.
+    fn learn(&mut self, reply: Result<Reply, Failure>) {
+        match reply {
+            Ok(Reply::Answer { answer: Answer::Alive { until }, .. }) => {
+                let mine = until.into_iter().find(|(claim, _)| *claim == self.claim);
+                if let Some((_, until)) = mine {
+                    self.renew(until);
+                }
+            }
+            Ok(Reply::Event(Event::Lost { claim, why })) if claim == self.claim => {
+                self.lose(&why);
+            }
+            Ok(Reply::Event(Event::Leaving)) => self.lose("the agent leaves the group"),
+            Ok(Reply::Answer { .. } | Reply::Event(_)) => {}
+            Err(failure) => self.part(&failure.to_string()),
+        }
+    }
+
+    fn renew(&mut self, until: Moment) {
+        // What is lost stays lost, and a deadline never comes nearer by an answer that was overtaken.
+        if self.lost.is_some() || until <= self.plan.deadline {
+            return;
+        }
+        self.plan = Plan::new(Moment::now(), until, self.job.grace);
+        // If the watchdog is gone, its end is told by a signal, and a new one learns the new plan.
+        let _ = self.watchdog.renew(self.plan);
+    }
+
+    fn lose(&mut self, why: &str) {
+        if self.lost.is_none() {
+            self.lost = Some(why.to_owned());
+            self.plan = self.plan.hurry(Moment::now(), self.job.grace);
+            let _ = self.watchdog.only_kill(self.plan);
+        }
+    }
+
+    fn part(&mut self, why: &str) {
+        self.connected = false;
+        self.lose(why);
+    }
+
+    /// The command has ended; whatever it left running in its group ends, too, before the lock is
+    /// given back.
+    async fn clear(&mut self) {
+        let Some(group) = self.group() else { return };
+        if !group.alive() {
+            return;
+        }
+        self.job.says(|| "the command has ended; stopping what it left behind".to_owned());
+        group.signal(Signal::SIGTERM);
+        group.signal(Signal::SIGCONT);
+        let kill = self.plan.kill.min(Moment::now().after(self.job.grace));
+        let mut pause = Duration::from_millis(1);
+        while group.alive() {
+            if kill.passed() {
+                group.signal(Signal::SIGKILL);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+}

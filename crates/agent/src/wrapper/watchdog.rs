@@ -1,0 +1,226 @@
+//! The watchdog: a process of its own that stops a command in time even if nobody else can.
+//!
+//! It reads from its stdin what the wrapper says: which process group to watch, and when to stop it.
+//! The wrapper renews that while it lives. When it is stopped (SIGSTOP, a debugger, a frozen cgroup),
+//! the time passes and the watchdog stops the group. When it is killed, its end of the pipe is closed
+//! and the watchdog kills the group at once.
+//!
+//! Its stdout is a second handle of the session with the agent, never written to: so the session of a
+//! wrapper that was killed ends only when the group is dead, and nobody is granted the lock before.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::Pid;
+
+use super::group::{Group, self_command};
+use super::plan::Plan;
+use crate::clock::Moment;
+use crate::failure::Failure;
+
+/// The name of the hidden command.
+pub(crate) const COMMAND: &str = "lock-watchdog";
+
+/// How long the watchdog sleeps at most: timers of the kernel stand still while a machine sleeps.
+const NAP: Duration = Duration::from_millis(200);
+/// How often a group that was killed is looked at until it is gone.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// The wrapper's end.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    process: Child,
+    pipe: io::PipeWriter,
+}
+
+impl Watchdog {
+    /// Starts a watchdog that holds `session` open.
+    pub(super) fn start(session: OwnedFd) -> Result<Self, Failure> {
+        let start = || {
+            let (reader, pipe) = io::pipe()?;
+            let process = self_command(COMMAND)?
+                .stdin(reader)
+                .stdout(session)
+                // Signals of the terminal are for the command.
+                .process_group_of_its_own()
+                .spawn()?;
+            Ok(Self { process, pipe })
+        };
+        start().map_err(Failure::system("cannot start the watchdog"))
+    }
+
+    /// Its process id.
+    pub(super) fn pid(&self) -> Pid {
+        super::group::pid_of(&self.process)
+    }
+
+    /// Names the group to be stopped.
+    pub(super) fn watch(&mut self, group: Group) -> io::Result<()> {
+        writeln!(self.pipe, "group {}", group.0)
+    }
+
+    /// Renews the moments at which the group is asked to end, and killed.
+    pub(super) fn renew(&mut self, plan: Plan) -> io::Result<()> {
+        writeln!(self.pipe, "until {} {}", plan.second().0, plan.kill.0)
+    }
+
+    /// The wrapper asks the group to end itself; what remains is to kill it.
+    pub(super) fn only_kill(&mut self, plan: Plan) -> io::Result<()> {
+        writeln!(self.pipe, "until {} {}", plan.kill.0, plan.kill.0)
+    }
+
+    /// All is over: nothing is to be stopped any more.
+    pub(super) fn dismiss(mut self) {
+        let _ = writeln!(self.pipe, "done");
+        drop(self.pipe);
+        let _ = self.process.wait();
+    }
+}
+
+trait OwnGroup {
+    fn process_group_of_its_own(&mut self) -> &mut Self;
+}
+
+impl OwnGroup for Command {
+    fn process_group_of_its_own(&mut self) -> &mut Self {
+        use std::os::unix::process::CommandExt;
+        self.process_group(0).stderr(Stdio::inherit())
+    }
+}
+
+/// What the watchdog knows.
+#[derive(Debug, Default)]
+struct Orders {
+    group: Option<Group>,
+    ask: Option<Moment>,
+    kill: Option<Moment>,
+    done: bool,
+}
+
+impl Orders {
+    fn obey(&mut self, line: &str) {
+        let mut words = line.split_ascii_whitespace();
+        let order = words.next();
+        let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
+        match order {
+            Some("group") => self.group = number().and_then(Group::new),
+            Some("until") => {
+                let (ask, kill) = (number().map(Moment), number().map(Moment));
+                // Half an order must not leave the group unwatched.
+                if let (Some(ask), Some(kill)) = (ask, kill) {
+                    (self.ask, self.kill) = (Some(ask), Some(kill));
+                }
+            }
+            Some("done") => self.done = true,
+            _ => {}
+        }
+    }
+
+    /// How long nothing is to be done.
+    fn nap(&self) -> Duration {
+        [self.ask, self.kill].into_iter().flatten().map(Moment::left).fold(NAP, Duration::min)
+    }
+
+    /// Stops the group if it is time to.
+    fn act(&mut self) {
+        let Some(group) = self.group else { return };
+        if self.kill.is_some_and(Moment::passed) {
+            self.kill = None;
+            self.ask = None;
+            group.signal(Signal::SIGKILL);
+            eprintln!(
+                "konklave: the lock's deadline is here and nobody renewed it: command killed"
+            );
+        } else if self.ask.is_some_and(Moment::passed) {
+            self.ask = None;
+            group.signal(Signal::SIGTERM);
+            // One that is stopped, too, hears of it only when it runs.
+            group.signal(Signal::SIGCONT);
+        }
+    }
+}
+
+/// The hidden command: watches until the wrapper is gone or says so.
+pub(crate) fn main() -> Result<u8, Failure> {
+    // Whoever ends "all of konklave" means the commands: we go when they are gone.
+    let mut deaf = SigSet::empty();
+    for signal in
+        [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGPIPE]
+    {
+        deaf.add(signal);
+    }
+    let _ = deaf.thread_block();
+    let mut orders = Orders::default();
+    let listened = listen(&mut orders);
+    if !orders.done
+        && let Some(group) = orders.group
+    {
+        group.signal(Signal::SIGKILL);
+        // The session ends with us, and not before the last of them.
+        while group.alive() {
+            std::thread::sleep(GLANCE);
+        }
+    }
+    listened.map(|()| 0).map_err(Failure::system("the watchdog cannot read"))
+}
+
+fn listen(orders: &mut Orders) -> io::Result<()> {
+    // Not by the buffer of stdin: what is in there, `poll` does not see.
+    let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let (mut piece, mut line) = ([0_u8; 256], Vec::new());
+    while !orders.done {
+        let ready = {
+            let mut polled = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+            // Rounded up, so that a moment has passed when we wake.
+            let nap = u16::try_from(orders.nap().as_micros().div_ceil(1000)).unwrap_or(u16::MAX);
+            match poll(&mut polled, nap) {
+                Ok(ready) => ready > 0,
+                Err(nix::errno::Errno::EINTR) => false,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if ready {
+            let read = input.read(&mut piece)?;
+            if read == 0 {
+                return Ok(());
+            }
+            for &byte in &piece[..read] {
+                if byte == b'\n' {
+                    orders.obey(&String::from_utf8_lossy(&line));
+                    line.clear();
+                } else {
+                    line.push(byte);
+                }
+            }
+        }
+        orders.act();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_obeyed_and_nonsense_is_not() {
+        let mut orders = Orders::default();
+        for line in ["group 0", "group 1", "group x", "until 5", "until 5 x", "", "hello 5"] {
+            orders.obey(line);
+            assert!(orders.group.is_none() && orders.kill.is_none(), "{line}");
+        }
+        orders.obey("group 4711");
+        orders.obey("until 5 7");
+        assert_eq!((orders.ask, orders.kill), (Some(Moment(5)), Some(Moment(7))));
+        orders.obey("until 9");
+        assert_eq!((orders.ask, orders.kill), (Some(Moment(5)), Some(Moment(7))));
+        assert_eq!(orders.nap(), Duration::ZERO);
+        orders.obey("done");
+        assert!(orders.done);
+    }
+}

@@ -1,0 +1,193 @@
+//! Whole agents, as processes, on loopback.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::kit::{Folder, output};
+use crate::network::Network;
+
+/// Agents that know each other.
+pub(crate) struct Cluster {
+    pub(crate) folder: Folder,
+    addresses: Vec<SocketAddr>,
+    agents: Vec<Option<Child>>,
+    flags: Vec<String>,
+    network: Option<Network>,
+}
+
+/// Addresses of loopback that are free now.
+pub(crate) fn free_addresses(n: usize) -> Vec<SocketAddr> {
+    let listeners: Vec<_> =
+        (0..n).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+    listeners.iter().map(|listener| listener.local_addr().expect("bound")).collect()
+}
+
+impl Cluster {
+    /// `n` agents that have formed a group.
+    pub(crate) fn new(n: usize) -> Self {
+        Self::with(n, &[])
+    }
+
+    /// `n` agents with more flags.
+    pub(crate) fn with(n: usize, flags: &[&str]) -> Self {
+        Self::at(free_addresses(n), flags, None)
+    }
+
+    /// Three agents in three networks that can be cut; nothing where that is not permitted.
+    pub(crate) fn apart() -> Option<Self> {
+        let network = Network::new(3)?;
+        Some(Self::at(network.addresses(), &[], Some(network)))
+    }
+
+    fn at(addresses: Vec<SocketAddr>, flags: &[&str], network: Option<Network>) -> Self {
+        let n = addresses.len();
+        let folder = Folder::new();
+        let mut flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        if network.is_some() {
+            // Beyond loopback nothing goes without.
+            let key = folder.file("key");
+            fs::write(&key, "a key of sixteen bytes, and more").expect("written");
+            flags.extend(["--key-file".to_owned(), key]);
+        }
+        let agents = (0..n).map(|_| None).collect();
+        let mut cluster = Self { folder, addresses, agents, flags, network };
+        for i in 0..n {
+            cluster.start(i);
+        }
+        for i in 0..n {
+            cluster.ready(i);
+        }
+        cluster
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.agents.len()
+    }
+
+    pub(crate) fn socket(&self, i: usize) -> PathBuf {
+        self.folder.path().join(format!("{i}.sock"))
+    }
+
+    fn log(&self, i: usize) -> PathBuf {
+        self.folder.path().join(format!("{i}.log"))
+    }
+
+    /// Starts agent `i`, which may be a restart.
+    pub(crate) fn start(&mut self, i: usize) {
+        assert!(self.agents[i].is_none(), "agent {i} runs");
+        let peers: Vec<String> = self.addresses.iter().map(SocketAddr::to_string).collect();
+        let log = fs::File::options().create(true).append(true).open(self.log(i)).expect("a log");
+        let program = env!("CARGO_BIN_EXE_konklave-agent");
+        let mut command = match &self.network {
+            Some(network) => network.command(i, program),
+            None => Command::new(program),
+        };
+        command
+            .arg("agent")
+            .args(["--name", &format!("n{i}"), "--peers", &peers.join(",")])
+            .args(["--listen", &peers[i]])
+            .arg("--socket")
+            .arg(self.socket(i))
+            .arg("--data-dir")
+            .arg(self.folder.path().join(format!("{i}.data")))
+            .args(&self.flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        self.agents[i] = Some(command.spawn().expect("the agent starts"));
+    }
+
+    /// Waits until agent `i` can grant, and says how long it took.
+    pub(crate) fn ready(&self, i: usize) -> Duration {
+        self.until(i, "ready", |status| status["standing"] == "primary")
+    }
+
+    /// Waits until the status of agent `i` is as wanted.
+    pub(crate) fn until(&self, i: usize, what: &str, seen: impl Fn(&Value) -> bool) -> Duration {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.status(i)
+                && seen(&status)
+            {
+                return start.elapsed();
+            }
+            if start.elapsed() > Duration::from_secs(30) {
+                let log = fs::read_to_string(self.log(i)).unwrap_or_default();
+                panic!("agent {i}: never {what}: {:?}\n{log}", self.status(i));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub(crate) fn status(&self, i: usize) -> Option<Value> {
+        let output = output(&self.socket(i), &["status", "--format", "json"]);
+        serde_json::from_slice(&output.stdout).ok()
+    }
+
+    pub(crate) fn signal(&self, i: usize, signal: Signal) {
+        kill(Pid::from_raw(self.pid(i)), signal).expect("it is there");
+    }
+
+    pub(crate) fn pid(&self, i: usize) -> i32 {
+        let agent = self.agents[i].as_ref().expect("it runs");
+        i32::try_from(agent.id()).expect("a pid")
+    }
+
+    /// Kills agent `i`, without a warning.
+    pub(crate) fn kill(&mut self, i: usize) {
+        let mut agent = self.agents[i].take().expect("it runs");
+        agent.kill().expect("it is ours");
+        agent.wait().expect("it is dead");
+    }
+
+    /// Asks agent `i` to leave; its exit code.
+    pub(crate) fn leave(&mut self, i: usize) -> Option<i32> {
+        self.signal(i, Signal::SIGTERM);
+        let mut agent = self.agents[i].take().expect("it runs");
+        agent.wait().expect("it ends").code()
+    }
+
+    /// Asks agent `i` something, and gives what it prints.
+    pub(crate) fn ask(&self, i: usize, arguments: &[&str]) -> String {
+        let output = output(&self.socket(i), arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The network between them, where there is one.
+    pub(crate) fn network(&self) -> &Network {
+        self.network.as_ref().expect("they are apart")
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.folder.file(name)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for agent in self.agents.iter_mut().flatten() {
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
+        if std::thread::panicking() {
+            for i in 0..self.agents.len() {
+                let log = fs::read_to_string(self.log(i)).unwrap_or_default();
+                let start = log.len().saturating_sub(3000);
+                eprintln!("--- agent {i}\n{}", log.get(start..).unwrap_or_default());
+            }
+        }
+    }
+}

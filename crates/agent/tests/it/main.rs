@@ -1,0 +1,11 @@
+//! Real processes: the wrapper against a fake service, and whole agents.
+
+mod agents;
+mod cluster;
+mod fake;
+mod history;
+mod kit;
+mod names;
+mod network;
+mod partitions;
+mod wrapper;

@@ -1,0 +1,97 @@
+//! Networks of the kernel that can be cut: one namespace for each agent, a bridge between them.
+//!
+//! A cut is silent, as a broken cable is: frames go to an address of the hardware that nobody has.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Namespaces that are gone after the test.
+pub(crate) struct Network {
+    names: Vec<String>,
+    switch: String,
+}
+
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("ip").args(arguments).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("ip {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+/// The address of agent `i`, in its network.
+fn address(i: usize) -> String {
+    format!("10.77.0.{}", i + 1)
+}
+
+impl Network {
+    /// `n` networks that reach each other; nothing, and a word why, where that is not permitted.
+    pub(crate) fn new(n: usize) -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("kk{}x{number}", std::process::id());
+        let names = (0..n).map(|i| format!("{prefix}n{i}")).collect();
+        let network = Self { names, switch: format!("{prefix}sw") };
+        match network.build() {
+            Ok(()) => Some(network),
+            Err(why) => {
+                eprintln!("skipped: no networks to cut here ({why}); it needs root and `ip`");
+                None
+            }
+        }
+    }
+
+    fn build(&self) -> Result<(), String> {
+        let switch = self.switch.as_str();
+        ip(&["netns", "add", switch])?;
+        ip(&["-n", switch, "link", "add", "name", "hub", "type", "bridge"])?;
+        ip(&["-n", switch, "link", "set", "hub", "up"])?;
+        for (i, name) in self.names.iter().enumerate() {
+            let port = format!("p{i}");
+            ip(&["netns", "add", name])?;
+            ip(&["-n", name, "link", "set", "lo", "up"])?;
+            ip(&[
+                "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", &port, "netns",
+                switch,
+            ])?;
+            ip(&["-n", switch, "link", "set", &port, "master", "hub", "up"])?;
+            ip(&["-n", name, "addr", "add", &format!("{}/24", address(i)), "dev", "eth0"])?;
+            ip(&["-n", name, "link", "set", "eth0", "up"])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        let parse = |i| format!("{}:7400", address(i)).parse().expect("an address");
+        (0..self.names.len()).map(parse).collect()
+    }
+
+    /// A command in the network of agent `i`.
+    pub(crate) fn command(&self, i: usize, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[i], program]);
+        command
+    }
+
+    /// What `from` sends no longer reaches `to`.
+    pub(crate) fn cut(&self, from: usize, to: usize) {
+        let (name, address) = (self.names[from].as_str(), address(to));
+        let nobody = ["lladdr", "02:00:00:00:00:99", "nud", "permanent", "dev", "eth0"];
+        ip(&[&["-n", name, "neigh", "replace", &address], &nobody[..]].concat()).expect("cut");
+    }
+
+    /// It does again.
+    pub(crate) fn mend(&self, from: usize, to: usize) {
+        let name = self.names[from].as_str();
+        ip(&["-n", name, "neigh", "del", &address(to), "dev", "eth0"]).expect("mended");
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for name in self.names.iter().chain([&self.switch]) {
+            let _ = ip(&["netns", "del", name]);
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! `lock` and `elect` as real processes, against a service in memory.
+
+use std::fs;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use konklave_agent::clock::Moment;
+use nix::sys::signal::Signal;
+
+use crate::fake::Fake;
+use crate::kit::{Folder, alive, code, konklave, number, output, start, until};
+
+#[test]
+fn the_exit_code_is_the_commands_own() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    for (arguments, expected) in [
+        (&["lock", "a", "--", "true"][..], 0),
+        (&["lock", "a", "true"], 0),
+        (&["lock", "a", "--", "sh", "-c", "exit 7"], 7),
+        (&["lock", "a", "-c", "exit 8"], 8),
+        (&["lock", "a", "--", "sh", "-c", "kill -9 $$"], 137),
+        (&["lock", "a", "--", "no-such-command-anywhere"], 127),
+        (&["lock", "a", "--", "/etc/passwd"], 126),
+        (&["elect", "a", "--", "sh", "-c", "exit 9"], 9),
+        (&["lock", "", "--", "true"], 64),
+        (&["lock", "a", "-E", "600", "--", "true"], 64),
+        (&["lock", "a", "-n", "-w", "1", "--", "true"], 64),
+        (&["lock", "a", "-w", "soon", "--", "true"], 64),
+    ] {
+        let output = output(&socket, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code(&output), expected, "{arguments:?}: {said}");
+    }
+    assert_eq!(fake.holders("a"), [0; 0]);
+}
+
+#[test]
+fn the_command_gets_its_flags_stdin_and_environment() {
+    let folder = Folder::new();
+    let (_fake, socket) = Fake::serve(folder.path());
+    let script = "cat; echo \"$KONKLAVE_LOCK/$KONKLAVE_NODE/$1 $2\"; test -n \"$KONKLAVE_DEADLINE\" && test \"$KONKLAVE_TOKEN\" -gt 0";
+    let mut child = konklave(&socket)
+        .args(["lock", "a name", "sh", "-c", script, "x", "-n", "--timeout"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(b"given\n").expect("written");
+    let output = child.wait_with_output().expect("output");
+    assert_eq!(code(&output), 0);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "given\na name/fake/-n --timeout\n");
+}
+
+#[test]
+fn no_descriptor_of_ours_reaches_the_command() {
+    let folder = Folder::new();
+    let (_fake, socket) = Fake::serve(folder.path());
+    let output = output(&socket, &["lock", "a", "--", "ls", "/proc/self/fd"]);
+    // As many as it has without us: its three, the folder that it reads, and what the test was given.
+    let plain = std::process::Command::new("ls").arg("/proc/self/fd").output().expect("ls");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&plain.stdout));
+}
+
+#[test]
+fn without_an_agent_it_says_how_to_start_one() {
+    let folder = Folder::new();
+    let output = output(&folder.path().join("none.sock"), &["lock", "a", "--", "true"]);
+    assert_eq!(code(&output), 69);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("konklave agent --dev"));
+}
+
+#[test]
+fn one_after_the_other_and_not_at_all_with_n() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let mut first = start(&socket, &["lock", "a", "--", "cat"]);
+    until("held", || fake.holders("a").len() == 1);
+    assert_eq!(code(&output(&socket, &["lock", "-n", "a", "--", "true"])), 75);
+    assert_eq!(code(&output(&socket, &["lock", "-n", "-E", "3", "a", "--", "true"])), 3);
+    assert_eq!(code(&output(&socket, &["lock", "-n", "-E", "0", "a", "--", "false"])), 0);
+    let begin = Instant::now();
+    let waited = output(&socket, &["lock", "-w", "0.3", "a", "--", "true"]);
+    assert_eq!(code(&waited), 75);
+    assert!(begin.elapsed() >= Duration::from_millis(300), "{:?}", begin.elapsed());
+    assert!(String::from_utf8_lossy(&waited.stderr).contains("not free within 300ms"));
+    let second = start(&socket, &["lock", "a", "--", "true"]);
+    until("in the queue", || fake.waiting("a") == 1);
+    drop(first.child_mut().stdin.take());
+    assert_eq!(first.end().0, 0);
+    assert_eq!(second.end().0, 0);
+}
+
+#[test]
+fn readers_share() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let mut readers: Vec<_> =
+        (0..3).map(|_| start(&socket, &["lock", "-s", "a", "--", "cat"])).collect();
+    until("all three", || fake.holders("a").len() == 3);
+    assert_eq!(code(&output(&socket, &["lock", "-n", "-x", "a", "--", "true"])), 75);
+    for reader in &mut readers {
+        drop(reader.child_mut().stdin.take());
+    }
+    for reader in readers {
+        assert_eq!(reader.end().0, 0);
+    }
+}
+
+#[test]
+fn a_killed_wrapper_takes_its_whole_group_along_before_the_lock_is_free() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let (shell, grandchild) = (folder.file("shell"), folder.file("grandchild"));
+    // Both refuse to end when asked.
+    let script = format!(
+        "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > {grandchild}; while :; do sleep 1; done' & \
+         echo $$ > {shell}; while :; do sleep 1; done"
+    );
+    let wrapper = start(&socket, &["lock", "a", "-c", &script]);
+    let (shell, grandchild) = (number(&shell), number(&grandchild));
+    wrapper.signal(Signal::SIGKILL);
+    let killed = Moment::now();
+    until("free", || fake.holders("a").is_empty());
+    let took = fake.ended("a").expect("it ended").since(killed);
+    // Dead before it was free, not a little later.
+    assert!(!alive(shell) && !alive(grandchild));
+    eprintln!("kill -9 of the wrapper to free: {took:?}");
+    assert!(took < Duration::from_millis(500), "{took:?}");
+}
+
+#[test]
+fn a_killed_wrapper_that_waits_gives_up_its_place() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let mut first = start(&socket, &["lock", "a", "--", "cat"]);
+    until("held", || fake.holders("a").len() == 1);
+    let second = start(&socket, &["lock", "a", "--", "touch", &folder.file("never")]);
+    until("in the queue", || fake.waiting("a") == 1);
+    second.signal(Signal::SIGKILL);
+    until("gone from the queue", || fake.waiting("a") == 0);
+    drop(first.child_mut().stdin.take());
+    assert_eq!(first.end().0, 0);
+    assert!(!folder.path().join("never").exists());
+}
+
+#[test]
+fn a_stopped_wrapper_loses_the_lock_and_the_command_is_dead_before_the_deadline() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let pid = folder.file("pid");
+    let script = format!("trap '' TERM; echo $$ > {pid}; while :; do sleep 0.05; done");
+    let arguments = ["lock", "--ttl", "1", "--grace", "0.2", "a", "-c", &script];
+    let wrapper = start(&socket, &arguments);
+    let pid = number(&pid);
+    std::thread::sleep(Duration::from_millis(400));
+    wrapper.signal(Signal::SIGSTOP);
+    let stopped = Moment::now();
+    until("dead", || !alive(pid));
+    let died = Moment::now();
+    // The group has not yet let go: at this very moment the lock is still ours.
+    assert_eq!(fake.holders("a").len(), 1);
+    until("free", || fake.holders("a").is_empty());
+    let free = fake.ended("a").expect("it ended");
+    assert!(died < free, "the command outlived the lock");
+    assert!(free.since(stopped) < Duration::from_secs(2), "{:?}", free.since(stopped));
+    wrapper.signal(Signal::SIGCONT);
+    let (code, said) = wrapper.end();
+    assert_eq!(code, 76, "{said}");
+}
+
+#[test]
+fn a_command_that_heeds_the_request_ends_in_order() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let (ready, tidy) = (folder.file("ready"), folder.file("tidy"));
+    let script = format!(
+        "trap 'echo tidy >> {tidy}; exit 0' TERM; echo 1 > {ready}; while :; do sleep 0.05; done"
+    );
+    let wrapper = start(&socket, &["lock", "a", "-c", &script]);
+    number(&ready);
+    fake.take_away("a", "an operator took it");
+    let (code, said) = wrapper.end();
+    assert_eq!(code, 76);
+    assert!(said.contains("an operator took it"), "{said}");
+    // Asked once: a second request is for the impatient.
+    assert_eq!(fs::read_to_string(tidy).expect("written"), "tidy\n");
+}
+
+#[test]
+fn a_command_that_does_not_heed_it_is_killed_after_the_grace() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let pid = folder.file("pid");
+    let script = format!("trap '' TERM; echo $$ > {pid}; while :; do sleep 0.05; done");
+    let wrapper = start(&socket, &["lock", "--grace", "0.3", "a", "-c", &script]);
+    let pid = number(&pid);
+    fake.take_away("a", "revoked");
+    let took = until("dead", || !alive(pid));
+    assert!(took >= Duration::from_millis(250) && took < Duration::from_secs(3), "{took:?}");
+    assert_eq!(wrapper.end().0, 76);
+}
+
+#[test]
+fn a_lease_that_is_not_renewed_ends_the_command_in_time() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let pid = folder.file("pid");
+    fake.lease(Duration::from_millis(800));
+    let script = format!("trap '' TERM; echo $$ > {pid}; while :; do sleep 0.05; done");
+    let wrapper = start(&socket, &["lock", "a", "-c", &script]);
+    let pid = number(&pid);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(alive(pid), "renewed, it goes on");
+    // As if the member had lost its majority: what was promised last stays, nothing is added.
+    fake.lease(Duration::ZERO);
+    let took = until("dead", || !alive(pid));
+    assert!(took < Duration::from_millis(800), "{took:?}");
+    assert_eq!(wrapper.end().0, 76);
+}
+
+#[test]
+fn signals_reach_the_command_and_end_the_waiting() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let (ready, got) = (folder.file("ready"), folder.file("got"));
+    let script = format!(
+        "trap 'echo usr1 >> {got}' USR1; trap 'exit 5' TERM; echo 1 > {ready}; \
+         while :; do sleep 0.05; done"
+    );
+    let holder = start(&socket, &["lock", "a", "-c", &script]);
+    number(&ready);
+    holder.signal(Signal::SIGUSR1);
+    until("passed on", || fs::read_to_string(&got).is_ok_and(|text| text == "usr1\n"));
+    for (signal, expected) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)]
+    {
+        let waiter = start(&socket, &["lock", "a", "--", "true"]);
+        until("in the queue", || fake.waiting("a") == 1);
+        waiter.signal(signal);
+        assert_eq!(waiter.end().0, expected);
+        until("gone from the queue", || fake.waiting("a") == 0);
+    }
+    holder.signal(Signal::SIGTERM);
+    assert_eq!(holder.end().0, 5);
+}
+
+#[test]
+fn what_the_command_leaves_behind_ends_before_the_lock_is_free() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let pid = folder.file("pid");
+    let script =
+        format!("sh -c 'echo $$ > {pid}; exec sleep 100' & while ! test -s {pid}; do :; done");
+    let output = output(&socket, &["lock", "a", "-c", &script]);
+    assert_eq!(code(&output), 0);
+    assert!(!alive(number(&pid)));
+    assert!(fake.holders("a").is_empty());
+}
+
+#[test]
+fn a_killed_watchdog_is_replaced() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let pid = folder.file("pid");
+    let script = format!("echo $$ > {pid}; while :; do sleep 0.05; done");
+    let wrapper = start(&socket, &["lock", "a", "-c", &script]);
+    let pid = number(&pid);
+    let old = watchdog_of(wrapper.pid()).expect("a watchdog");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(old), Signal::SIGKILL).expect("there");
+    until("a new one", || watchdog_of(wrapper.pid()).is_some_and(|new| new != old));
+    wrapper.signal(Signal::SIGKILL);
+    until("dead", || !alive(pid));
+    until("free", || fake.holders("a").is_empty());
+}
+
+/// The watchdog among the children of a wrapper.
+fn watchdog_of(wrapper: i32) -> Option<i32> {
+    let children = fs::read_to_string(format!("/proc/{wrapper}/task/{wrapper}/children")).ok()?;
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid: &i32| {
+        alive(*pid)
+            && fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains("lock-watchdog"))
+    })
+}
+
+#[test]
+fn both_killed_at_once_the_command_dies_with_them() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let pid = folder.file("pid");
+    let script = format!("trap '' TERM; echo $$ > {pid}; while :; do sleep 0.05; done");
+    let wrapper = start(&socket, &["lock", "a", "-c", &script]);
+    let pid = number(&pid);
+    let watchdog = watchdog_of(wrapper.pid()).expect("a watchdog");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(watchdog), Signal::SIGSTOP).expect("there");
+    wrapper.signal(Signal::SIGKILL);
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(watchdog), Signal::SIGKILL).expect("there");
+    until("dead", || !alive(pid));
+    until("free", || fake.holders("a").is_empty());
+}
+
+#[test]
+fn without_a_command_the_token_is_printed_and_held_until_a_signal() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let wrapper = start(&socket, &["lock", "a"]);
+    until("held", || fake.holders("a").len() == 1);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(fake.holders("a").len(), 1);
+    wrapper.signal(Signal::SIGTERM);
+    assert_eq!(wrapper.end().0, 143);
+    until("free", || fake.holders("a").is_empty());
+}
+
+#[test]
+fn elect_again_stands_by_when_it_lost() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let terms = folder.file("terms");
+    let script = format!("echo $KONKLAVE_ELECTION $KONKLAVE_TOKEN >> {terms}; exec sleep 100");
+    let leader = start(&socket, &["elect", "--again", "boss", "-c", &script]);
+    let count = || fs::read_to_string(&terms).map_or(0, |text| text.lines().count());
+    until("first term", || count() == 1);
+    fake.take_away("boss", "step down");
+    until("second term", || count() == 2);
+    leader.signal(Signal::SIGTERM);
+    assert_eq!(leader.end().0, 143);
+    let text = fs::read_to_string(&terms).expect("written");
+    let tokens: Vec<u64> =
+        text.lines().filter_map(|l| l.strip_prefix("boss ")?.parse().ok()).collect();
+    assert!(tokens.len() == 2 && tokens[0] < tokens[1], "{text}");
+}

@@ -1,0 +1,49 @@
+//! Barriers: nobody goes on before so many have come.
+
+use tokio::sync::oneshot;
+
+use crate::lock::check_name;
+use crate::{Error, Session};
+
+/// A meeting point for a number of parties. It can be used again and again.
+#[derive(Clone, Debug)]
+pub struct Barrier {
+    session: Session,
+    name: String,
+    of: u32,
+}
+
+impl Barrier {
+    pub(crate) fn new(session: Session, name: &str, of: u32) -> Self {
+        Self { session, name: name.into(), of }
+    }
+
+    /// Returns when as many have come. Who gives up, or whose node is gone, does not count any more.
+    /// [`Error::Lost`]: our node was excluded meanwhile, so that we cannot know whether it opened.
+    pub async fn wait(&self) -> Result<(), Error> {
+        let name = check_name(&self.name)?;
+        if self.of == 0 {
+            return Err(Error::Config(format!("{name}: a barrier is for one at least")));
+        }
+        let shared = self.session.shared();
+        let (reply, answer) = oneshot::channel();
+        let session = self.session.number();
+        let number = shared.with(|core, _| core.arrive(session, name, self.of, reply));
+        let waiting = Waiting { session: &self.session, number };
+        let answer = answer.await.map_err(|_| Error::Left)?;
+        // What is over cannot be given up.
+        std::mem::forget(waiting);
+        answer
+    }
+}
+
+struct Waiting<'a> {
+    session: &'a Session,
+    number: u64,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.session.shared().with(|core, _| core.depart(self.number));
+    }
+}

@@ -1,0 +1,277 @@
+//! How a node is set up.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use konklave_process::ProcessId;
+
+use crate::clock::{Clock, calendar_seconds};
+use crate::core::{Config, Core};
+use crate::error::Error;
+use crate::net::{self, Security, Tls};
+use crate::node::Node;
+use crate::shared::Shared;
+use crate::store::{Record, Store};
+
+/// Ids of nodes that are no founders are drawn from so many, from here on.
+const IDS: (u32, u32) = (256, 4096);
+
+/// How fast a group is. All members should have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timings {
+    /// How often members give a sign of life.
+    pub heartbeat: Duration,
+    /// How long a member may be silent. One whose process is gone is noticed at once.
+    pub silence: Duration,
+    /// How long a grant is safe without a sign of life of a majority; also how long others wait
+    /// for it after a silent member's exclusion ([`Handover::LeaseSafe`](crate::Handover)).
+    pub lease: Duration,
+    /// How long a lock that nobody uses stays where it was used last.
+    pub keep: Duration,
+    /// About how long a message may take. The patience of a change of view is a few times this.
+    pub unit: Duration,
+}
+
+impl Default for Timings {
+    fn default() -> Self {
+        Self {
+            heartbeat: Duration::from_millis(100),
+            silence: Duration::from_millis(1400),
+            lease: Duration::from_millis(1000),
+            keep: Duration::from_millis(1000),
+            unit: Duration::from_millis(5),
+        }
+    }
+}
+
+impl Timings {
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |what: &str| Err(Error::Config(what.into()));
+        if self.unit < Duration::from_micros(100) || self.heartbeat < self.unit {
+            return wrong("timings: a heartbeat is at least a unit, and that at least 100 µs");
+        }
+        if self.silence < self.heartbeat * 2 || self.lease < self.heartbeat * 2 {
+            return wrong("timings: silence and lease are at least two heartbeats");
+        }
+        Ok(())
+    }
+
+    /// The heartbeat and the silence, as the group below counts them.
+    pub(crate) fn in_units(&self) -> (u128, u128) {
+        let beats = (self.heartbeat.as_nanos() / self.unit.as_nanos()).max(1);
+        (beats, (self.silence.as_nanos() / self.heartbeat.as_nanos()).saturating_sub(1).max(1))
+    }
+
+    /// How long we believe in what we hold: our clock may go slower than theirs.
+    pub(crate) fn held_for(&self) -> Duration {
+        self.lease - self.lease / 64
+    }
+
+    /// How long others wait for us to know: their clock may go faster than ours.
+    pub(crate) fn thaw_after(&self) -> Duration {
+        self.lease + self.lease / 64
+    }
+}
+
+/// Sets up a [`Node`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    name: Option<String>,
+    cluster: String,
+    listen: String,
+    advertise: Option<String>,
+    seeds: Vec<String>,
+    founders: Option<usize>,
+    alone: bool,
+    data_dir: Option<PathBuf>,
+    id: Option<u32>,
+    timings: Timings,
+    security: Option<Security>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            name: None,
+            cluster: "konklave".into(),
+            listen: "127.0.0.1:0".into(),
+            advertise: None,
+            seeds: Vec::new(),
+            founders: None,
+            alone: false,
+            data_dir: None,
+            id: None,
+            timings: Timings::default(),
+            security: None,
+        }
+    }
+}
+
+impl Builder {
+    /// What people call this node. Need not be unique; never decides anything.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The name of the group. Nodes of groups with different names do not talk.
+    pub fn cluster(mut self, name: impl Into<String>) -> Self {
+        self.cluster = name.into();
+        self
+    }
+
+    /// Where to listen: `host:port`; port 0 takes a free one. Loopback if not said.
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = address.into();
+        self
+    }
+
+    /// Where others reach us, if not where we listen.
+    pub fn advertise(mut self, address: impl Into<String>) -> Self {
+        self.advertise = Some(address.into());
+        self
+    }
+
+    /// Where the founders are, ourselves included if we are one: `host:port`. A name that stands for
+    /// several addresses stands for all of them. All are called again and again, for ever.
+    pub fn seeds<S: Into<String>>(mut self, seeds: impl IntoIterator<Item = S>) -> Self {
+        self.seeds.extend(seeds.into_iter().map(Into::into));
+        self
+    }
+
+    /// How many founders there are, where [`seeds`](Self::seeds) does not say: one name that
+    /// stands for all of them, for instance.
+    pub fn founders(mut self, n: usize) -> Self {
+        self.founders = Some(n);
+        self
+    }
+
+    /// Founds a group of one at once, in a new generation, which others join. For the very first
+    /// node of a group without a fixed list of founders, or when a majority is lost for good.
+    /// Two nodes with this found two groups.
+    pub fn found_alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+
+    /// Where to keep who we are and how high the numbers went. Without it a total restart is told
+    /// from the past by the calendar only.
+    pub fn data_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(folder.into());
+        self
+    }
+
+    /// The id, if it shall not be drawn by lot (and kept in the data directory): below 2²⁴, and
+    /// best below a few thousand. A lower id names the first view; nothing else depends on it.
+    pub fn id(mut self, id: crate::NodeId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// How fast the group is.
+    pub fn timings(mut self, timings: Timings) -> Self {
+        self.timings = timings;
+        self
+    }
+
+    /// All members know this key: every connection proves it, and every record is encrypted.
+    /// At least 16 bytes; 32 random ones are best.
+    pub fn pre_shared_key(mut self, key: impl Into<Vec<u8>>) -> Self {
+        self.security = Some(Security::Key(key.into().into()));
+        self
+    }
+
+    /// Mutual TLS: every member has a certificate that the others' authority has signed.
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.security = Some(Security::Tls(tls));
+        self
+    }
+
+    /// No protection at all, beyond loopback, too: whoever reaches the port is a member.
+    pub fn insecure(mut self) -> Self {
+        self.security = Some(Security::None);
+        self
+    }
+
+    /// Starts the node, and returns when it is a member of a group.
+    pub async fn join(self) -> Result<Node, Error> {
+        let node = self.start().await?;
+        node.ready().await?;
+        Ok(node)
+    }
+
+    /// Starts the node, and does not wait for a group: [`Node::ready`] does.
+    pub async fn start(self) -> Result<Node, Error> {
+        self.timings.check()?;
+        if let Some(Security::Key(key)) = &self.security
+            && key.len() < 16
+        {
+            return Err(Error::Config("the pre-shared key is too short: 16 bytes at least".into()));
+        }
+        if self.id.is_some_and(|id| id > konklave_process::MAX_ID) {
+            return Err(Error::Config("the id is too high: below 2^24".into()));
+        }
+        let listener = net::listen(&self.listen, self.security.as_ref()).await?;
+        let (store, kept) = match &self.data_dir {
+            Some(folder) => {
+                let (store, record) = Store::open(folder)?;
+                (Some(store), record)
+            }
+            None => (None, None),
+        };
+        let local = listener.local_addr()?;
+        let address = self.advertise.unwrap_or_else(|| local.to_string());
+        let mut seeds = self.seeds;
+        if seeds.is_empty() {
+            seeds.push(address.clone());
+        }
+        seeds.sort_unstable();
+        seeds.dedup();
+        let fresh = || {
+            // Founders are numbered by their addresses, which all of them know.
+            let place = seeds.iter().position(|s| *s == address || *s == self.listen);
+            let id = place.map_or(IDS.0 + random() as u32 % IDS.1, |place| place as u32);
+            Record { id, key: random(), ..Record::default() }
+        };
+        let mut record = kept.unwrap_or_else(fresh);
+        record.id = self.id.unwrap_or(record.id);
+        let name: Arc<str> = self.name.unwrap_or_else(|| local.to_string()).into();
+        let settings = net::Settings {
+            cluster: self.cluster,
+            security: self.security.unwrap_or(Security::None),
+            key: record.key,
+            boot: random(),
+            name: name.clone(),
+            address,
+            seeds,
+            heartbeat: self.timings.heartbeat,
+            silence: self.timings.silence,
+        };
+        let config = Config {
+            id: ProcessId(record.id),
+            name: name.clone(),
+            timings: self.timings,
+            record: store.is_some().then_some(record),
+            seeds: settings.seeds.len(),
+            founders: self.founders,
+            alone: self.alone,
+            rng_seed: random(),
+            calendar: u32::try_from(calendar_seconds()).unwrap_or(u32::MAX),
+        };
+        let clock = Clock::Machine;
+        let core = Core::new(config, clock.now());
+        let shared = Shared::new(core, clock, store, self.timings, name);
+        net::start(&shared, listener, settings)?;
+        Ok(Node::new(shared, Some(local)))
+    }
+}
+
+fn random() -> u64 {
+    getrandom::u64().unwrap_or_else(|_| {
+        // No entropy: the time and the process are better than nothing; nothing secret is drawn here.
+        let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        time.map_or(0, |t| t.as_nanos() as u64) ^ u64::from(std::process::id()) << 32
+    })
+}

@@ -1,0 +1,542 @@
+//! One node, without a network and without a clock: it is told what happens and when, and says what to
+//! send and to save. Virtual synchrony below, the table above, and between them what only this node
+//! knows: who here waits, who here holds, and until when that is safe.
+
+mod circles;
+mod desk;
+mod forming;
+mod lease;
+mod meetings;
+mod report;
+mod sessions;
+
+pub(crate) use circles::Said;
+pub(crate) use desk::{Flag, Granted, Wish};
+pub(crate) use forming::Standing;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use konklave_algorithms::Setup;
+use konklave_algorithms::group::virtual_synchrony::{
+    Message, Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
+};
+use konklave_algorithms::group::{Indication, Member, Request, View};
+use konklave_process::{
+    Context, Effect, Group, Host, Process, ProcessId, ProcessSet, Rng, Topology,
+};
+use tokio::sync::broadcast;
+
+use crate::builder::Timings;
+use crate::status::Event;
+use crate::store::Record;
+use crate::table::{Batch, Op, Outcome, Table};
+use crate::wire::Frame;
+use forming::{Forming, Peer};
+use lease::Lease;
+
+type Below = VirtualSynchrony<Batch>;
+
+/// How many of our own batches may be on their way: more would only be smaller.
+const IN_FLIGHT: usize = 4;
+/// How many operations, and bytes of messages, travel in one batch.
+const BATCH_OPS: usize = 1024;
+const BATCH_BYTES: usize = 64 << 10;
+/// How many operations may wait before messages have to.
+const BACKLOG: usize = 16 * BATCH_OPS;
+/// How many events are kept for who is slow to read them.
+const EVENTS: usize = 1024;
+
+/// What a node was told when it was built.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) id: ProcessId,
+    pub(crate) name: Arc<str>,
+    pub(crate) timings: Timings,
+    /// What is kept on disk, if anything.
+    pub(crate) record: Option<Record>,
+    /// How many addresses the founders have.
+    pub(crate) seeds: usize,
+    /// How many founders there are, if not one at each address.
+    pub(crate) founders: Option<usize>,
+    /// Whether to found a group of one, for others to join.
+    pub(crate) alone: bool,
+    pub(crate) rng_seed: u64,
+    /// The calendar, for generations without memory.
+    pub(crate) calendar: u32,
+}
+
+/// What the node wants of its host, in this order.
+#[derive(Debug)]
+pub(crate) enum Output {
+    Send {
+        to: ProcessId,
+        frame: Frame,
+    },
+    /// Before anything that follows.
+    Save(Record),
+    /// When there is room: nothing depends on it.
+    Note(Record),
+}
+
+pub(crate) struct Core {
+    me: ProcessId,
+    config: Config,
+    /// Everyone we know, ourselves included.
+    known: Group,
+    below: Below,
+    timers: Vec<(Timer, Duration)>,
+    rng: Rng,
+    record: Record,
+    table: Table,
+    /// Whether the table is the group's.
+    has_table: bool,
+    /// Whether we took part in the last view that we know of.
+    was_member: bool,
+    pending: VecDeque<Op>,
+    in_flight: usize,
+    desk: desk::Desk,
+    circles: circles::Circles,
+    meetings: meetings::Meetings,
+    observers: report::Observers,
+    sessions: BTreeMap<u32, Arc<str>>,
+    last_session: u32,
+    lease: Lease,
+    /// When which silent member must know that it is out.
+    thaws: BTreeMap<Member, Duration>,
+    peers: BTreeMap<ProcessId, Peer>,
+    forming: Forming,
+    blocked: bool,
+    leaving: bool,
+    /// Whether we left for good.
+    left: bool,
+    next_beat: Duration,
+    events: broadcast::Sender<Event>,
+    out: Vec<Output>,
+    now: Duration,
+}
+
+impl Core {
+    pub(crate) fn new(config: Config, now: Duration) -> Self {
+        let me = config.id;
+        let mut core = Self {
+            me,
+            known: Group::new(vec![me]).expect("one member is a group"),
+            below: outside(me, &config.timings),
+            timers: Vec::new(),
+            rng: Rng::new(config.rng_seed),
+            record: config.record.clone().unwrap_or_default(),
+            table: Table::default(),
+            has_table: false,
+            was_member: false,
+            pending: VecDeque::new(),
+            in_flight: 0,
+            desk: desk::Desk::default(),
+            circles: circles::Circles::default(),
+            meetings: meetings::Meetings::default(),
+            observers: Vec::new(),
+            sessions: BTreeMap::from([(0, "".into())]),
+            last_session: 0,
+            lease: Lease::default(),
+            thaws: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            forming: Forming::new(config.seeds),
+            blocked: false,
+            leaving: false,
+            left: false,
+            next_beat: now,
+            events: broadcast::Sender::new(EVENTS),
+            out: Vec::new(),
+            now,
+            config,
+        };
+        core.be_born();
+        if core.config.alone {
+            core.refound();
+        }
+        core.tick(now);
+        core
+    }
+
+    /// A new life, in no view.
+    fn be_born(&mut self) {
+        self.timers.clear();
+        self.below = outside(self.me, &self.config.timings);
+        let Record { incarnation, generation, .. } = self.record;
+        // Who remembers nothing gets a number that its old lives have not had.
+        let saved = (incarnation > 0).then_some(Life { incarnation, generation });
+        self.step(|below, ctx| below.on_recover(saved, ctx));
+    }
+
+    /// What is to be done now, in order.
+    pub(crate) fn take_outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.out)
+    }
+
+    pub(crate) fn has_outputs(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Whether messages have to wait: more is on its way than is good.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pending.len() >= BACKLOG
+    }
+
+    pub(crate) fn me(&self) -> ProcessId {
+        self.me
+    }
+
+    pub(crate) fn incarnation(&self) -> u32 {
+        self.record.incarnation
+    }
+
+    pub(crate) fn events(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+
+    /// Whether we take part: with a vote, and with the table.
+    pub(crate) fn is_member(&self) -> bool {
+        self.is_inside() && self.has_table && self.below.view().has_member(self.me)
+    }
+
+    fn is_inside(&self) -> bool {
+        self.below.standing() == InGroup::Inside
+    }
+
+    /// Our present life in the present view.
+    fn myself(&self) -> Member {
+        let unborn = Member { id: self.me, incarnation: self.record.incarnation };
+        self.below.view().find(self.me).unwrap_or(unborn)
+    }
+
+    fn is_leader(&self) -> bool {
+        self.is_inside() && self.below.view().leader() == Some(self.me)
+    }
+
+    /// Time has passed.
+    pub(crate) fn tick(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+        while let Some(at) = self.timers.iter().position(|(_, due)| *due <= self.now) {
+            let (timer, _) = self.timers.swap_remove(at);
+            self.step(|below, ctx| below.on_timer(timer, ctx));
+        }
+        if self.now >= self.next_beat {
+            self.next_beat = self.now + self.config.timings.heartbeat;
+            self.beat();
+        }
+        self.expire_wishes();
+        self.check_lease();
+        self.thaw_due();
+        self.pump();
+    }
+
+    /// When something happens by itself.
+    pub(crate) fn next_due(&self) -> Duration {
+        let timers = self.timers.iter().map(|(_, due)| *due);
+        let lease = self.desk.has_holds().then(|| self.lease.runs_out()).flatten();
+        let thaw = self.thaws.values().copied();
+        let all = timers.chain(thaw).chain(lease).chain(self.desk.first_deadline());
+        all.fold(self.next_beat, Duration::min)
+    }
+
+    /// A sign of life every now and then: leases, idle locks, who is there.
+    fn beat(&mut self) {
+        self.ping();
+        self.drop_idle();
+        self.give_up_hope();
+        if !self.is_inside() {
+            self.announce();
+        }
+        self.form();
+    }
+
+    /// What is kept on disk.
+    pub(crate) fn record(&self) -> Record {
+        self.record.clone()
+    }
+
+    /// The process is gone. Its handles learn that there is nothing behind them any more.
+    pub(crate) fn die(&mut self) {
+        (self.leaving, self.left) = (true, true);
+        self.timers.clear();
+        self.below = outside(self.me, &self.config.timings);
+        self.forget();
+        self.fail_wishes();
+        self.out.clear();
+    }
+
+    /// A frame of another member arrives, and what it brings about leaves.
+    pub(crate) fn on_frame_and_pump(&mut self, from: ProcessId, frame: Frame, now: Duration) {
+        self.on_frame(from, frame, now);
+        self.pump();
+    }
+
+    /// A frame of another member arrives.
+    pub(crate) fn on_frame(&mut self, from: ProcessId, frame: Frame, now: Duration) {
+        self.now = self.now.max(now);
+        match frame {
+            Frame::Group(message) => {
+                self.step(|below, ctx| below.on_message(from, message, ctx));
+            }
+            Frame::Ping { view, stamp } => self.on_ping(from, view, stamp),
+            Frame::Pong { view, stamp } => self.on_pong(from, view, stamp),
+            Frame::Standing(standing) => self.on_standing(from, standing),
+            Frame::Found(view) => self.on_found(&view),
+            // The network's own.
+            Frame::Peers(_) => {}
+        }
+    }
+
+    /// Lets the group below take a step, and draws our conclusions until there are none.
+    fn step(&mut self, step: impl FnOnce(&mut Below, &mut Context<'_, Below>)) {
+        let mut told = VecDeque::new();
+        self.below_step(&mut told, step);
+        while let Some(indication) = told.pop_front() {
+            if let Some(wish) = self.conclude(indication) {
+                self.below_step(&mut told, |below, ctx| below.on_request(wish, ctx));
+            }
+        }
+    }
+
+    fn below_step(
+        &mut self,
+        told: &mut VecDeque<Indication<Batch>>,
+        step: impl FnOnce(&mut Below, &mut Context<'_, Below>),
+    ) {
+        let mut stage = Stage {
+            out: &mut self.out,
+            timers: &mut self.timers,
+            rng: &mut self.rng,
+            told,
+            record: &mut self.record,
+            now: self.now,
+        };
+        step(&mut self.below, &mut Context::new(self.me, &self.known, &mut stage));
+    }
+
+    /// Sends our operations, as many together as have come since the last were sent.
+    pub(crate) fn pump(&mut self) {
+        while self.in_flight < IN_FLIGHT && !self.pending.is_empty() && self.is_member() {
+            let (mut ops, mut bytes) = (Vec::new(), 0);
+            while ops.len() < BATCH_OPS
+                && bytes < BATCH_BYTES
+                && let Some(op) = self.pending.pop_front()
+            {
+                bytes += op.weight();
+                ops.push(op);
+            }
+            self.in_flight += 1;
+            let batch = Batch::of(ops);
+            self.step(|below, ctx| below.on_request(Request::Multicast(batch), ctx));
+        }
+    }
+
+    /// Has an operation carried out everywhere, unless we are no member.
+    fn submit(&mut self, op: Op) {
+        if self.is_member() {
+            self.pending.push_back(op);
+        }
+    }
+
+    /// What the group told us; what we answer.
+    fn conclude(&mut self, told: Indication<Batch>) -> Option<Request<Batch>> {
+        match told {
+            Indication::Delivered { sender, command, .. } => {
+                if sender == self.me {
+                    self.in_flight = self.in_flight.saturating_sub(1);
+                }
+                let mut outcomes = Vec::new();
+                match Arc::try_unwrap(command.0) {
+                    Ok(ops) => ops.into_iter().for_each(|op| self.table.apply(op, &mut outcomes)),
+                    Err(ops) => {
+                        ops.iter().for_each(|op| self.table.apply(op.clone(), &mut outcomes));
+                    }
+                }
+                self.react(outcomes);
+            }
+            Indication::Installed { view, left, .. } => self.on_view(view, &left),
+            Indication::StateWanted => return Some(Request::State(self.table.parts())),
+            Indication::State { parts, .. } => {
+                self.table = Table::default();
+                self.table.set_view(self.below.view().id);
+                let ops = parts.into_iter().flat_map(|part| part.0.to_vec());
+                ops.for_each(|op| self.table.apply(op, &mut Vec::new()));
+                self.has_table = true;
+                self.refresh_observers();
+            }
+            Indication::Excluded => {
+                self.tell(Event::Excluded);
+                self.forget();
+            }
+            Indication::Left => {
+                self.left = self.leaving;
+                self.tell(Event::Left);
+                self.forget();
+            }
+            Indication::Blocked => {
+                self.blocked = true;
+                self.tell(Event::Blocked);
+            }
+            Indication::Refused(_) => self.in_flight = self.in_flight.saturating_sub(1),
+            Indication::Sent { .. } | Indication::Wedged => {}
+        }
+        None
+    }
+
+    fn on_view(&mut self, view: View, left: &ProcessSet) {
+        self.blocked = false;
+        self.remember(&view);
+        if self.has_table {
+            let mut outcomes = Vec::new();
+            self.table.install(view.id, &view.members, left, &mut outcomes);
+            self.tell_view(&view);
+            self.react(outcomes);
+        } else {
+            self.table.set_view(view.id);
+            self.tell_view(&view);
+        }
+        self.lease.on_view(&view, self.me);
+        self.thaws.clear();
+        if self.is_leader() {
+            // Whoever leads gives everyone their full time again.
+            let due = self.now + self.config.timings.thaw_after();
+            self.thaws = self.table.frozen().into_iter().map(|m| (m, due)).collect();
+        }
+        self.ping();
+        if self.is_member() && !std::mem::replace(&mut self.was_member, true) {
+            self.ask_anew();
+            self.enter_anew();
+            self.arrive_anew();
+        }
+        self.announce();
+    }
+
+    /// We are outside: nothing here is ours any more.
+    fn forget(&mut self) {
+        self.table = Table::default();
+        (self.has_table, self.was_member, self.blocked) = (false, false, false);
+        self.pending.clear();
+        self.in_flight = 0;
+        self.thaws.clear();
+        self.lease.end();
+        self.lose_everything();
+        self.circles.end();
+        self.meetings.fail();
+        self.end_revocations();
+        self.clear_observers();
+        self.announce();
+    }
+
+    /// What became of operations, as far as we or our sessions are concerned.
+    fn react(&mut self, outcomes: Vec<Outcome>) {
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Granted { claim, key, token } => self.on_granted(claim, key, token),
+                Outcome::Refused { claim, key, why } => self.on_refused(claim, &key, why),
+                Outcome::Taken { claim, key, .. } => self.on_taken(claim, &key),
+                Outcome::Wanted { key } => self.decide(&key),
+                Outcome::Changed { key } => self.on_changed(&key),
+                Outcome::Revoked { claim, held } => self.on_revoked(claim, held),
+                Outcome::Opened { claims } => self.on_opened(&claims),
+                Outcome::Mismatch { claim, of } => self.on_mismatch(claim, of),
+                Outcome::Circle { group, places } => self.on_circle(&group, &places),
+                Outcome::Said { group, from, payload } => self.on_said(&group, from, &payload),
+                Outcome::Ask { group, donor, to } => self.on_ask(&group, donor, to),
+                Outcome::Given { group, to, payload } => self.on_given(&group, to, &payload),
+                Outcome::Frozen { member } => {
+                    if self.is_leader() {
+                        let due = self.now + self.config.timings.thaw_after();
+                        self.thaws.insert(member, due);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves the group, in order.
+    pub(crate) fn leave(&mut self) {
+        self.leaving = true;
+        if self.is_inside() {
+            self.lose_everything();
+            self.pump();
+            if self.below.view().members.len() == 1 && self.is_member() {
+                // Nobody is there to go on without us.
+                self.left = true;
+                return;
+            }
+            self.step(|below, ctx| below.on_request(Request::Leave, ctx));
+        } else {
+            self.left = true;
+        }
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.left
+    }
+
+    fn tell(&self, event: Event) {
+        // Nobody may be listening.
+        let _ = self.events.send(event);
+    }
+
+    fn send(&mut self, to: ProcessId, frame: Frame) {
+        self.out.push(Output::Send { to, frame });
+    }
+}
+
+/// A process of the group that is in no view yet.
+fn outside(me: ProcessId, timings: &Timings) -> Below {
+    let mut setup = setup(me, timings);
+    setup.chosen.insert("joiners", me.0.to_string());
+    Below::build(me, &setup)
+}
+
+fn setup(me: ProcessId, timings: &Timings) -> Setup {
+    let group = Group::new(vec![me]).expect("one member is a group");
+    let mut setup =
+        Setup::new(group, Topology::from_edges("alone", 1, []).expect("one place is a graph"));
+    setup.unit = timings.unit;
+    let (beats, misses) = timings.in_units();
+    setup.chosen.insert("heartbeat", beats.to_string());
+    setup.chosen.insert("misses", misses.to_string());
+    setup
+}
+
+/// The host of the group below.
+struct Stage<'a> {
+    out: &'a mut Vec<Output>,
+    timers: &'a mut Vec<(Timer, Duration)>,
+    rng: &'a mut Rng,
+    told: &'a mut VecDeque<Indication<Batch>>,
+    record: &'a mut Record,
+    now: Duration,
+}
+
+impl Host<Below> for Stage<'_> {
+    fn perform(&mut self, effect: Effect<Below>) {
+        match effect {
+            Effect::Send { to, message } => self.send(to, message),
+            Effect::SetTimer { timer, after } => {
+                self.timers.retain(|(t, _)| *t != timer);
+                self.timers.push((timer, self.now + after));
+            }
+            Effect::CancelTimer { timer } => self.timers.retain(|(t, _)| *t != timer),
+            Effect::Indicate(indication) => self.told.push_back(indication),
+            Effect::Save(Life { incarnation, generation }) => {
+                (self.record.incarnation, self.record.generation) = (incarnation, generation);
+                self.out.push(Output::Save(self.record.clone()));
+            }
+            // A frame that makes no sense is dropped: the sender's trouble, not ours.
+            Effect::Unexpected(_) => {}
+        }
+    }
+
+    fn send(&mut self, to: ProcessId, message: Message<Batch>) {
+        self.out.push(Output::Send { to, frame: Frame::Group(message) });
+    }
+
+    fn choose(&mut self, bound: u32) -> u32 {
+        self.rng.below(bound.max(1))
+    }
+}

@@ -1,0 +1,202 @@
+//! The groups of the application that sessions here belong to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::Core;
+use crate::error::Error;
+use crate::table::{Claim, Name, Op, Payload, Place};
+
+/// What a member of a group is told.
+#[derive(Debug)]
+pub(crate) enum Said {
+    State(Arc<[u8]>),
+    View(Vec<Place>),
+    Message {
+        from: Claim,
+        label: Arc<str>,
+        payload: Arc<[u8]>,
+    },
+    /// Give your state to this one.
+    Ask {
+        to: Claim,
+        by: Claim,
+    },
+    /// We are not part of it any more.
+    Lost,
+}
+
+/// Answers someone who joins.
+pub(crate) type Entered = oneshot::Sender<Result<(u64, Claim), Error>>;
+
+struct Seat {
+    group: Name,
+    session: u32,
+    label: Arc<str>,
+    claim: Option<Claim>,
+    to: mpsc::UnboundedSender<Said>,
+    entered: Option<Entered>,
+    /// What has come since the state was asked for.
+    buffer: Vec<Said>,
+    places: Vec<Place>,
+}
+
+#[derive(Default)]
+pub(super) struct Circles {
+    seats: BTreeMap<u64, Seat>,
+}
+
+impl Circles {
+    /// We are outside: no group here goes on.
+    pub(super) fn end(&mut self) {
+        // Who has not been let in yet asks again.
+        self.seats.retain(|_, seat| {
+            if seat.entered.is_none() {
+                let _ = seat.to.send(Said::Lost);
+            }
+            seat.claim = None;
+            seat.buffer.clear();
+            seat.entered.is_some()
+        });
+    }
+}
+
+impl Core {
+    pub(crate) fn enter_group(
+        &mut self,
+        session: u32,
+        group: Name,
+        label: Arc<str>,
+        to: mpsc::UnboundedSender<Said>,
+        entered: Entered,
+    ) -> u64 {
+        let number = self.desk.next_number();
+        if self.left || !self.sessions.contains_key(&session) {
+            let _ = entered.send(Err(if self.left { Error::Left } else { Error::Closed }));
+            return number;
+        }
+        let (entered, buffer, places) = (Some(entered), Vec::new(), Vec::new());
+        let seat = Seat { group, session, label, claim: None, to, entered, buffer, places };
+        self.circles.seats.insert(number, seat);
+        self.ask_entry(number);
+        self.pump();
+        number
+    }
+
+    fn ask_entry(&mut self, number: u64) {
+        if !self.is_member() {
+            return;
+        }
+        let member = self.myself();
+        let Some(seat) = self.circles.seats.get_mut(&number) else { return };
+        let claim = Claim { member, session: seat.session, number };
+        seat.claim = Some(claim);
+        let (group, label) = (seat.group.clone(), seat.label.clone());
+        self.submit(Op::Enter { group, claim, label });
+    }
+
+    pub(super) fn enter_anew(&mut self) {
+        let numbers: Vec<u64> = self.circles.seats.keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.ask_entry(number));
+    }
+
+    pub(crate) fn exit_group(&mut self, number: u64) {
+        if let Some(seat) = self.circles.seats.remove(&number)
+            && let Some(claim) = seat.claim
+        {
+            self.submit(Op::Exit { group: seat.group, claim });
+            self.pump();
+        }
+    }
+
+    pub(super) fn end_seats(&mut self, session: u32) {
+        let of = |(n, s): (&u64, &Seat)| (s.session == session).then_some(*n);
+        let numbers: Vec<u64> = self.circles.seats.iter().filter_map(of).collect();
+        for number in numbers {
+            if let Some(seat) = self.circles.seats.get(&number) {
+                let _ = seat.to.send(Said::Lost);
+            }
+            self.exit_group(number);
+        }
+    }
+
+    /// Sends a message to a group. False: not now, too much waits.
+    pub(crate) fn say(&mut self, number: u64, payload: &Arc<[u8]>) -> Result<bool, Error> {
+        let seat = self.circles.seats.get(&number);
+        let Some((claim, group)) = seat.and_then(|s| Some((s.claim?, s.group.clone()))) else {
+            return Err(Error::Lost("the group".into()));
+        };
+        if self.is_full() {
+            return Ok(false);
+        }
+        self.submit(Op::Say { group, claim, payload: Payload(payload.clone()) });
+        // Together with those that come in the same moment: see `pump`.
+        self.pump();
+        Ok(true)
+    }
+
+    pub(crate) fn give_state(&mut self, number: u64, to: Claim, by: Claim, state: Arc<[u8]>) {
+        if let Some(seat) = self.circles.seats.get(&number) {
+            let (group, parts) = (seat.group.clone(), Payload(state));
+            self.submit(Op::Give { group, to, by, parts });
+            self.pump();
+        }
+    }
+
+    fn seats_of(&mut self, group: &Name) -> impl Iterator<Item = &mut Seat> {
+        self.circles.seats.values_mut().filter(move |s| s.group == *group)
+    }
+
+    pub(super) fn on_circle(&mut self, group: &Name, places: &[Place]) {
+        for seat in self.seats_of(group) {
+            seat.places = places.to_vec();
+            seat.hear(Said::View(places.to_vec()));
+        }
+    }
+
+    pub(super) fn on_said(&mut self, group: &Name, from: Claim, payload: &Payload) {
+        for seat in self.seats_of(group) {
+            let place = seat.places.iter().find(|p| p.claim == from);
+            let label = place.map_or_else(|| "".into(), |p| p.label.clone());
+            seat.hear(Said::Message { from, label, payload: payload.0.clone() });
+        }
+    }
+
+    pub(super) fn on_ask(&mut self, group: &Name, donor: Claim, to: Claim) {
+        for seat in self.seats_of(group) {
+            if seat.claim == Some(to) {
+                // The state will include all before this.
+                seat.buffer.retain(|said| matches!(said, Said::View(_)));
+            }
+            if seat.claim == Some(donor) {
+                seat.hear(Said::Ask { to, by: donor });
+            }
+        }
+    }
+
+    pub(super) fn on_given(&mut self, group: &Name, to: Claim, state: &Payload) {
+        for seat in self.seats_of(group).filter(|s| s.claim == Some(to)) {
+            let Some(entered) = seat.entered.take() else { continue };
+            let _ = seat.to.send(Said::State(state.0.clone()));
+            for said in seat.buffer.drain(..) {
+                let _ = seat.to.send(said);
+            }
+            let _ = entered.send(Ok((to.number, to)));
+        }
+    }
+}
+
+impl Seat {
+    fn hear(&mut self, said: Said) {
+        if self.claim.is_none() {
+            return;
+        }
+        if self.entered.is_some() {
+            self.buffer.push(said);
+        } else {
+            let _ = self.to.send(said);
+        }
+    }
+}

@@ -1,0 +1,540 @@
+//! Who here waits and who here holds; and the locks this node keeps because nobody else wants them.
+//!
+//! The group grants a lock to a node. When its user lets it go and nobody waits, the node keeps it:
+//! the next user here gets it without a message, with a token one higher. A request of another node
+//! comes to us through the table like everything else, and has us give it back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use konklave_algorithms::group::Member;
+use rustc_hash::FxHashMap;
+use tokio::sync::{Notify, oneshot};
+
+use super::Core;
+use crate::error::Error;
+use crate::status::Event;
+use crate::table::{Claim, Hold, Key, Op, Refusal, Space, Waiting};
+use crate::token::{KEPT_BITS, Token};
+
+/// What someone here wants.
+pub(crate) struct Wish {
+    pub(crate) session: u32,
+    pub(crate) key: Key,
+    pub(crate) hold: Hold,
+    pub(crate) wait: bool,
+    pub(crate) safe: bool,
+    pub(crate) priority: i32,
+    pub(crate) label: Arc<str>,
+    /// For how long it waits.
+    pub(crate) patience: Option<Duration>,
+    pub(crate) reply: oneshot::Sender<Result<Granted, Error>>,
+}
+
+/// What it gets.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    pub(crate) number: u64,
+    pub(crate) token: Token,
+    pub(crate) flag: Arc<Flag>,
+}
+
+/// Whether a grant is lost.
+#[derive(Debug, Default)]
+pub(crate) struct Flag {
+    lost: AtomicBool,
+    told: Notify,
+}
+
+impl Flag {
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn lose(&self) {
+        self.lost.store(true, Ordering::Release);
+        self.told.notify_waiters();
+    }
+
+    /// Returns when it is lost.
+    pub(crate) async fn lost(&self) {
+        loop {
+            let told = self.told.notified();
+            if self.is_lost() {
+                return;
+            }
+            told.await;
+        }
+    }
+}
+
+struct Wanted {
+    wish: Wish,
+    deadline: Option<Duration>,
+    /// Granted, but not told: the lease is not there yet.
+    token: Option<(Claim, Token)>,
+}
+
+/// Something a session here holds.
+pub(super) struct Held {
+    session: u32,
+    key: Key,
+    /// What the table knows it by.
+    claim: Claim,
+    flag: Arc<Flag>,
+}
+
+/// A lock that was granted to this node.
+struct Kept {
+    /// What the table knows it by.
+    claim: Claim,
+    token: Token,
+    safe: bool,
+    /// Who here has it.
+    user: Option<u64>,
+    /// Since when nobody has.
+    idle_since: Duration,
+    /// Whom we refused it because someone here has it.
+    denied: Option<Claim>,
+}
+
+impl Kept {
+    fn next_token(&self) -> Option<Token> {
+        let mask = (1 << KEPT_BITS) - 1;
+        (self.token.k & mask < mask).then_some(Token { k: self.token.k + 1, ..self.token })
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Desk {
+    wanted: BTreeMap<u64, Wanted>,
+    deadlines: BTreeSet<(Duration, u64)>,
+    held: FxHashMap<u64, Held>,
+    kept: FxHashMap<Key, Kept>,
+    revoking: BTreeMap<u64, (Key, oneshot::Sender<Result<(), Error>>)>,
+    /// When we saw whom become a holder.
+    since: BTreeMap<Key, Vec<(Claim, Duration)>>,
+    last: u64,
+}
+
+impl Desk {
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    pub(super) fn has_holds(&self) -> bool {
+        !self.held.is_empty() || !self.kept.is_empty()
+    }
+
+    pub(super) fn first_deadline(&self) -> Option<Duration> {
+        self.deadlines.first().map(|(due, _)| *due)
+    }
+
+    pub(super) fn since(&self, key: &Key, claim: Claim) -> Option<Duration> {
+        self.since.get(key)?.iter().find(|(c, _)| *c == claim).map(|(_, since)| *since)
+    }
+
+    /// The highest token given here for what we hold or keep, and whether someone here has it.
+    pub(super) fn kept(&self, key: &Key, claim: Claim) -> Option<(Token, bool)> {
+        let kept = self.kept.get(key).filter(|kept| kept.claim == claim)?;
+        Some((kept.token, kept.user.is_some()))
+    }
+
+    fn take_wanted(&mut self, number: u64) -> Option<Wanted> {
+        let wanted = self.wanted.remove(&number)?;
+        if let Some(due) = wanted.deadline {
+            self.deadlines.remove(&(due, number));
+        }
+        Some(wanted)
+    }
+}
+
+impl Core {
+    /// Someone here wants something. Answers before it returns where no message is needed.
+    pub(crate) fn acquire(&mut self, wish: Wish, now: Duration) -> u64 {
+        self.now = self.now.max(now);
+        let number = self.desk.next_number();
+        if !self.sessions.contains_key(&wish.session) || self.left || self.leaving {
+            let error = if self.left || self.leaving { Error::Left } else { Error::Closed };
+            let _ = wish.reply.send(Err(error));
+            return number;
+        }
+        if let Some(wish) = self.take_kept(number, wish) {
+            let deadline = wish.patience.map(|patience| self.now + patience);
+            if let Some(due) = deadline {
+                self.desk.deadlines.insert((due, number));
+            }
+            self.desk.wanted.insert(number, Wanted { wish, deadline, token: None });
+            self.ask(number);
+            self.pump();
+        }
+        number
+    }
+
+    /// Gives a lock that we have kept, without a message, or the wish back.
+    fn take_kept(&mut self, number: u64, wish: Wish) -> Option<Wish> {
+        if wish.hold != Hold::Exclusive || wish.key.space != Space::Lock {
+            return Some(wish);
+        }
+        let me = self.myself();
+        let someone_waits = self.next_in_queue(&wish.key, me).is_some();
+        let leased = self.lease.holds(self.now);
+        let Some(kept) = self.desk.kept.get_mut(&wish.key) else { return Some(wish) };
+        if kept.user.is_some() && !wish.wait {
+            let _ = wish.reply.send(Err(Error::Busy(wish.key.name.to_string())));
+            return None;
+        }
+        let token = kept.next_token().filter(|_| kept.user.is_none() && kept.safe == wish.safe);
+        let Some(token) = token.filter(|_| leased && !someone_waits) else { return Some(wish) };
+        kept.token = token;
+        kept.user = Some(number);
+        let claim = kept.claim;
+        self.hand_out(number, wish, claim, token);
+        None
+    }
+
+    /// Asks the group for what someone here wants.
+    fn ask(&mut self, number: u64) {
+        let Some(wanted) = self.desk.wanted.get(&number) else { return };
+        let Wish { session, ref key, hold, wait, safe, priority, ref label, .. } = wanted.wish;
+        let claim = Claim { member: self.myself(), session, number };
+        let (key, label) = (key.clone(), label.clone());
+        self.submit(Op::Acquire { claim, key, hold, wait, safe, priority, label });
+    }
+
+    /// After a time outside: asks for everything again.
+    pub(super) fn ask_anew(&mut self) {
+        let numbers: Vec<u64> = self.desk.wanted.keys().copied().collect();
+        for number in numbers {
+            if let Some(wanted) = self.desk.wanted.get_mut(&number) {
+                wanted.token = None;
+            }
+            self.ask(number);
+        }
+    }
+
+    pub(super) fn on_granted(&mut self, claim: Claim, key: Key, token: Token) {
+        if claim.member != self.myself() {
+            return;
+        }
+        let exclusive = self.table.lock(&key).is_some_and(|lock| {
+            lock.holders.iter().any(|g| g.claim == claim && g.hold == Hold::Exclusive)
+        });
+        let keeps = key.space == Space::Lock && exclusive;
+        let wanted = self.desk.take_wanted(claim.number);
+        if keeps {
+            let safe = self.table.lock(&key).is_some_and(|l| l.holders.iter().any(|g| g.safe));
+            let user = wanted.as_ref().map(|_| claim.number);
+            let idle_since = self.now;
+            let kept = Kept { claim, token, safe, user, idle_since, denied: None };
+            self.desk.kept.insert(key.clone(), kept);
+        }
+        match wanted {
+            Some(wanted) => self.hand_out(claim.number, wanted.wish, claim, token),
+            // It has been given up meanwhile.
+            None if keeps => self.decide(&key),
+            None => self.submit(Op::Release { claim, key }),
+        }
+    }
+
+    /// Tells who wanted it that it has it, as soon as that is safe to say.
+    fn hand_out(&mut self, number: u64, wish: Wish, claim: Claim, token: Token) {
+        if !self.lease.holds(self.now) {
+            let waits = Wanted { wish, deadline: None, token: Some((claim, token)) };
+            self.desk.wanted.insert(number, waits);
+            return;
+        }
+        let flag = Arc::new(Flag::default());
+        let (session, key) = (wish.session, wish.key);
+        let held = Held { session, key: key.clone(), claim, flag: flag.clone() };
+        self.desk.held.insert(number, held);
+        if self.events.receiver_count() > 0 {
+            self.tell(Event::Granted { name: key.name.to_string(), token });
+        }
+        if wish.reply.send(Ok(Granted { number, token, flag })).is_err() {
+            self.release(number);
+        }
+    }
+
+    /// Tells those whose grant had to wait for a lease.
+    pub(super) fn hand_out_late(&mut self) {
+        let late =
+            |(number, wanted): (&u64, &Wanted)| wanted.token.map(|granted| (*number, granted));
+        let late: Vec<_> = self.desk.wanted.iter().filter_map(late).collect();
+        for (number, (claim, token)) in late {
+            if let Some(wanted) = self.desk.take_wanted(number) {
+                self.hand_out(number, wanted.wish, claim, token);
+            }
+        }
+    }
+
+    pub(super) fn on_refused(&mut self, claim: Claim, key: &Key, why: Refusal) {
+        if claim.member != self.myself() {
+            return;
+        }
+        let Some(wanted) = self.desk.take_wanted(claim.number) else { return };
+        let name = key.name.to_string();
+        let error = match (why, wanted.wish.hold) {
+            (Refusal::Permits { of }, Hold::Permit { of: asked }) => {
+                Error::Permits { name, of, asked }
+            }
+            (Refusal::Permits { .. } | Refusal::Busy, _) => Error::Busy(name),
+        };
+        let _ = wanted.wish.reply.send(Err(error));
+    }
+
+    /// An operator took it.
+    pub(super) fn on_taken(&mut self, claim: Claim, key: &Key) {
+        if claim.member != self.myself() {
+            return;
+        }
+        self.desk.kept.remove(key);
+        let numbers: Vec<u64> =
+            self.desk.held.iter().filter(|(_, h)| h.claim == claim).map(|(n, _)| *n).collect();
+        for number in numbers {
+            self.lose(number);
+        }
+    }
+
+    /// Who here has it no more is told; the table is not.
+    fn lose(&mut self, number: u64) -> Option<Held> {
+        let held = self.desk.held.remove(&number)?;
+        held.flag.lose();
+        self.tell(Event::Lost { name: held.key.name.to_string() });
+        Some(held)
+    }
+
+    /// Gives back what a session here held.
+    pub(crate) fn release(&mut self, number: u64) -> bool {
+        let Some(held) = self.desk.held.remove(&number) else { return false };
+        self.give_back(number, held);
+        true
+    }
+
+    fn give_back(&mut self, number: u64, held: Held) {
+        let Held { key, claim, .. } = held;
+        match self.desk.kept.get_mut(&key) {
+            Some(kept) if kept.user == Some(number) => {
+                (kept.user, kept.idle_since) = (None, self.now);
+                self.decide(&key);
+            }
+            Some(_) | None => self.submit(Op::Release { claim, key }),
+        }
+        self.pump();
+    }
+
+    /// Nobody here waits for this any more. If it was granted meanwhile, it goes back.
+    pub(crate) fn abandon(&mut self, number: u64) {
+        if self.release(number) {
+            return;
+        }
+        let Some(wanted) = self.desk.take_wanted(number) else { return };
+        self.withdraw(number, &wanted);
+        self.pump();
+    }
+
+    fn withdraw(&mut self, number: u64, wanted: &Wanted) {
+        let (key, session) = (wanted.wish.key.clone(), wanted.wish.session);
+        match wanted.token {
+            Some((claim, _)) => {
+                let flag = Arc::new(Flag::default());
+                self.give_back(number, Held { session, key, claim, flag });
+            }
+            None => {
+                let claim = Claim { member: self.myself(), session, number };
+                self.submit(Op::Cancel { claim, key });
+            }
+        }
+    }
+
+    pub(super) fn expire_wishes(&mut self) {
+        while let Some((due, number)) = self.desk.deadlines.first().copied()
+            && due <= self.now
+        {
+            self.desk.deadlines.remove(&(due, number));
+            let Some(wanted) = self.desk.wanted.remove(&number) else { continue };
+            self.withdraw(number, &wanted);
+            let name = wanted.wish.key.name.to_string();
+            let _ = wanted.wish.reply.send(Err(Error::TimedOut(name)));
+        }
+    }
+
+    /// We are gone for good.
+    pub(super) fn fail_wishes(&mut self) {
+        self.desk.deadlines.clear();
+        for (_, wanted) in std::mem::take(&mut self.desk.wanted) {
+            let _ = wanted.wish.reply.send(Err(Error::Left));
+        }
+    }
+
+    /// Who is next, of those who have not been served or given up.
+    fn next_in_queue(&self, key: &Key, me: Member) -> Option<&Waiting> {
+        let denied = self.desk.kept.get(key).and_then(|kept| kept.denied);
+        let still = |w: &&Waiting| {
+            let given_up = w.claim.member == me && !self.desk.wanted.contains_key(&w.claim.number);
+            !given_up && denied != Some(w.claim)
+        };
+        self.table.lock(key)?.queue.iter().find(still)
+    }
+
+    /// What to do with a lock that was granted to this node: someone waits, or nobody has it.
+    pub(super) fn decide(&mut self, key: &Key) {
+        let me = self.myself();
+        let next = self.next_in_queue(key, me).cloned();
+        let Some(kept) = self.desk.kept.get_mut(key) else { return };
+        let Some(next) = next else { return };
+        if kept.user.is_some() {
+            if !next.wait {
+                kept.denied = Some(next.claim);
+                self.submit(Op::Deny { claim: next.claim, key: key.clone() });
+            }
+            return;
+        }
+        let local = next.claim.member == me && next.hold == Hold::Exclusive;
+        if let Some(token) = kept.next_token().filter(|_| local) {
+            let from = std::mem::replace(&mut kept.claim, next.claim);
+            (kept.token, kept.safe, kept.user) = (token, next.safe, Some(next.claim.number));
+            self.submit(Op::Pass { key: key.clone(), from, to: next.claim, token });
+            if let Some(wanted) = self.desk.take_wanted(next.claim.number) {
+                self.hand_out(next.claim.number, wanted.wish, next.claim, token);
+            }
+        } else {
+            let claim = kept.claim;
+            self.desk.kept.remove(key);
+            self.submit(Op::Release { claim, key: key.clone() });
+        }
+    }
+
+    /// Gives back what nobody here has used for a while.
+    pub(super) fn drop_idle(&mut self) {
+        let (now, keep) = (self.now, self.config.timings.keep);
+        let idle = |k: &Kept| k.user.is_none() && k.idle_since + keep <= now;
+        let mut old: Vec<(Key, Claim)> = self
+            .desk
+            .kept
+            .iter()
+            .filter(|(_, k)| idle(k))
+            .map(|(key, k)| (key.clone(), k.claim))
+            .collect();
+        old.sort_unstable();
+        for (key, claim) in old {
+            self.desk.kept.remove(&key);
+            self.submit(Op::Release { claim, key });
+        }
+    }
+
+    /// We may hold nothing any more: the others may have gone on without us.
+    pub(super) fn lose_everything(&mut self) {
+        let late = self.take_back_late();
+        let mut numbers: Vec<u64> = self.desk.held.keys().copied().collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            if let Some(held) = self.lose(number)
+                && !self.desk.kept.contains_key(&held.key)
+            {
+                self.submit(Op::Release { claim: held.claim, key: held.key });
+            }
+        }
+        let mut kept: Vec<(Key, Claim)> =
+            self.desk.kept.drain().map(|(key, kept)| (key, kept.claim)).collect();
+        kept.sort_unstable();
+        for (key, claim) in kept {
+            self.submit(Op::Release { claim, key });
+        }
+        late.into_iter().for_each(|number| self.ask(number));
+    }
+
+    /// What was granted and not yet told goes back, to be asked for again.
+    fn take_back_late(&mut self) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        let mut back = Vec::new();
+        for (number, wanted) in &mut self.desk.wanted {
+            if let Some((claim, _)) = wanted.token.take() {
+                numbers.push(*number);
+                back.push((claim, wanted.wish.key.clone()));
+            }
+        }
+        for (claim, key) in back {
+            if !self.desk.kept.contains_key(&key) {
+                self.submit(Op::Release { claim, key });
+            }
+        }
+        numbers
+    }
+
+    /// A session here is over.
+    pub(super) fn end_claims(&mut self, session: u32) {
+        let wanted = |(n, w): (&u64, &Wanted)| (w.wish.session == session).then_some(*n);
+        let wanted: Vec<u64> = self.desk.wanted.iter().filter_map(wanted).collect();
+        for number in wanted {
+            if let Some(wanted) = self.desk.take_wanted(number) {
+                self.withdraw(number, &wanted);
+                let _ = wanted.wish.reply.send(Err(Error::Closed));
+            }
+        }
+        let held = |(n, h): (&u64, &Held)| (h.session == session).then_some(*n);
+        let mut held: Vec<u64> = self.desk.held.iter().filter_map(held).collect();
+        held.sort_unstable();
+        for number in held {
+            if let Some(held) = self.lose(number) {
+                self.give_back(number, held);
+            }
+        }
+    }
+
+    pub(super) fn on_changed(&mut self, key: &Key) {
+        let holders: Vec<Claim> = self
+            .table
+            .lock(key)
+            .map_or(Vec::new(), |l| l.holders.iter().map(|g| g.claim).collect());
+        let now = self.now;
+        let since = self.desk.since.entry(key.clone()).or_default();
+        since.retain(|(claim, _)| holders.contains(claim));
+        for claim in holders {
+            if since.iter().all(|(c, _)| *c != claim) {
+                since.push((claim, now));
+            }
+        }
+        if since.is_empty() {
+            self.desk.since.remove(key);
+        }
+        self.tell_observers(key);
+    }
+
+    /// An operator takes something from whoever holds it.
+    pub(crate) fn revoke(
+        &mut self,
+        key: Key,
+        token: Option<Token>,
+        reply: oneshot::Sender<Result<(), Error>>,
+    ) {
+        if !self.is_member() {
+            let _ = reply.send(Err(Error::NoGroup(self.what_is_missing())));
+            return;
+        }
+        let number = self.desk.next_number();
+        let claim = Claim { member: self.myself(), session: 0, number };
+        self.desk.revoking.insert(number, (key.clone(), reply));
+        self.submit(Op::Revoke { claim, key, token });
+        self.pump();
+    }
+
+    pub(super) fn on_revoked(&mut self, claim: Claim, held: bool) {
+        if claim.member != self.myself() {
+            return;
+        }
+        if let Some((key, reply)) = self.desk.revoking.remove(&claim.number) {
+            let missing = || Err(Error::NotHeld(key.name.to_string()));
+            let _ = reply.send(if held { Ok(()) } else { missing() });
+        }
+    }
+
+    pub(super) fn end_revocations(&mut self) {
+        for (_, (key, reply)) in std::mem::take(&mut self.desk.revoking) {
+            let _ = reply.send(Err(Error::Lost(key.name.to_string())));
+        }
+    }
+}

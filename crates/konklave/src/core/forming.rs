@@ -1,0 +1,275 @@
+//! How a group begins: for the first time, and after everyone was down.
+//!
+//! Nobody who has just come up counts for an old view: it may have forgotten what it promised. So a
+//! group begins anew only when all founders are there and none of them is in a view; then the one
+//! with the lowest id names the first view, in a higher generation than anyone has seen. Everyone
+//! enters one such view at most, and all of them have the same founders, so no two have a majority.
+
+use std::sync::Arc;
+
+use konklave_algorithms::group::{Member, Request, View, ViewId};
+use konklave_process::{Group, Process, ProcessId};
+use serde::{Deserialize, Serialize};
+
+use super::{Below, Core, Output, setup};
+use crate::status::Event;
+use crate::table::Table;
+use crate::wire::Frame;
+
+/// Where someone stands, for the others.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Standing {
+    pub(crate) incarnation: u32,
+    pub(crate) generation: u32,
+    /// The view it is in, if any.
+    pub(crate) view: Option<ViewId>,
+    /// Whether it has a data directory.
+    pub(crate) remembers: bool,
+}
+
+/// Someone we know.
+pub(super) struct Peer {
+    pub(super) name: Arc<str>,
+    pub(super) connected: bool,
+    pub(super) standing: Option<Standing>,
+    /// When we heard of it last.
+    pub(super) heard: std::time::Duration,
+}
+
+/// What is known of the founders.
+pub(super) struct Forming {
+    /// Who answers at the addresses of the founders.
+    seeds: Vec<Option<ProcessId>>,
+}
+
+impl Forming {
+    pub(super) fn new(seeds: usize) -> Self {
+        Self { seeds: vec![None; seeds] }
+    }
+}
+
+impl Core {
+    /// Someone answers at one of the founders' addresses, perhaps ourselves.
+    pub(crate) fn seed_is(&mut self, seed: usize, id: ProcessId) {
+        if let Some(known) = self.forming.seeds.get_mut(seed) {
+            *known = Some(id);
+        }
+        self.form();
+        self.pump();
+    }
+
+    /// A connection to someone stands.
+    pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: std::time::Duration) {
+        self.now = self.now.max(now);
+        let heard = self.now;
+        let peer = Peer { name, connected: true, standing: None, heard };
+        self.peers.insert(id, peer);
+        if !self.known.contains(id) {
+            let members = self.known.members().iter().copied().chain([id]).collect();
+            self.known = Group::new(members).unwrap_or_else(|_| self.known.clone());
+        }
+        self.step(|below, ctx| below.on_trust(id, ctx));
+        let standing = self.standing();
+        self.send(id, Frame::Standing(standing));
+        self.tell(Event::Connected { node: id.0 });
+        self.pump();
+    }
+
+    /// It is gone: nobody listens where it was.
+    pub(crate) fn peer_down(&mut self, id: ProcessId, now: std::time::Duration) {
+        self.now = self.now.max(now);
+        if let Some(peer) = self.peers.get_mut(&id) {
+            (peer.connected, peer.standing) = (false, None);
+        }
+        self.tell(Event::Suspected { node: id.0 });
+        self.step(|below, ctx| below.on_suspect(id, ctx));
+        self.pump();
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            incarnation: self.record.incarnation,
+            generation: self.record.generation,
+            view: self.is_inside().then(|| self.below.view().id),
+            remembers: self.config.record.is_some(),
+        }
+    }
+
+    /// Tells everyone where we stand.
+    pub(super) fn announce(&mut self) {
+        let standing = self.standing();
+        let to: Vec<ProcessId> =
+            self.peers.iter().filter(|(_, p)| p.connected).map(|(id, _)| *id).collect();
+        for to in to {
+            self.send(to, Frame::Standing(standing.clone()));
+        }
+    }
+
+    pub(super) fn on_standing(&mut self, from: ProcessId, standing: Standing) {
+        let news = standing.view.is_some();
+        let member = Member { id: from, incarnation: standing.incarnation };
+        let view = self.below.view();
+        if self.is_inside() && !news && view.id.epoch == 0 && view.members.contains(&member) {
+            // It has not heard yet of the first view.
+            let view = view.clone();
+            self.send(from, Frame::Found(view));
+        }
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.standing = Some(standing);
+        }
+        if self.is_inside() && !news {
+            let ours = self.standing();
+            self.send(from, Frame::Standing(ours));
+        }
+        self.form();
+    }
+
+    /// While we are outside: joins those who are inside, or founds a group with all who are not.
+    pub(super) fn form(&mut self) {
+        if self.is_inside() || self.leaving {
+            return;
+        }
+        let inside =
+            |p: &Peer| p.connected && p.standing.as_ref().is_some_and(|s| s.view.is_some());
+        if self.peers.values().any(inside) {
+            return self.step(|below, ctx| below.on_request(Request::Join, ctx));
+        }
+        if let Some(view) = self.first_view() {
+            for member in view.members.iter().filter(|m| m.id != self.me) {
+                self.out.push(Output::Send { to: member.id, frame: Frame::Found(view.clone()) });
+            }
+            self.on_found(&view);
+        }
+    }
+
+    /// The first view, if everyone is there and it is up to us to name it.
+    fn first_view(&self) -> Option<View> {
+        let mut founders: Vec<ProcessId> = self.forming.seeds.iter().flatten().copied().collect();
+        founders.sort_unstable();
+        founders.dedup();
+        let all = match self.config.founders {
+            Some(n) => founders.len() >= n,
+            None => self.forming.seeds.iter().all(Option::is_some),
+        };
+        // Who was in the last view we know of may have gone on without the founders.
+        let mut asked = founders.clone();
+        asked.extend(self.record.members.iter().map(|m| ProcessId(m.0)));
+        let mut standings = Vec::new();
+        for id in asked.into_iter().filter(|id| *id != self.me) {
+            let peer = self.peers.get(&id).filter(|p| p.connected)?;
+            standings.push((id, peer.standing.clone()?));
+        }
+        if !all || founders.first() != Some(&self.me) {
+            return None;
+        }
+        standings.push((self.me, self.standing()));
+        let generation = standings.iter().map(|(_, s)| s.generation).max().unwrap_or(0) + 1;
+        let forgetful = standings.iter().any(|(_, s)| !s.remembers);
+        let calendar = if forgetful { self.config.calendar } else { 0 };
+        let life = |id: &ProcessId| {
+            let (_, standing) = standings.iter().find(|(s, _)| s == id)?;
+            Some(Member { id: *id, incarnation: standing.incarnation })
+        };
+        let members: Option<Vec<Member>> = founders.iter().map(life).collect();
+        let id = ViewId { generation: generation.max(calendar), epoch: 0, coordinator: self.me };
+        Some(View { id, members: members?, observers: Vec::new() })
+    }
+
+    /// A first view: we enter it if it means us as we are, and if we are in none.
+    pub(super) fn on_found(&mut self, view: &View) {
+        let us = Member { id: self.me, incarnation: self.record.incarnation };
+        let newer = view.id.generation > self.record.generation;
+        if self.is_inside() || self.leaving || !newer || !view.members.contains(&us) {
+            return;
+        }
+        self.enter_first(Below::found(
+            self.me,
+            &setup(self.me, &self.config.timings),
+            view.clone(),
+        ));
+        self.step(|below, ctx| below.on_start(ctx));
+    }
+
+    /// Our view can decide nothing any more when a majority of its members has been born again: what
+    /// they had promised is forgotten. We go out, to begin anew with everyone.
+    pub(super) fn give_up_hope(&mut self) {
+        let members = &self.below.view().members;
+        let reborn = |m: &&Member| {
+            let standing =
+                self.peers.get(&m.id).filter(|p| p.connected).and_then(|p| p.standing.as_ref());
+            standing.is_some_and(|s| s.incarnation != m.incarnation)
+        };
+        let lost = members.iter().filter(|m| m.id != self.me).filter(reborn).count();
+        if self.is_inside() && 2 * (members.len() - lost) <= members.len() {
+            self.be_born();
+            self.tell(Event::Excluded);
+            self.forget();
+        }
+    }
+
+    fn enter_first(&mut self, below: Below) {
+        self.timers.clear();
+        self.below = below;
+        self.table = Table::default();
+        self.has_table = true;
+    }
+
+    /// An operator's last resort: a group of one, in a new generation, for the others to join.
+    pub(crate) fn refound(&mut self) {
+        if !self.has_table {
+            self.table = Table::default();
+            self.has_table = true;
+        }
+        let calendar = if self.config.record.is_none() { self.config.calendar } else { 0 };
+        self.record.generation = self.record.generation.max(calendar);
+        self.step(|below, ctx| below.on_request(Request::Refound, ctx));
+        self.pump();
+    }
+
+    /// Writes down whom the present view consists of.
+    pub(super) fn remember(&mut self, view: &View) {
+        let name = |id: ProcessId| {
+            if id == self.me {
+                return self.config.name.to_string();
+            }
+            self.peers.get(&id).map_or(String::new(), |p| p.name.to_string())
+        };
+        let members: Vec<(u32, String)> =
+            view.members.iter().map(|m| (m.id.0, name(m.id))).collect();
+        if members != self.record.members {
+            self.record.members = members;
+            self.out.push(Output::Note(self.record.clone()));
+        }
+    }
+
+    /// Why there is no group yet, in words.
+    pub(crate) fn what_is_missing(&self) -> String {
+        if self.is_member() {
+            return String::new();
+        }
+        if self.is_inside() {
+            return "entering; waiting for the state of the group".into();
+        }
+        let silent = self.forming.seeds.iter().filter(|s| s.is_none()).count();
+        if silent > 0 {
+            return format!(
+                "{silent} of {} founders do not answer; a group is founded by all of them, or by one \
+                 that is told to do it alone",
+                self.forming.seeds.len()
+            );
+        }
+        let gone = |m: &&(u32, String)| {
+            m.0 != self.me.0 && !self.peers.get(&ProcessId(m.0)).is_some_and(|p| p.connected)
+        };
+        let gone: Vec<String> =
+            self.record.members.iter().filter(gone).map(|m| format!("{} ({})", m.1, m.0)).collect();
+        if !gone.is_empty() {
+            return format!(
+                "{} of the last view may have gone on without us: start them, or found a new \
+                 generation here if they are lost for good",
+                gone.join(", ")
+            );
+        }
+        "agreeing on the first view".into()
+    }
+}

@@ -1,0 +1,123 @@
+//! Until when it is safe to believe what we believe.
+//!
+//! A member answers our question only in our view, and only while it has not promised to end it. So
+//! when a majority has answered what we asked at some moment, no view without us began before that
+//! moment; and a view without us lets a lease pass before it gives away what we hold. We count from
+//! the moment we asked, on a clock that goes on while the machine sleeps.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use konklave_algorithms::group::{View, ViewId};
+use konklave_process::ProcessId;
+
+use super::Core;
+use crate::table::Op;
+use crate::wire::Frame;
+
+#[derive(Default)]
+pub(super) struct Lease {
+    /// When we asked what the others have answered last.
+    echoes: BTreeMap<ProcessId, Duration>,
+    until: Option<Duration>,
+    /// Whether nobody else could take anything from us.
+    alone: bool,
+}
+
+impl Lease {
+    pub(super) fn on_view(&mut self, view: &View, me: ProcessId) {
+        self.echoes.clear();
+        self.alone = view.members.len() == 1 && view.has_member(me);
+    }
+
+    pub(super) fn end(&mut self) {
+        (self.alone, self.until) = (false, None);
+    }
+
+    /// When we have to look whether it has run out.
+    pub(super) fn runs_out(&self) -> Option<Duration> {
+        self.until.filter(|_| !self.alone)
+    }
+
+    /// When we asked what this one has answered last in this view.
+    pub(super) fn heard(&self, id: ProcessId) -> Option<Duration> {
+        self.echoes.get(&id).copied()
+    }
+
+    /// When it runs out, if it does.
+    pub(super) fn ends(&self) -> Option<Duration> {
+        if self.alone { None } else { Some(self.until.unwrap_or_default()) }
+    }
+
+    pub(super) fn holds(&self, now: Duration) -> bool {
+        self.ends().is_none_or(|until| now < until)
+    }
+}
+
+impl Core {
+    /// The moment until which what we hold is ours, for everyone who looks without asking us.
+    pub(crate) fn lease_ends(&self) -> Option<Duration> {
+        self.lease.ends()
+    }
+
+    /// Asks everyone for a sign of life.
+    pub(super) fn ping(&mut self) {
+        if !self.is_inside() {
+            return;
+        }
+        let (view, stamp) = (self.below.view().id, self.now.as_nanos() as u64);
+        for to in self.below.view().others(self.me) {
+            self.send(to, Frame::Ping { view, stamp });
+        }
+    }
+
+    pub(super) fn on_ping(&mut self, from: ProcessId, view: ViewId, stamp: u64) {
+        let ours = self.is_inside() && self.below.view().id == view;
+        if ours && !self.below.is_wedged() && self.below.view().has_member(self.me) {
+            self.send(from, Frame::Pong { view, stamp });
+        }
+    }
+
+    pub(super) fn on_pong(&mut self, from: ProcessId, view: ViewId, stamp: u64) {
+        let current = self.below.view();
+        if !self.is_inside() || current.id != view || !current.has_member(from) {
+            return;
+        }
+        let asked = Duration::from_nanos(stamp).min(self.now);
+        let echo = self.lease.echoes.entry(from).or_default();
+        *echo = asked.max(*echo);
+        // With us, so many others make a majority.
+        let others = current.members.len() / 2;
+        let mut echoes: Vec<Duration> = self.lease.echoes.values().copied().collect();
+        echoes.sort_unstable_by(|a, b| b.cmp(a));
+        if let Some(asked) = others.checked_sub(1).and_then(|i| echoes.get(i)) {
+            let until = *asked + self.config.timings.held_for();
+            let held = self.lease.holds(self.now);
+            self.lease.until = self.lease.until.max(Some(until));
+            if !held && self.lease.holds(self.now) {
+                self.hand_out_late();
+            }
+        }
+    }
+
+    /// What we hold is lost when the lease is.
+    pub(super) fn check_lease(&mut self) {
+        if self.lease.holds(self.now) {
+            if self.lease.alone {
+                self.hand_out_late();
+            }
+        } else if self.lease.until.is_some() && self.desk.has_holds() {
+            self.lose_everything();
+        }
+    }
+
+    /// The leader declares what silent members held free, when they must know.
+    pub(super) fn thaw_due(&mut self) {
+        let due: Vec<_> =
+            self.thaws.iter().filter(|(_, due)| **due <= self.now).map(|(m, _)| *m).collect();
+        for member in due {
+            self.thaws.remove(&member);
+            self.submit(Op::Thaw { member });
+        }
+    }
+}

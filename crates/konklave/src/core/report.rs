@@ -1,0 +1,256 @@
+//! What the node tells of itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use konklave_algorithms::group::{Member, View};
+use konklave_process::ProcessId;
+use tokio::sync::mpsc;
+
+use super::Core;
+use crate::NodeId;
+use crate::campaign::Leader;
+use crate::status::{
+    Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
+};
+use crate::table::{Hold, Key, Lock, Space};
+
+pub(super) type Observers = Vec<(Key, mpsc::UnboundedSender<Option<Leader>>)>;
+
+/// A session of a node, as someone who waits or holds.
+type Party = (ProcessId, u32);
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn mode(hold: Hold) -> String {
+    match hold {
+        Hold::Exclusive => "exclusive",
+        Hold::Shared => "shared",
+        Hold::Permit { .. } => "permit",
+    }
+    .into()
+}
+
+impl Core {
+    pub(crate) fn status(&self, now: Duration) -> Status {
+        let inside = self.is_inside();
+        let view = self.below.view();
+        Status {
+            node: self.me.0,
+            name: self.config.name.to_string(),
+            incarnation: self.record.incarnation,
+            member: self.is_member(),
+            missing: Some(self.what_is_missing()).filter(|what| !what.is_empty()),
+            trouble: None,
+            view: inside.then_some((view.id.generation, view.id.epoch)),
+            leader: view.leader().filter(|_| inside).map(|id| id.0),
+            members: view.everyone().map(|m| self.member_status(m, now)).collect(),
+            quorum: self.quorum(now),
+            lease_ms: self.lease.ends().map(|until| milliseconds(until.saturating_sub(now))),
+            locks: self.table.locks().map(|(key, lock)| self.lock_status(key, lock, now)).collect(),
+        }
+    }
+
+    fn name_of(&self, id: ProcessId) -> String {
+        if id == self.me {
+            return self.config.name.to_string();
+        }
+        self.peers.get(&id).map_or_else(String::new, |p| p.name.to_string())
+    }
+
+    fn member_status(&self, member: Member, now: Duration) -> MemberStatus {
+        let id = member.id;
+        let heard = self.lease.heard(id).map(|at| milliseconds(now.saturating_sub(at)));
+        MemberStatus {
+            node: id.0,
+            name: self.name_of(id),
+            incarnation: member.incarnation,
+            votes: self.below.view().has_member(id),
+            connected: id == self.me || self.peers.get(&id).is_some_and(|p| p.connected),
+            suspected: self.below.suspects().contains(id),
+            heard_ms: heard,
+        }
+    }
+
+    fn quorum(&self, now: Duration) -> Quorum {
+        let members = &self.below.view().members;
+        let recent = self.config.timings.lease;
+        let hears = |m: &&Member| {
+            m.id == self.me || self.lease.heard(m.id).is_some_and(|at| now < at + recent)
+        };
+        let needed = if members.is_empty() { 0 } else { members.len() / 2 + 1 };
+        Quorum { of: members.len(), needed, heard: members.iter().filter(hears).count() }
+    }
+
+    fn lock_status(&self, key: &Key, lock: &Lock, now: Duration) -> LockStatus {
+        let me = self.myself();
+        let holder = |g: &crate::table::Grant| {
+            let ours = g.claim.member == me;
+            let kept = self.desk.kept(key, g.claim).filter(|_| ours);
+            let since = self.desk.since(key, g.claim).unwrap_or(now);
+            let lease = self
+                .lease
+                .ends()
+                .map_or(self.config.timings.held_for(), |until| until.saturating_sub(now));
+            Holder {
+                node: g.claim.member.id.0,
+                name: self.name_of(g.claim.member.id),
+                session: g.claim.session,
+                label: g.label.to_string(),
+                mode: mode(g.hold),
+                token: kept.map_or(g.token, |(token, _)| token),
+                since_ms: milliseconds(now.saturating_sub(since)),
+                valid_for_ms: ours.then(|| milliseconds(lease)),
+                used: ours.then(|| kept.is_none_or(|(_, used)| used)),
+                frozen: g.frozen,
+            }
+        };
+        let waiter = |w: &crate::table::Waiting| Waiter {
+            node: w.claim.member.id.0,
+            name: self.name_of(w.claim.member.id),
+            session: w.claim.session,
+            label: w.label.to_string(),
+            mode: mode(w.hold),
+            priority: w.priority,
+        };
+        let kind = match key.space {
+            Space::Lock => "lock",
+            Space::Semaphore => "semaphore",
+            Space::Campaign => "campaign",
+        };
+        LockStatus {
+            kind: kind.into(),
+            name: key.name.to_string(),
+            holders: lock.holders.iter().map(holder).collect(),
+            queue: lock.queue.iter().map(waiter).collect(),
+        }
+    }
+
+    pub(crate) fn why(&self, name: &str, now: Duration) -> Why {
+        let key = Key { space: Space::Lock, name: name.into() };
+        let lock = self.table.lock(&key);
+        let quorum = self.quorum(now);
+        let cycle = self.cycle(&key);
+        let frozen = lock.is_some_and(|l| l.holders.iter().any(|g| g.frozen));
+        let state = match lock {
+            _ if !self.is_inside() || !self.has_table => WhyState::NoGroup,
+            _ if self.blocked || quorum.heard < quorum.needed => WhyState::NoQuorum,
+            _ if !cycle.is_empty() => WhyState::Deadlock,
+            Some(_) if frozen => WhyState::Frozen,
+            Some(lock) if !lock.holders.is_empty() => WhyState::Held,
+            Some(_) | None => WhyState::Free,
+        };
+        let holders = lock.map_or(&[][..], |l| &l.holders);
+        Why {
+            name: name.into(),
+            state,
+            lock: lock.map(|lock| self.lock_status(&key, lock, now)),
+            holders: holders.iter().map(|g| self.member_status(g.claim.member, now)).collect(),
+            quorum,
+            cycle,
+            missing: Some(self.what_is_missing()).filter(|what| !what.is_empty()),
+        }
+    }
+
+    /// Who waits for whom: for each party that waits, what for, and who has that.
+    fn waits_for(&self) -> BTreeMap<Party, Vec<(String, Party)>> {
+        let mut edges: BTreeMap<Party, Vec<(String, Party)>> = BTreeMap::new();
+        for (key, lock) in self.table.locks() {
+            for waiting in &lock.queue {
+                let party = (waiting.claim.member.id, waiting.claim.session);
+                let others = lock.holders.iter().map(|g| (g.claim.member.id, g.claim.session));
+                let others = others.filter(|other| *other != party);
+                let edge = others.map(|other| (key.name.to_string(), other));
+                edges.entry(party).or_default().extend(edge);
+            }
+        }
+        edges
+    }
+
+    /// A circle of parties that wait for each other, on the way from those who wait for `key`.
+    fn cycle(&self, key: &Key) -> Vec<(NodeId, u32, String)> {
+        let edges = self.waits_for();
+        let Some(lock) = self.table.lock(key) else { return Vec::new() };
+        let mut seen = BTreeSet::new();
+        for start in lock.queue.iter().map(|w| (w.claim.member.id, w.claim.session)) {
+            let mut path: Vec<(Party, String)> = Vec::new();
+            if let Some(cycle) = search(start, &edges, &mut path, &mut seen) {
+                return cycle;
+            }
+        }
+        Vec::new()
+    }
+
+    pub(super) fn tell_view(&self, view: &View) {
+        self.tell(Event::View {
+            generation: view.id.generation,
+            epoch: view.id.epoch,
+            members: view.members.iter().map(|m| m.id.0).collect(),
+            entering: view.observers.iter().map(|m| m.id.0).collect(),
+        });
+    }
+
+    /// Tells everyone who looks on of a refusal.
+    pub(crate) fn refused(&self, address: String, reason: String) {
+        self.tell(Event::Refused { address, reason });
+    }
+
+    fn leader_of(&self, key: &Key) -> Option<Leader> {
+        let grant = self.table.lock(key)?.holders.first()?;
+        let node = grant.claim.member.id;
+        let (name, label) = (self.name_of(node), grant.label.to_string());
+        Some(Leader { node: node.0, name, label, token: grant.token })
+    }
+
+    pub(crate) fn observe(&mut self, key: Key, to: mpsc::UnboundedSender<Option<Leader>>) {
+        let _ = to.send(self.leader_of(&key));
+        self.observers.push((key, to));
+    }
+
+    pub(super) fn tell_observers(&mut self, key: &Key) {
+        if self.observers.is_empty() || key.space != Space::Campaign {
+            return;
+        }
+        let leader = self.leader_of(key);
+        self.observers.retain(|(k, to)| k != key || to.send(leader.clone()).is_ok());
+    }
+
+    /// We are outside: as far as we know, nobody leads.
+    pub(super) fn clear_observers(&mut self) {
+        self.observers.retain(|(_, to)| to.send(None).is_ok());
+    }
+
+    /// We have the table of a group: who leads now?
+    pub(super) fn refresh_observers(&mut self) {
+        let observers = std::mem::take(&mut self.observers);
+        let alive =
+            |(key, to): &(Key, mpsc::UnboundedSender<_>)| to.send(self.leader_of(key)).is_ok();
+        self.observers = observers.into_iter().filter(alive).collect();
+    }
+}
+
+/// Looks for a circle, depth first.
+fn search(
+    party: Party,
+    edges: &BTreeMap<Party, Vec<(String, Party)>>,
+    path: &mut Vec<(Party, String)>,
+    seen: &mut BTreeSet<Party>,
+) -> Option<Vec<(NodeId, u32, String)>> {
+    if let Some(from) = path.iter().position(|(p, _)| *p == party) {
+        return Some(path[from..].iter().map(|((id, s), lock)| (id.0, *s, lock.clone())).collect());
+    }
+    if !seen.insert(party) {
+        return None;
+    }
+    for (lock, other) in edges.get(&party).into_iter().flatten() {
+        path.push((party, lock.clone()));
+        let found = search(*other, edges, path, seen);
+        if found.is_some() {
+            return found;
+        }
+        path.pop();
+    }
+    None
+}

@@ -1,0 +1,204 @@
+//! Groups: members, and messages in one order that is the same for all of them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::core::Said;
+use crate::lock::check_name;
+use crate::table::{Claim, Place};
+use crate::wire::MAX_MESSAGE;
+use crate::{Error, NodeId, Session};
+
+/// One who belongs to a group.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct GroupMember {
+    /// Its node.
+    pub node: NodeId,
+    /// Which of the node's sessions.
+    pub session: u32,
+    /// What tells it from all others, earlier lives of the same node included.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+}
+
+impl GroupMember {
+    fn of(claim: Claim, label: &str) -> Self {
+        let Claim { member, session, number } = claim;
+        let id = format!("{}.{}.{number}", member.id.0, member.incarnation);
+        Self { node: member.id.0, session, id, label: label.into() }
+    }
+}
+
+/// Those who belong to a group until the next view, the most senior first.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GroupView {
+    /// Who.
+    pub members: Vec<GroupMember>,
+}
+
+/// What a member of a group is told, in the same order as all others.
+#[derive(Debug)]
+pub enum GroupEvent {
+    /// What the members had agreed on before we came: as a member of theirs gave it. Comes first, and
+    /// is empty when we are the first.
+    State(Arc<[u8]>),
+    /// Who belongs to it from here on.
+    View(GroupView),
+    /// A message; our own come back to us, too.
+    Message {
+        /// Who sent it.
+        from: GroupMember,
+        /// What.
+        bytes: Arc<[u8]>,
+    },
+    /// Someone joins, and needs our state as it is after all we were told so far.
+    Snapshot(Snapshot),
+    /// We are not part of it any more: our node was excluded, or our session ended. To come
+    /// back, join again.
+    Lost,
+}
+
+struct Entering {
+    session: Session,
+    number: Option<u64>,
+}
+
+impl Entering {
+    fn done(mut self) -> Session {
+        self.number = None;
+        self.session.clone()
+    }
+}
+
+impl Drop for Entering {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.session.shared().with(|core, _| core.exit_group(number));
+        }
+    }
+}
+
+/// A group we belong to, until this is dropped.
+#[derive(Debug)]
+pub struct Group {
+    session: Session,
+    number: u64,
+    me: GroupMember,
+    events: mpsc::UnboundedReceiver<Said>,
+}
+
+impl Group {
+    pub(crate) async fn enter(session: Session, name: &str) -> Result<Self, Error> {
+        let name = check_name(name)?;
+        let (to, events) = mpsc::unbounded_channel();
+        let (entered, answer) = oneshot::channel();
+        let shared = session.shared().clone();
+        let number = shared.with(|core, _| {
+            let label = core.label(session.number());
+            let label = if label.is_empty() { shared.name.clone() } else { label };
+            core.enter_group(session.number(), name, label, to, entered)
+        });
+        // Dropped on the way, it leaves again.
+        let entering = Entering { session, number: Some(number) };
+        let (_, claim) = answer.await.map_err(|_| Error::Left)??;
+        let me = GroupMember::of(claim, &shared.name);
+        Ok(Self { session: entering.done(), number, me, events })
+    }
+
+    /// Who we are in it.
+    pub fn me(&self) -> &GroupMember {
+        &self.me
+    }
+
+    /// Sends a message to all members, ourselves included. Returns when it is on its way; it has
+    /// been delivered when it comes back from [`next`](Self::next). Waits while too much is on its way.
+    pub async fn send(&self, bytes: impl Into<Arc<[u8]>>) -> Result<(), Error> {
+        let bytes = bytes.into();
+        if bytes.len() > MAX_MESSAGE {
+            return Err(Error::TooLong { bytes: bytes.len(), limit: MAX_MESSAGE });
+        }
+        let shared = self.session.shared();
+        loop {
+            let room = shared.room.notified();
+            if shared.with(|core, _| core.say(self.number, &bytes))? {
+                return Ok(());
+            }
+            room.await;
+        }
+    }
+
+    /// The next event; none when the node is gone. Safe to cancel.
+    pub async fn next(&mut self) -> Option<GroupEvent> {
+        let said = self.events.recv().await?;
+        Some(self.event(said))
+    }
+
+    /// The next event if there is one already.
+    pub fn try_next(&mut self) -> Option<GroupEvent> {
+        let said = self.events.try_recv().ok()?;
+        Some(self.event(said))
+    }
+
+    fn event(&self, said: Said) -> GroupEvent {
+        match said {
+            Said::State(state) => GroupEvent::State(state),
+            Said::View(places) => {
+                let member = |p: &Place| GroupMember::of(p.claim, &p.label);
+                GroupEvent::View(GroupView { members: places.iter().map(member).collect() })
+            }
+            Said::Message { from, label, payload } => {
+                GroupEvent::Message { from: GroupMember::of(from, &label), bytes: payload }
+            }
+            Said::Ask { to, by } => {
+                let (session, number) = (self.session.clone(), self.number);
+                GroupEvent::Snapshot(Snapshot { session, number, to, by, given: false })
+            }
+            Said::Lost => GroupEvent::Lost,
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.session.shared().with(|core, _| core.exit_group(self.number));
+    }
+}
+
+/// Someone who joins waits for our state. Dropped, it gets an empty one.
+#[derive(Debug)]
+#[must_use = "who joins waits for this"]
+pub struct Snapshot {
+    session: Session,
+    number: u64,
+    to: Claim,
+    by: Claim,
+    given: bool,
+}
+
+impl Snapshot {
+    /// Gives it. At most as long as a message may be.
+    pub fn give(mut self, state: impl Into<Arc<[u8]>>) -> Result<(), Error> {
+        let state = state.into();
+        if state.len() > MAX_MESSAGE {
+            return Err(Error::TooLong { bytes: state.len(), limit: MAX_MESSAGE });
+        }
+        self.send(state);
+        Ok(())
+    }
+
+    fn send(&mut self, state: Arc<[u8]>) {
+        if !std::mem::replace(&mut self.given, true) {
+            let (number, to, by) = (self.number, self.to, self.by);
+            self.session.shared().with(|core, _| core.give_state(number, to, by, state));
+        }
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.send([].into());
+    }
+}

@@ -1,0 +1,110 @@
+//! Several locks at once: all or none.
+
+use std::time::Duration;
+
+use crate::lock::{Guard, Handover};
+use crate::{Error, Session};
+
+/// A wish for several locks.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LockAll {
+    session: Session,
+    names: Vec<String>,
+    handover: Handover,
+    timeout: Option<Duration>,
+}
+
+impl LockAll {
+    pub(crate) fn new<S: AsRef<str>>(session: Session, names: impl IntoIterator<Item = S>) -> Self {
+        let mut names: Vec<String> = names.into_iter().map(|n| n.as_ref().to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        Self { session, names, handover: Handover::default(), timeout: None }
+    }
+
+    /// Gives up after so long, for all of them together.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// What happens if we fall silent.
+    pub fn mode(mut self, handover: Handover) -> Self {
+        self.handover = handover;
+        self
+    }
+
+    /// Waits for all of them.
+    pub async fn acquire(self) -> Result<Guards, Error> {
+        let clock = self.session.shared().clock.clone();
+        let end = self.timeout.map(|timeout| clock.now() + timeout);
+        let mut guards = Vec::with_capacity(self.names.len());
+        for name in &self.names {
+            let mut request = self.session.lock(name).mode(self.handover);
+            if let Some(end) = end {
+                request = request.timeout(end.saturating_sub(clock.now()));
+            }
+            guards.push(request.acquire().await?);
+        }
+        Guards::new(guards)
+    }
+
+    /// Takes all of them if nobody has one.
+    pub async fn try_acquire(self) -> Result<Guards, Error> {
+        let mut guards = Vec::with_capacity(self.names.len());
+        for name in &self.names {
+            guards.push(self.session.lock(name).mode(self.handover).try_acquire().await?);
+        }
+        Guards::new(guards)
+    }
+}
+
+/// Several locks that are ours together.
+#[derive(Debug)]
+#[must_use = "locks are given back when their guards are dropped"]
+pub struct Guards(Vec<Guard>);
+
+impl Guards {
+    fn new(guards: Vec<Guard>) -> Result<Self, Error> {
+        // While we waited for the last one, the first may have been lost.
+        match guards.iter().find(|g| g.valid_for().is_zero()) {
+            Some(lost) => Err(Error::Lost(lost.name().to_owned())),
+            None => Ok(Self(guards)),
+        }
+    }
+
+    /// Each of them, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Guard> {
+        self.0.iter()
+    }
+
+    /// For how long all of them are surely ours.
+    pub fn valid_for(&self) -> Duration {
+        self.0.iter().map(Guard::valid_for).min().unwrap_or(Duration::MAX)
+    }
+
+    /// Returns when one of them is lost.
+    pub async fn lost(&self) {
+        let mut watches: Vec<_> = self.0.iter().map(|g| Box::pin(g.watch())).collect();
+        std::future::poll_fn(|cx| {
+            let mut polled = watches.iter_mut().map(|w| w.as_mut().poll(cx));
+            if polled.any(|p| p.is_ready()) {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    /// Gives all of them back, the last one first.
+    pub async fn release(self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for guard in self.0.into_iter().rev() {
+            let released = guard.release().await;
+            result = result.and(released);
+        }
+        result
+    }
+}

@@ -1,0 +1,289 @@
+//! Calling and being called.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use konklave_process::ProcessId;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::time::{sleep, timeout};
+
+use super::greeting::Failed;
+use super::link::{Attached, Link};
+use super::pipe::{GREETING, Pipe};
+use super::{Mesh, Security, tls};
+use crate::shared::Shared;
+use crate::wire::Frame;
+
+/// How long to wait between calls that nobody answers: first, and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// How many strangers may be introducing themselves at a time.
+const STRANGERS: usize = 64;
+/// How many addresses are called at most.
+const ADDRESSES: usize = 1024;
+
+/// How a call ended.
+enum Call {
+    /// It was ourselves.
+    Ourselves,
+    /// There was a connection, with this one.
+    Ended(ProcessId),
+    /// There is another connection already.
+    Surplus(ProcessId),
+}
+
+/// Calls an address again and again, unless someone does already.
+pub(super) fn call(
+    mesh: &Arc<Mesh>,
+    shared: &Arc<Shared>,
+    address: String,
+    seed: Option<usize>,
+    who: Option<ProcessId>,
+) {
+    let mut called = mesh.called.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = !called.insert(address.clone());
+    if (known && seed.is_none()) || called.len() > ADDRESSES {
+        return;
+    }
+    drop(called);
+    start_calling(mesh.clone(), shared.clone(), address, seed, who);
+}
+
+fn start_calling(
+    mesh: Arc<Mesh>,
+    shared: Arc<Shared>,
+    address: String,
+    seed: Option<usize>,
+    who: Option<ProcessId>,
+) {
+    // Boxed, for calls start calls.
+    let calls: Pin<Box<dyn Future<Output = ()> + Send>> =
+        Box::pin(keep_calling(mesh, shared, address, seed, who));
+    tokio::spawn(calls);
+}
+
+async fn keep_calling(
+    mesh: Arc<Mesh>,
+    shared: Arc<Shared>,
+    address: String,
+    seed: Option<usize>,
+    mut who: Option<ProcessId>,
+) {
+    let mut stop = mesh.stop.subscribe();
+    let mut pause = PAUSE.0;
+    while !*stop.borrow_and_update() {
+        let redial = mesh.redial.notified();
+        if who.and_then(|id| mesh.link(id)).is_some_and(|link| link.is_connected()) {
+            tokio::select! {
+                () = redial => {}
+                () = sleep(PAUSE.1) => {}
+                _ = stop.changed() => {}
+            }
+            continue;
+        }
+        match dial(&mesh, &shared, &address, seed).await {
+            Ok(Call::Ourselves) => return,
+            Ok(Call::Ended(id)) => {
+                (who, pause) = (Some(id), PAUSE.0);
+                // At once: if nobody listens there any more, the process is gone.
+                continue;
+            }
+            Ok(Call::Surplus(id)) => (who, pause) = (Some(id), PAUSE.0),
+            Err(Failed::Io(error)) => {
+                if error.kind() == io::ErrorKind::ConnectionRefused {
+                    lost(&mesh, &shared, who);
+                }
+            }
+            Err(failed) => {
+                pause = pause.max(PAUSE.1 / 10);
+                shared.look(|core| core.refused(address.clone(), failed.to_string()));
+            }
+        }
+        tokio::select! {
+            () = sleep(pause) => {}
+            _ = stop.changed() => {}
+        }
+        pause = (pause * 2).min(PAUSE.1);
+    }
+}
+
+/// Nobody listens where `who` was.
+fn lost(mesh: &Mesh, shared: &Shared, who: Option<ProcessId>) {
+    if let Some(id) = who
+        && mesh.link(id).is_some_and(|link| link.give_up())
+    {
+        shared.with(|core, now| core.peer_down(id, now));
+    }
+}
+
+/// Calls an address: all the places it stands for, one after the other, until one answers.
+async fn dial(
+    mesh: &Arc<Mesh>,
+    shared: &Arc<Shared>,
+    address: &str,
+    seed: Option<usize>,
+) -> Result<Call, Failed> {
+    let places: Vec<_> = lookup_host(address).await?.collect();
+    if places.len() > 1 && seed.is_some() {
+        // A name of several: each is called for itself.
+        for place in &places[1..] {
+            let mut called = mesh.called.lock().unwrap_or_else(PoisonError::into_inner);
+            if called.len() < ADDRESSES && called.insert(place.to_string()) {
+                let (mesh, shared) = (mesh.clone(), shared.clone());
+                start_calling(mesh, shared, place.to_string(), seed, None);
+            }
+        }
+    }
+    let Some(place) = places.first() else {
+        return Err(Failed::Io(io::Error::new(io::ErrorKind::NotFound, "no such address")));
+    };
+    let stream = timeout(GREETING, TcpStream::connect(place)).await.map_err(io::Error::from)??;
+    stream.set_nodelay(true)?;
+    match &mesh.settings.security {
+        Security::Tls(tls) => {
+            let shaken = timeout(GREETING, tls.connector.connect(tls.name.clone(), stream)).await;
+            let stream = shaken.map_err(io::Error::from)?;
+            let stream = stream.map_err(|e| Failed::Refused(tls::explain(&e)))?;
+            converse(mesh, shared, stream, true, seed).await
+        }
+        Security::None | Security::Key(_) => converse(mesh, shared, stream, true, seed).await,
+    }
+}
+
+/// Takes calls.
+pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpListener) {
+    let mut stop = mesh.stop.subscribe();
+    let strangers = Arc::new(tokio::sync::Semaphore::new(STRANGERS));
+    while !*stop.borrow_and_update() {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.changed() => continue,
+        };
+        let Ok((stream, from)) = accepted else {
+            // No more files, perhaps: others may be closed meanwhile.
+            sleep(PAUSE.0).await;
+            continue;
+        };
+        let Ok(stranger) = strangers.clone().try_acquire_owned() else { continue };
+        let (mesh, shared) = (mesh.clone(), shared.clone());
+        tokio::spawn(async move {
+            let _ = stream.set_nodelay(true);
+            let answered = match &mesh.settings.security {
+                Security::Tls(tls) => {
+                    let shaken = timeout(GREETING, tls.acceptor.accept(stream)).await;
+                    match shaken {
+                        Ok(Ok(stream)) => answer(&mesh, &shared, stream, stranger).await,
+                        Ok(Err(error)) => Err(Failed::Refused(tls::explain(&error))),
+                        Err(_) => Err(Failed::Refused("TLS: too slow".into())),
+                    }
+                }
+                Security::None | Security::Key(_) => answer(&mesh, &shared, stream, stranger).await,
+            };
+            if let Err(Failed::Refused(reason)) = answered {
+                shared.look(|core| core.refused(from.to_string(), reason));
+            }
+        });
+    }
+}
+
+async fn answer<S>(
+    mesh: &Arc<Mesh>,
+    shared: &Arc<Shared>,
+    stream: S,
+    stranger: tokio::sync::OwnedSemaphorePermit,
+) -> Result<(), Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    converse_with(mesh, shared, stream, false, None, Some(stranger)).await.map(|_| ())
+}
+
+async fn converse<S>(
+    mesh: &Arc<Mesh>,
+    shared: &Arc<Shared>,
+    stream: S,
+    we_call: bool,
+    seed: Option<usize>,
+) -> Result<Call, Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    converse_with(mesh, shared, stream, we_call, seed, None).await
+}
+
+/// Greets, and talks until the connection ends.
+async fn converse_with<S>(
+    mesh: &Arc<Mesh>,
+    shared: &Arc<Shared>,
+    mut stream: S,
+    we_call: bool,
+    seed: Option<usize>,
+    stranger: Option<tokio::sync::OwnedSemaphorePermit>,
+) -> Result<Call, Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let greeted = timeout(GREETING, mesh.greet(&mut stream, we_call)).await;
+    let greeted = greeted.map_err(|_| Failed::Refused("it did not introduce itself".into()))??;
+    drop(stranger);
+    let (hello, settings) = (&greeted.hello, &mesh.settings);
+    let peer = ProcessId(hello.id);
+    if hello.boot == settings.boot {
+        if let Some(seed) = seed {
+            shared.with(|core, _| core.seed_is(seed, mesh.me));
+        }
+        return Ok(Call::Ourselves);
+    }
+    if peer == mesh.me || hello.id > konklave_process::MAX_ID {
+        let what = format!("{} has our id, {}: give each node its own", hello.name, hello.id);
+        return Err(Failed::Refused(what));
+    }
+    let link = mesh.links().entry(peer).or_insert_with(|| Arc::new(Link::new())).clone();
+    let caller = if we_call { mesh.me } else { peer };
+    let attached = link.attach(hello, caller, settings.silence);
+    if let Some(seed) = seed {
+        shared.with(|core, _| core.seed_is(seed, peer));
+    }
+    let (number, news) = match attached {
+        Attached::Used { number, news } => (number, news),
+        Attached::Surplus => return Ok(Call::Surplus(peer)),
+        Attached::Taken => {
+            let what = format!("{} and another node have the id {}", hello.name, hello.id);
+            return Err(Failed::Refused(what));
+        }
+    };
+    if news {
+        let name: Arc<str> = hello.name.chars().take(64).collect::<String>().into();
+        shared.with(|core, now| core.peer_up(peer, name, now));
+        introduce(mesh, &link, peer);
+    }
+    link.wake();
+    call(mesh, shared, hello.address.clone(), None, Some(peer));
+    let pipe = Pipe { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
+    let ended = pipe.run(stream, greeted.sealer, greeted.opener).await;
+    if let Err(error) = &ended
+        && error.kind() == io::ErrorKind::InvalidData
+    {
+        shared.look(|core| core.refused(hello.address.clone(), error.to_string()));
+    }
+    if pipe.link.detach(number) {
+        // Everyone who calls finds out whether it is gone.
+        mesh.redial.notify_waiters();
+    }
+    Ok(Call::Ended(peer))
+}
+
+/// Tells a new peer where the others are, and the others where it is.
+fn introduce(mesh: &Mesh, link: &Link, peer: ProcessId) {
+    let links = mesh.links();
+    let others = links.iter().filter(|(id, l)| **id != peer && l.is_connected());
+    let addresses: Vec<(u32, String)> = others.map(|(id, l)| (id.0, l.address())).collect();
+    let news = Frame::Peers(vec![(peer.0, link.address())]);
+    for (_, other) in links.iter().filter(|(id, _)| **id != peer) {
+        other.push(&news);
+        other.wake();
+    }
+    link.push(&Frame::Peers(addresses));
+}

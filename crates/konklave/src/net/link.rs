@@ -1,0 +1,298 @@
+//! What is said to one peer: in order, and once, over as many connections as it takes.
+//!
+//! Frames are numbered. What the other has not confirmed is kept, and said again on the next connection;
+//! what it has heard already it passes over. A process that was started anew is another peer.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use konklave_process::ProcessId;
+use tokio::sync::Notify;
+
+use crate::wire::{Frame, Hello};
+
+/// How much goes into one record.
+const CHUNK: usize = 256 << 10;
+/// How much is kept for a peer that does not confirm. What is older is lost; the group copes.
+const KEPT: usize = 64 << 20;
+
+/// Frames with successive numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunk {
+    pub(super) first: u64,
+    count: u64,
+    pub(super) bytes: std::sync::Arc<Vec<u8>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Which process of the peer this is about.
+    boot: u64,
+    key: u64,
+    /// The number of the next frame.
+    next: u64,
+    /// What is being collected.
+    open: Vec<u8>,
+    open_count: u64,
+    /// What was not confirmed; how many of these have been written on this connection.
+    kept: VecDeque<Chunk>,
+    written: usize,
+    bytes: usize,
+    /// The last number that came from there.
+    received: u64,
+    /// The connection in use.
+    connection: Option<Connection>,
+    connections: u64,
+    /// Whether the node knows the peer as connected.
+    up: bool,
+    address: String,
+}
+
+struct Connection {
+    number: u64,
+    caller: ProcessId,
+    heard: Instant,
+}
+
+pub(super) struct Link {
+    state: Mutex<State>,
+    pub(super) ready: Notify,
+}
+
+/// What became of a new connection.
+pub(super) enum Attached {
+    /// It is the one in use; whether the node did not know that the peer is up.
+    Used { number: u64, news: bool },
+    /// There is one already.
+    Surplus,
+    /// Another node with this id is connected.
+    Taken,
+}
+
+impl Link {
+    pub(super) fn new() -> Self {
+        Self { state: Mutex::new(State { next: 1, ..State::default() }), ready: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a frame along; gives its number.
+    pub(super) fn push(&self, frame: &Frame) -> u64 {
+        let mut state = self.state();
+        let number = state.next + state.open_count;
+        let open = std::mem::take(&mut state.open);
+        state.open = frame.encode(open);
+        state.open_count += 1;
+        if state.open.len() >= CHUNK {
+            state.close_chunk();
+        }
+        number
+    }
+
+    pub(super) fn wake(&self) {
+        let state = self.state();
+        if state.connection.is_some() && (state.open_count > 0 || state.written < state.kept.len())
+        {
+            self.ready.notify_one();
+        }
+    }
+
+    /// A connection to the peer stands: called by `caller`, who is it or us.
+    pub(super) fn attach(
+        &self,
+        hello: &Hello,
+        caller: ProcessId,
+        silence: std::time::Duration,
+    ) -> Attached {
+        let mut state = self.state();
+        if let Some(old) = &state.connection {
+            let alive = old.heard.elapsed() < silence / 2;
+            if alive && state.key != hello.key {
+                return Attached::Taken;
+            }
+            // Both sides may have called at once: the call of the lower one counts.
+            if alive && state.boot == hello.boot && caller >= old.caller {
+                return Attached::Surplus;
+            }
+        }
+        let news = !state.up || state.boot != hello.boot;
+        if state.boot != hello.boot {
+            let connections = state.connections;
+            *state = State { next: 1, connections, ..State::default() };
+        }
+        state.boot = hello.boot;
+        state.key = hello.key;
+        state.address.clone_from(&hello.address);
+        state.written = 0;
+        state.up = true;
+        state.connections += 1;
+        let number = state.connections;
+        state.connection = Some(Connection { number, caller, heard: Instant::now() });
+        Attached::Used { number, news }
+    }
+
+    /// The connection is gone; whether it was the one in use.
+    pub(super) fn detach(&self, number: u64) -> bool {
+        let mut state = self.state();
+        let used = state.connection.as_ref().is_some_and(|c| c.number == number);
+        if used {
+            state.connection = None;
+        }
+        used
+    }
+
+    /// Nobody answers there any more; whether the node thinks otherwise.
+    pub(super) fn give_up(&self) -> bool {
+        let mut state = self.state();
+        state.connection.is_none() && std::mem::replace(&mut state.up, false)
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.state().connection.is_some()
+    }
+
+    pub(super) fn uses(&self, number: u64) -> bool {
+        self.state().connection.as_ref().is_some_and(|c| c.number == number)
+    }
+
+    pub(super) fn address(&self) -> String {
+        self.state().address.clone()
+    }
+
+    /// The next chunk to write on connection `number`, with the last number that came from there.
+    pub(super) fn next_chunk(&self, number: u64) -> Option<(Option<Chunk>, u64)> {
+        let mut state = self.state();
+        if state.connection.as_ref().is_none_or(|c| c.number != number) {
+            return None;
+        }
+        if state.written == state.kept.len() {
+            state.close_chunk();
+        }
+        let chunk = state.kept.get(state.written).cloned();
+        state.written += usize::from(chunk.is_some());
+        Some((chunk, state.received))
+    }
+
+    /// Something arrived on connection `number`: the other has all of ours up to `confirmed`. How many of
+    /// the frames that begin with number `first` we have had already; none if that connection is
+    /// out of use.
+    pub(super) fn hear(&self, number: u64, first: u64, confirmed: u64) -> Option<u64> {
+        let mut state = self.state();
+        let connection = state.connection.as_mut().filter(|c| c.number == number)?;
+        connection.heard = Instant::now();
+        while let Some(chunk) = state.kept.front()
+            && chunk.first + chunk.count <= confirmed + 1
+            && state.written > 0
+        {
+            state.bytes -= chunk.bytes.len();
+            state.written -= 1;
+            state.kept.pop_front();
+        }
+        Some((state.received + 1).saturating_sub(first))
+    }
+
+    /// We have everything up to this number.
+    pub(super) fn received(&self, upto: u64) {
+        let mut state = self.state();
+        state.received = state.received.max(upto);
+    }
+
+    /// For how long nothing has come.
+    pub(super) fn silent_for(&self) -> std::time::Duration {
+        self.state().connection.as_ref().map_or_else(Default::default, |c| c.heard.elapsed())
+    }
+}
+
+impl State {
+    fn close_chunk(&mut self) {
+        if self.open_count == 0 {
+            return;
+        }
+        let bytes = std::mem::take(&mut self.open);
+        let count = std::mem::take(&mut self.open_count);
+        self.bytes += bytes.len();
+        self.kept.push_back(Chunk { first: self.next, count, bytes: bytes.into() });
+        self.next += count;
+        while self.bytes > KEPT
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.bytes -= oldest.bytes.len();
+            self.written = self.written.saturating_sub(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(boot: u64) -> Hello {
+        let (cluster, name, address) = (String::new(), String::new(), String::new());
+        Hello { version: 1, cluster, id: 1, key: 1, boot, name, address, nonce: [0; 32] }
+    }
+
+    fn attach(link: &Link, boot: u64) -> u64 {
+        match link.attach(&hello(boot), ProcessId(0), std::time::Duration::from_secs(1)) {
+            Attached::Used { number, .. } => number,
+            Attached::Surplus | Attached::Taken => panic!("it is the first"),
+        }
+    }
+
+    fn ping(stamp: u64) -> Frame {
+        Frame::Ping { view: konklave_algorithms::group::ViewId::default(), stamp }
+    }
+
+    #[test]
+    fn what_was_not_confirmed_is_said_again_on_the_next_connection() {
+        let link = Link::new();
+        let first = attach(&link, 7);
+        for stamp in 0..3 {
+            link.push(&ping(stamp));
+            assert!(link.next_chunk(first).unwrap().0.is_some());
+        }
+        assert_eq!(link.hear(first, 1, 1), Some(0), "the other has the first");
+        assert!(link.detach(first));
+        let second = attach(&link, 7);
+        let again: Vec<u64> =
+            std::iter::from_fn(|| link.next_chunk(second)?.0).map(|chunk| chunk.first).collect();
+        assert_eq!(again, [2, 3]);
+        assert!(link.next_chunk(first).is_none(), "the old connection is out of use");
+    }
+
+    #[test]
+    fn a_process_started_anew_is_told_nothing_old() {
+        let link = Link::new();
+        let first = attach(&link, 7);
+        link.push(&ping(0));
+        link.received(5);
+        assert!(link.detach(first));
+        let second = attach(&link, 8);
+        let (chunk, received) = link.next_chunk(second).unwrap();
+        assert!(chunk.is_none());
+        assert_eq!(received, 0);
+    }
+
+    #[test]
+    fn what_was_heard_before_is_passed_over() {
+        let link = Link::new();
+        let number = attach(&link, 7);
+        link.received(5);
+        assert_eq!(link.hear(number, 4, 0), Some(2));
+        assert_eq!(link.hear(number, 6, 0), Some(0));
+        assert_eq!(link.hear(number, 9, 0), Some(0), "a gap is the group's to mend");
+    }
+
+    #[test]
+    fn of_two_calls_at_once_that_of_the_lower_one_counts() {
+        let second = std::time::Duration::from_secs(1);
+        let link = Link::new();
+        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Used { .. }));
+        assert!(matches!(link.attach(&hello(7), ProcessId(0), second), Attached::Used { .. }));
+        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Surplus));
+        let other = Hello { key: 2, ..hello(9) };
+        assert!(matches!(link.attach(&other, ProcessId(0), second), Attached::Taken));
+    }
+}

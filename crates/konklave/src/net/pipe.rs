@@ -1,0 +1,168 @@
+//! One connection in use: records in both directions.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use konklave_process::ProcessId;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+
+use super::link::Link;
+use super::seal::Sealer;
+use super::{Mesh, dial};
+use crate::shared::Shared;
+use crate::wire::{Frame, MAX_RECORD, WireError, record_length};
+
+/// The number of the first frame, and of the last that was confirmed.
+const HEADER: usize = 16;
+/// How much is read at once.
+const BUFFER: usize = 128 << 10;
+
+pub(super) struct Pipe {
+    pub(super) mesh: Arc<Mesh>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) link: Arc<Link>,
+    pub(super) peer: ProcessId,
+    pub(super) number: u64,
+}
+
+impl Pipe {
+    /// Reads and writes until the connection ends: why it did.
+    pub(super) async fn run<S>(&self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
+    where
+        S: AsyncRead + AsyncWrite,
+    {
+        let (reader, writer) = tokio::io::split(stream);
+        // One task for both: what a record brings about leaves before the task rests.
+        tokio::select! {
+            biased;
+            result = self.read(reader, opener) => result,
+            result = self.write(writer, sealer) => result,
+        }
+    }
+
+    async fn write(
+        &self,
+        mut writer: impl AsyncWrite + Unpin,
+        mut sealer: Sealer,
+    ) -> io::Result<()> {
+        let settings = &self.mesh.settings;
+        let mut stop = self.mesh.stop.subscribe();
+        let mut beat = tokio::time::interval(settings.heartbeat);
+        let mut record = Vec::new();
+        loop {
+            let Some((chunk, received)) = self.link.next_chunk(self.number) else { return Ok(()) };
+            let idle = chunk.is_none();
+            if !idle {
+                let chunk = chunk.unwrap_or_default();
+                pack(&mut record, chunk.first, received, &chunk.bytes, &mut sealer);
+                writer.write_all(&record).await?;
+                continue;
+            }
+            writer.flush().await?;
+            if *stop.borrow_and_update() {
+                return writer.shutdown().await;
+            }
+            tokio::select! {
+                () = self.link.ready.notified() => {}
+                _ = stop.changed() => {}
+                _ = beat.tick() => {
+                    if self.link.silent_for() > settings.silence {
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, "silent for too long"));
+                    }
+                    pack(&mut record, 0, received, &[], &mut sealer);
+                    writer.write_all(&record).await?;
+                }
+            }
+        }
+    }
+
+    async fn read(&self, reader: impl AsyncRead + Unpin, mut opener: Sealer) -> io::Result<()> {
+        let mut reader = BufReader::with_capacity(BUFFER, reader);
+        let mut record = Vec::new();
+        loop {
+            let mut header = [0; 4];
+            reader.read_exact(&mut header).await?;
+            record.resize(record_length(header, MAX_RECORD).map_err(garbage)?, 0);
+            reader.read_exact(&mut record).await?;
+            if !opener.open(&mut record) {
+                let what = "a record that is not of this connection, or was changed";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            if !self.take(&record).map_err(garbage)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes a record in; false: this connection is out of use.
+    fn take(&self, record: &[u8]) -> Result<bool, WireError> {
+        let Some((header, mut rest)) = record.split_at_checked(HEADER) else {
+            return Err(WireError::Short);
+        };
+        let number = |at: usize| {
+            let bytes: [u8; 8] = header[at..at + 8].try_into().unwrap_or_default();
+            u64::from_le_bytes(bytes)
+        };
+        let (first, confirmed) = (number(0), number(8));
+        let Some(mut known) = self.link.hear(self.number, first, confirmed) else {
+            return Ok(false);
+        };
+        let (mut frames, mut last) = (Vec::new(), first);
+        while !rest.is_empty() {
+            let (frame, after) = Frame::decode(rest)?;
+            match known.checked_sub(1) {
+                Some(fewer) => known = fewer,
+                None => {
+                    self.mesh.flight.note(false, self.peer.0, last, &frame);
+                    frames.push(frame);
+                }
+            }
+            (rest, last) = (after, last.saturating_add(1));
+        }
+        if last > first {
+            self.link.received(last - 1);
+        }
+        if !frames.is_empty() {
+            self.deliver(frames);
+        }
+        Ok(true)
+    }
+
+    fn deliver(&self, frames: Vec<Frame>) {
+        let mut addresses = Vec::new();
+        self.shared.with(|core, now| {
+            for frame in frames {
+                match frame {
+                    Frame::Peers(peers) => addresses.extend(peers),
+                    frame => core.on_frame(self.peer, frame, now),
+                }
+            }
+            core.pump();
+        });
+        for (id, address) in addresses.into_iter().take(256) {
+            if id != self.mesh.me.0 {
+                dial::call(&self.mesh, &self.shared, address, None, Some(ProcessId(id)));
+            }
+        }
+    }
+}
+
+fn garbage(error: WireError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// Makes a record: length, then, sealed, numbers and frames.
+fn pack(record: &mut Vec<u8>, first: u64, received: u64, frames: &[u8], sealer: &mut Sealer) {
+    record.clear();
+    record.extend([0; 4]);
+    record.extend(first.to_le_bytes());
+    record.extend(received.to_le_bytes());
+    record.extend_from_slice(frames);
+    sealer.seal(record, 4);
+    let length = (record.len() - 4) as u32;
+    record[..4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// How long a stranger may take to introduce itself.
+pub(super) const GREETING: Duration = Duration::from_secs(3);

@@ -1,0 +1,131 @@
+//! Records that only holders of the key can read or write, each of them once.
+
+use chacha20poly1305::aead::{AeadInOut, KeyInit};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+/// The secrets of one connection: drawn from the shared key and from what both sides said first,
+/// which has a random number of each. So nothing of one connection means anything on another.
+pub(super) struct Secrets {
+    pub(super) seal: [u8; 32],
+    pub(super) open: [u8; 32],
+    /// What proves that we know the key.
+    pub(super) proof: [u8; 32],
+    /// What must be proved to us.
+    pub(super) expected: [u8; 32],
+}
+
+fn derive(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
+    for part in parts {
+        mac.update(&(part.len() as u64).to_le_bytes());
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+impl Secrets {
+    /// From the key, and from the greetings of who called and who was called.
+    pub(super) fn new(key: &[u8], caller: &[u8], called: &[u8], we_called: bool) -> Self {
+        let root = derive(key, &[b"konklave/1", caller, called]);
+        let of = |what: &[u8], by_caller: bool| {
+            derive(&root, &[what, if by_caller { b"caller" } else { b"called" }])
+        };
+        Self {
+            seal: of(b"records", we_called),
+            open: of(b"records", !we_called),
+            proof: of(b"proof", we_called),
+            expected: of(b"proof", !we_called),
+        }
+    }
+}
+
+/// One direction of a connection.
+pub(super) struct Sealer(Option<(ChaCha20Poly1305, u64)>);
+
+impl Sealer {
+    pub(super) fn new(key: Option<[u8; 32]>) -> Self {
+        Self(key.map(|key| (ChaCha20Poly1305::new(&key.into()), 0)))
+    }
+
+    fn nonce(counter: &mut u64) -> Nonce {
+        let mut nonce = [0; 12];
+        nonce[4..].copy_from_slice(&counter.to_le_bytes());
+        *counter += 1;
+        nonce.into()
+    }
+
+    /// Seals the next record, in place, from byte `from` on.
+    pub(super) fn seal(&mut self, record: &mut Vec<u8>, from: usize) {
+        if let Some((cipher, counter)) = &mut self.0 {
+            let nonce = Self::nonce(counter);
+            let tag = cipher
+                .encrypt_inout_detached(&nonce, &[], (&mut record[from..]).into())
+                .expect("a record is shorter than the cipher's limit");
+            record.extend_from_slice(&tag);
+        }
+    }
+
+    /// Opens the next record; false: it is not the next of this connection, or not of this key.
+    pub(super) fn open(&mut self, record: &mut Vec<u8>) -> bool {
+        match &mut self.0 {
+            None => true,
+            Some((cipher, counter)) => {
+                let nonce = Self::nonce(counter);
+                cipher.decrypt_in_place(&nonce, &[], record).is_ok()
+            }
+        }
+    }
+}
+
+/// Compares in a time that does not tell where the difference is.
+pub(super) fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    a.iter().zip(b).fold(0, |difference, (x, y)| difference | (x ^ y)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(key: &[u8], other: &[u8]) -> (Secrets, Secrets) {
+        (Secrets::new(key, b"a", b"b", true), Secrets::new(other, b"a", b"b", false))
+    }
+
+    #[test]
+    fn both_sides_agree_and_directions_differ() {
+        let (a, b) = pair(b"key", b"key");
+        assert!(same(&a.proof, &b.expected) && same(&b.proof, &a.expected));
+        assert_eq!((a.seal, a.open), (b.open, b.seal));
+        assert_ne!(a.seal, a.open);
+    }
+
+    #[test]
+    fn another_key_proves_nothing() {
+        let (a, b) = pair(b"key", b"kez");
+        assert!(!same(&a.proof, &b.expected));
+    }
+
+    #[test]
+    fn a_record_is_opened_once_and_in_order() {
+        let (a, b) = pair(b"key", b"key");
+        let (mut sealer, mut opener) = (Sealer::new(Some(a.seal)), Sealer::new(Some(b.open)));
+        let sealed: Vec<Vec<u8>> = (0..3)
+            .map(|i| {
+                let mut record = vec![9, 9, i, i, i];
+                sealer.seal(&mut record, 2);
+                record.split_off(2)
+            })
+            .collect();
+        let mut first = sealed[0].clone();
+        assert!(opener.open(&mut first));
+        assert_eq!(first, [0, 0, 0]);
+        assert!(!opener.open(&mut sealed[0].clone()), "replayed");
+        let mut opener = Sealer::new(Some(b.open));
+        assert!(!opener.open(&mut sealed[1].clone()), "one is missing before it");
+        let mut opener = Sealer::new(Some(b.open));
+        let mut changed = sealed[0].clone();
+        changed[1] ^= 1;
+        assert!(!opener.open(&mut changed), "changed");
+    }
+}

@@ -1,0 +1,193 @@
+//! A node that several tasks use: a lock around its core, and what happens after each step.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use konklave_process::ProcessId;
+use tokio::sync::Notify;
+
+use crate::builder::Timings;
+use crate::clock::Clock;
+use crate::core::{Core, Output};
+use crate::flight::Flight;
+use crate::store::Store;
+use crate::wire::Frame;
+
+/// What carries frames to others.
+pub(crate) trait Carrier: Send + Sync {
+    /// Takes a frame along, in order.
+    fn send(&self, to: ProcessId, frame: &Frame);
+    /// Everything of this step has been taken along.
+    fn flush(&self);
+    /// The node is gone.
+    fn stop(&self);
+}
+
+pub(crate) struct Shared {
+    inner: Mutex<Inner>,
+    pub(crate) clock: Clock,
+    pub(crate) timings: Timings,
+    pub(crate) name: Arc<str>,
+    pub(crate) id: ProcessId,
+    /// Until when what is held here is safe, in nanoseconds.
+    lease: AtomicU64,
+    /// When the clock has to wake us.
+    due: AtomicU64,
+    /// Wakes whoever looks after the clock.
+    pub(crate) alarm: Notify,
+    /// Whether we are a member has changed.
+    pub(crate) changed: Notify,
+    /// There is room for messages again.
+    pub(crate) room: Notify,
+    /// What passed.
+    pub(crate) flight: Arc<Flight>,
+}
+
+struct Inner {
+    core: Core,
+    carrier: Option<Arc<dyn Carrier>>,
+    store: Option<Store>,
+    /// What waits for the disk, and why.
+    held_back: VecDeque<Output>,
+    trouble: Option<String>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        core: Core,
+        clock: Clock,
+        store: Option<Store>,
+        timings: Timings,
+        name: Arc<str>,
+    ) -> Arc<Self> {
+        let id = core.me();
+        let (held_back, trouble, carrier) = (VecDeque::new(), None, None);
+        Arc::new(Self {
+            inner: Mutex::new(Inner { core, carrier, store, held_back, trouble }),
+            clock,
+            timings,
+            name,
+            id,
+            lease: AtomicU64::new(0),
+            due: AtomicU64::new(0),
+            alarm: Notify::new(),
+            changed: Notify::new(),
+            room: Notify::new(),
+            flight: Arc::default(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the node its network.
+    pub(crate) fn connect(&self, carrier: Arc<dyn Carrier>) {
+        self.lock().carrier = Some(carrier);
+        self.with(|_, _| ());
+    }
+
+    /// Lets the node take a step, and sees to what it wants done.
+    pub(crate) fn with<R>(&self, step: impl FnOnce(&mut Core, Duration) -> R) -> R {
+        let mut inner = self.lock();
+        let member = inner.core.is_member();
+        let full = inner.core.is_full();
+        let result = step(&mut inner.core, self.clock.now());
+        let room = full && !inner.core.is_full();
+        let sent = inner.carry_out();
+        let lease = inner.core.lease_ends().map_or(u64::MAX, |until| until.as_nanos() as u64);
+        self.lease.store(lease, Ordering::Release);
+        let due = inner.core.next_due().as_nanos() as u64;
+        let changed = member != inner.core.is_member() || inner.core.has_left();
+        let carrier = sent.then(|| inner.carrier.clone()).flatten();
+        drop(inner);
+        if self.due.swap(due, Ordering::AcqRel) > due {
+            self.alarm.notify_one();
+        }
+        if changed {
+            self.changed.notify_waiters();
+        }
+        if room {
+            self.room.notify_waiters();
+        }
+        if let Some(carrier) = carrier {
+            carrier.flush();
+        }
+        result
+    }
+
+    /// Only looks.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&Core) -> R) -> R {
+        look(&self.lock().core)
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.lock().trouble.clone()
+    }
+
+    /// Until when what is held here is safe; none: nobody could take it.
+    pub(crate) fn lease(&self) -> Option<Duration> {
+        let until = self.lease.load(Ordering::Acquire);
+        (until < u64::MAX).then(|| Duration::from_nanos(until))
+    }
+
+    /// When the clock has to wake the node.
+    pub(crate) fn due(&self) -> Duration {
+        Duration::from_nanos(self.due.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn tick(&self) {
+        self.with(|core, now| core.tick(now));
+    }
+
+    /// Cuts the network.
+    pub(crate) fn stop(&self) {
+        let carrier = self.lock().carrier.take();
+        if let Some(carrier) = carrier {
+            carrier.stop();
+        }
+    }
+}
+
+impl Inner {
+    /// Does what the core wants done, in order; whether anything was sent. Before something is on disk
+    /// that must be, nothing after it leaves.
+    fn carry_out(&mut self) -> bool {
+        if self.held_back.is_empty() && !self.core.has_outputs() {
+            return false;
+        }
+        self.held_back.extend(self.core.take_outputs());
+        if self.carrier.is_none() {
+            return false;
+        }
+        let mut sent = false;
+        while let Some(output) = self.held_back.pop_front() {
+            match output {
+                Output::Send { to, frame } => {
+                    if let Some(carrier) = &self.carrier {
+                        carrier.send(to, &frame);
+                    }
+                    sent = true;
+                }
+                Output::Note(record) => {
+                    if let Some(store) = &self.store {
+                        self.trouble = store.save(&record).err().map(|e| e.to_string());
+                    }
+                }
+                Output::Save(record) => match self.store.as_ref().map(|s| s.save(&record)) {
+                    None => {}
+                    Some(Ok(())) => self.trouble = None,
+                    Some(Err(error)) => {
+                        self.trouble = Some(error.to_string());
+                        // Tried again with the next step; the clock sees to it that there is one.
+                        self.held_back.push_front(Output::Save(record));
+                        return sent;
+                    }
+                },
+            }
+        }
+        sent
+    }
+}

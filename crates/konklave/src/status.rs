@@ -1,0 +1,215 @@
+//! What a node tells of itself and its group, to be shown or serialised.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{NodeId, Token};
+
+/// Everything a node knows.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// Its id.
+    pub node: NodeId,
+    /// What people call it.
+    pub name: String,
+    /// Which of its lives this is.
+    pub incarnation: u32,
+    /// Whether it takes part: it can be granted something.
+    pub member: bool,
+    /// What is missing for a group, in words, if anything.
+    pub missing: Option<String>,
+    /// What the disk says, if it refuses.
+    pub trouble: Option<String>,
+    /// Generation and epoch of its view, if it is in one.
+    pub view: Option<(u32, u64)>,
+    /// Who leads the view: it fixes the order of everything.
+    pub leader: Option<NodeId>,
+    /// The members, the most senior first; then who is entering.
+    pub members: Vec<MemberStatus>,
+    /// How many are needed, and how many are there.
+    pub quorum: Quorum,
+    /// For how many milliseconds what it holds is safe; none when nobody could take it.
+    pub lease_ms: Option<u64>,
+    /// Everything that is held or wanted, in the order of names: locks, semaphores, campaigns.
+    pub locks: Vec<LockStatus>,
+}
+
+/// One node, as another sees it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MemberStatus {
+    /// Its id.
+    pub node: NodeId,
+    /// What people call it.
+    pub name: String,
+    /// Which of its lives.
+    pub incarnation: u32,
+    /// Whether it has a vote; not while it gets the state.
+    pub votes: bool,
+    /// Whether a connection to it stands; true for ourselves.
+    pub connected: bool,
+    /// Whether we take it for dead.
+    pub suspected: bool,
+    /// How many milliseconds ago it answered us; none for ourselves, or if it never did.
+    pub heard_ms: Option<u64>,
+}
+
+/// The arithmetic of majorities.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Quorum {
+    /// Those with a vote.
+    pub of: usize,
+    /// How many of them are needed.
+    pub needed: usize,
+    /// How many we hear, ourselves included.
+    pub heard: usize,
+}
+
+/// A lock, a semaphore or a campaign that someone holds or wants.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LockStatus {
+    /// `lock`, `semaphore` or `campaign`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Who holds it.
+    pub holders: Vec<Holder>,
+    /// Who waits, the next first.
+    pub queue: Vec<Waiter>,
+}
+
+/// One who holds something.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its node.
+    pub node: NodeId,
+    /// What people call the node.
+    pub name: String,
+    /// Which of the node's sessions.
+    pub session: u32,
+    /// What it says of itself.
+    pub label: String,
+    /// `exclusive`, `shared` or `permit`.
+    pub mode: String,
+    /// Its token. A node that kept the lock for its next user may have given higher ones since.
+    pub token: Token,
+    /// How many milliseconds ago this node saw it become the holder.
+    pub since_ms: u64,
+    /// For our own: for how many milliseconds it is safe without a sign of life of a majority.
+    pub valid_for_ms: Option<u64>,
+    /// For our own: whether someone uses it, or the node keeps it because nobody else wants it.
+    pub used: Option<bool>,
+    /// Whether its node is gone, and the lock stays taken until it must know.
+    pub frozen: bool,
+}
+
+/// One who waits for something.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Waiter {
+    /// Its node.
+    pub node: NodeId,
+    /// What people call the node.
+    pub name: String,
+    /// Which of the node's sessions.
+    pub session: u32,
+    /// What it says of itself.
+    pub label: String,
+    /// `exclusive`, `shared` or `permit`.
+    pub mode: String,
+    /// Its priority, in campaigns.
+    pub priority: i32,
+}
+
+/// Why a lock is not ours yet.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Why {
+    /// The lock.
+    pub name: String,
+    /// In one word.
+    pub state: WhyState,
+    /// Who holds it and who waits, if anyone.
+    pub lock: Option<LockStatus>,
+    /// The nodes of those who hold it, as we see them.
+    pub holders: Vec<MemberStatus>,
+    /// The arithmetic of the majority we need.
+    pub quorum: Quorum,
+    /// Who waits for whom in a circle, if so: each waits for a lock of the next, the last for one of
+    /// the first. Each is `(node, session, the lock it waits for)`.
+    pub cycle: Vec<(NodeId, u32, String)>,
+    /// What is missing for a group, if anything.
+    pub missing: Option<String>,
+}
+
+/// Why, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhyState {
+    /// Nobody holds it or wants it.
+    Free,
+    /// Someone holds it.
+    Held,
+    /// Its holder is gone, and others wait until it must know.
+    Frozen,
+    /// Those who hold and want it wait for each other.
+    Deadlock,
+    /// This node is in no group.
+    NoGroup,
+    /// This node hears no majority.
+    NoQuorum,
+}
+
+/// Something that happened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "event")]
+#[non_exhaustive]
+pub enum Event {
+    /// A view began.
+    View {
+        /// Its generation.
+        generation: u32,
+        /// Its number.
+        epoch: u64,
+        /// Who has a vote, the most senior first.
+        members: Vec<NodeId>,
+        /// Who is entering.
+        entering: Vec<NodeId>,
+    },
+    /// The others went on without us: all we held is lost.
+    Excluded,
+    /// We left.
+    Left,
+    /// No majority answers.
+    Blocked,
+    /// A connection stands.
+    Connected {
+        /// To whom.
+        node: NodeId,
+    },
+    /// Someone's process is gone, or it does not answer.
+    Suspected {
+        /// Who.
+        node: NodeId,
+    },
+    /// A stranger was refused, or a member that cannot be understood.
+    Refused {
+        /// From where.
+        address: String,
+        /// Why.
+        reason: String,
+    },
+    /// Someone here was granted something.
+    Granted {
+        /// What.
+        name: String,
+        /// With this token.
+        token: Token,
+    },
+    /// Someone here lost something.
+    Lost {
+        /// What.
+        name: String,
+    },
+    /// Events came faster than they were read.
+    Missed {
+        /// How many are gone.
+        missed: u64,
+    },
+}

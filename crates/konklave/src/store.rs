@@ -1,0 +1,84 @@
+//! The little that must survive: who we are, and how high the numbers went.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+const FILE: &str = "node.json";
+const SCHEMA: &str = "konklave.node/1";
+
+/// What a node keeps.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) schema: String,
+    pub(crate) id: u32,
+    pub(crate) key: u64,
+    /// How many lives it has had.
+    pub(crate) incarnation: u32,
+    /// The highest generation it has seen.
+    pub(crate) generation: u32,
+    /// The last view it was in.
+    pub(crate) members: Vec<(u32, String)>,
+}
+
+/// The data directory of one node, which no other process may use meanwhile.
+#[derive(Debug)]
+pub(crate) struct Store {
+    folder: PathBuf,
+    /// Locked as long as we live.
+    _lock: File,
+}
+
+impl Store {
+    pub(crate) fn open(folder: &Path) -> Result<(Self, Option<Record>), Error> {
+        let wrong = |path: PathBuf| move |error| Error::Store(path, error);
+        fs::create_dir_all(folder).map_err(wrong(folder.to_owned()))?;
+        let path = folder.join("lock");
+        let lock = File::create(&path).map_err(wrong(path.clone()))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            let used = io::Error::new(io::ErrorKind::AddrInUse, "another node uses this directory");
+            let taken = error == rustix::io::Errno::WOULDBLOCK;
+            Error::Store(path, if taken { used } else { error.into() })
+        })?;
+        let path = folder.join(FILE);
+        let record = match fs::read(&path) {
+            Ok(bytes) => Some(Self::read(&bytes).map_err(wrong(path))?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::Store(path, error)),
+        };
+        Ok((Self { folder: folder.to_owned(), _lock: lock }, record))
+    }
+
+    fn read(bytes: &[u8]) -> io::Result<Record> {
+        let record: Record = serde_json::from_slice(bytes)?;
+        if record.schema != SCHEMA {
+            let what =
+                format!("written by another version ({}); this one reads {SCHEMA}", record.schema);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        Ok(record)
+    }
+
+    /// Writes the record: whole, on disk, or not at all.
+    pub(crate) fn save(&self, record: &Record) -> Result<(), Error> {
+        let path = self.folder.join(FILE);
+        let written = || -> io::Result<()> {
+            let new = self.folder.join("node.json.new");
+            let record = Record { schema: SCHEMA.into(), ..record.clone() };
+            let mut file = File::create(&new)?;
+            file.write_all(&serde_json::to_vec_pretty(&record)?)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)?;
+            File::open(&self.folder)?.sync_all()
+        };
+        written().map_err(|error| Error::Store(path.clone(), error))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! What every member knows: locks, semaphores, campaigns, barriers and groups.
+//!
+//! A deterministic machine without a clock. It is fed the operations of all members in the one order
+//! that the group agreed on, so that it is the same everywhere.
+
+mod barriers;
+mod groups;
+mod locks;
+mod ops;
+
+pub(crate) use groups::{Circle, Place};
+pub(crate) use locks::{Grant, Lock, Waiting};
+pub(crate) use ops::{Batch, Claim, Hold, Key, Op, Outcome, Part, Payload, Refusal, Space};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use konklave_algorithms::group::{Member, ViewId};
+use konklave_process::ProcessSet;
+
+use crate::token::{KEPT_BITS, Token};
+use barriers::Meeting;
+
+/// A name that someone gave a lock, a campaign, a barrier or a group.
+pub(crate) type Name = Arc<str>;
+
+/// How many entries go into one part of a state that is sent to a new member.
+const PART: usize = 256;
+
+/// The table.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Table {
+    generation: u32,
+    epoch: u32,
+    /// How many tokens this view has given.
+    count: u64,
+    locks: BTreeMap<Key, Lock>,
+    meetings: BTreeMap<Name, Meeting>,
+    circles: BTreeMap<Name, Circle>,
+}
+
+impl Table {
+    /// Carries out one operation.
+    pub(crate) fn apply(&mut self, op: Op, out: &mut Vec<Outcome>) {
+        match op {
+            Op::Acquire { claim, key, hold, wait, safe, priority, label } => {
+                let waiting = Waiting { claim, hold, wait, safe, priority, label };
+                self.acquire(key, waiting, out);
+            }
+            Op::Release { claim, key } => self.release(&key, claim, out),
+            Op::Pass { key, from, to, token } => self.pass(&key, from, to, token, out),
+            Op::Cancel { claim, key } => self.cancel(&key, claim, out),
+            Op::Deny { claim, key } => self.deny(&key, claim, out),
+            Op::Thaw { member } => self.thaw(member, out),
+            Op::Revoke { claim, key, token } => {
+                let held = self.revoke(&key, token, out);
+                out.push(Outcome::Revoked { claim, held });
+            }
+            Op::Arrive { claim, name, of } => self.arrive(name, of, claim, out),
+            Op::Depart { claim, name } => self.depart(&name, claim),
+            Op::Enter { group, claim, label } => self.enter(group, claim, label, out),
+            Op::Exit { group, claim } => self.exit(&group, |place| place.claim == claim, out),
+            Op::Say { group, claim, payload } => self.say(group, claim, payload, out),
+            Op::Give { group, to, by, parts } => self.give(&group, to, by, parts, out),
+            Op::Part(part) => self.take_part(part),
+        }
+    }
+
+    /// A view begins. Those who left with our consent, and all that is not `safe`, are free at once;
+    /// what others hold safely stays frozen until they must know.
+    pub(crate) fn install(
+        &mut self,
+        view: ViewId,
+        members: &[Member],
+        left: &ProcessSet,
+        out: &mut Vec<Outcome>,
+    ) {
+        self.set_view(view);
+        self.depart_locks(members, left, out);
+        self.depart_meetings(members);
+        self.depart_circles(members, out);
+    }
+
+    /// The view whose tokens are given from now on.
+    pub(crate) fn set_view(&mut self, view: ViewId) {
+        self.generation = view.generation;
+        self.epoch = u32::try_from(view.epoch).unwrap_or(u32::MAX);
+        self.count = 0;
+    }
+
+    /// The next token: higher than all before it.
+    fn next_token(&mut self) -> Token {
+        self.count += 1;
+        Token { generation: self.generation, epoch: self.epoch, k: self.count << KEPT_BITS }
+    }
+
+    /// The whole table in parts, for a new member.
+    pub(crate) fn parts(&self) -> Vec<Batch> {
+        let locks: Vec<_> = self.locks.iter().map(|(k, l)| (k.clone(), l.clone())).collect();
+        let meetings = self.meetings.iter().map(|(n, m)| (n.clone(), m.clone())).collect();
+        let circles = self.circles.iter().map(|(n, c)| (n.clone(), c.clone())).collect();
+        let rest = Part { count: self.count, locks: Vec::new(), meetings, circles };
+        let chunks = locks.chunks(PART).map(|chunk| Part { locks: chunk.to_vec(), ..rest.bare() });
+        let parts: Vec<Part> = chunks.collect();
+        parts.into_iter().chain([rest]).map(|part| Batch::of(vec![Op::Part(part)])).collect()
+    }
+
+    fn take_part(&mut self, part: Part) {
+        self.count = part.count;
+        self.locks.extend(part.locks);
+        self.meetings.extend(part.meetings);
+        self.circles.extend(part.circles);
+    }
+
+    /// How many locks, barriers and groups it has: what is free and empty is not kept.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> (usize, usize, usize) {
+        (self.locks.len(), self.meetings.len(), self.circles.len())
+    }
+}

@@ -1,0 +1,92 @@
+//! Barriers: nobody goes on before so many have come.
+
+use konklave_algorithms::group::Member;
+use serde::{Deserialize, Serialize};
+
+use super::{Claim, Name, Outcome, Table};
+
+/// Those who wait at a barrier.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Meeting {
+    of: u32,
+    arrived: Vec<Claim>,
+}
+
+impl Table {
+    pub(super) fn arrive(&mut self, name: Name, of: u32, claim: Claim, out: &mut Vec<Outcome>) {
+        let empty = || Meeting { of, arrived: Vec::new() };
+        let meeting = self.meetings.entry(name.clone()).or_insert_with(empty);
+        if meeting.of != of {
+            return out.push(Outcome::Mismatch { claim, of: meeting.of });
+        }
+        meeting.arrived.push(claim);
+        if meeting.arrived.len() >= of as usize
+            && let Some(meeting) = self.meetings.remove(&name)
+        {
+            out.push(Outcome::Opened { claims: meeting.arrived });
+        }
+    }
+
+    pub(super) fn depart(&mut self, name: &Name, claim: Claim) {
+        self.thin(name, |c| c != claim);
+    }
+
+    pub(super) fn depart_meetings(&mut self, members: &[Member]) {
+        let names: Vec<Name> = self.meetings.keys().cloned().collect();
+        for name in names {
+            self.thin(&name, |claim| members.contains(&claim.member));
+        }
+    }
+
+    fn thin(&mut self, name: &Name, stays: impl Fn(Claim) -> bool) {
+        if let Some(meeting) = self.meetings.get_mut(name) {
+            meeting.arrived.retain(|claim| stays(*claim));
+            if meeting.arrived.is_empty() {
+                self.meetings.remove(name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use konklave_process::ProcessId;
+
+    use super::*;
+    use crate::table::Op;
+
+    fn claim(id: u32) -> Claim {
+        let member = Member { id: ProcessId(id), incarnation: 1 };
+        Claim { member, session: 0, number: 1 }
+    }
+
+    #[test]
+    fn it_opens_for_all_at_once_and_starts_anew() {
+        let (mut table, mut out) = (Table::default(), Vec::new());
+        for round in 0..2 {
+            for id in 0..3 {
+                assert!(out.is_empty(), "round {round}: nobody goes on alone");
+                let op = Op::Arrive { claim: claim(id), name: "b".into(), of: 3 };
+                table.apply(op, &mut out);
+            }
+            let claims = (0..3).map(claim).collect();
+            assert_eq!(std::mem::take(&mut out), [Outcome::Opened { claims }]);
+        }
+        assert_eq!(table.len(), (0, 0, 0));
+    }
+
+    #[test]
+    fn who_is_gone_or_gives_up_does_not_count() {
+        let (mut table, mut out) = (Table::default(), Vec::new());
+        for id in 0..2 {
+            table.apply(Op::Arrive { claim: claim(id), name: "b".into(), of: 3 }, &mut out);
+        }
+        table.depart_meetings(&[claim(1).member, claim(2).member]);
+        table.apply(Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
+        table.apply(Op::Depart { claim: claim(2), name: "b".into() }, &mut out);
+        table.apply(Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
+        assert_eq!(out, []);
+        table.apply(Op::Arrive { claim: claim(0), name: "b".into(), of: 2 }, &mut out);
+        assert_eq!(out, [Outcome::Mismatch { claim: claim(0), of: 3 }]);
+    }
+}

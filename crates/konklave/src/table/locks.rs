@@ -1,0 +1,267 @@
+//! Who holds what, and who waits for it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use konklave_algorithms::group::Member;
+use konklave_process::ProcessSet;
+use serde::{Deserialize, Serialize};
+
+use super::{Claim, Hold, Key, Outcome, Refusal, Space, Table};
+use crate::token::Token;
+
+/// Something held or wanted.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Lock {
+    pub(crate) holders: Vec<Grant>,
+    /// Who is served next is first.
+    pub(crate) queue: VecDeque<Waiting>,
+}
+
+/// One who holds it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    pub(crate) claim: Claim,
+    pub(crate) hold: Hold,
+    pub(crate) token: Token,
+    pub(crate) safe: bool,
+    /// Whether the holder is gone and may not know.
+    pub(crate) frozen: bool,
+    pub(crate) label: Arc<str>,
+}
+
+/// One who wants it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Waiting {
+    pub(crate) claim: Claim,
+    pub(crate) hold: Hold,
+    /// Whether it waits while someone uses it.
+    pub(crate) wait: bool,
+    pub(crate) safe: bool,
+    pub(crate) priority: i32,
+    pub(crate) label: Arc<str>,
+}
+
+impl Lock {
+    /// Whether one more may hold it so.
+    fn admits(&self, hold: Hold) -> bool {
+        let alike = |g: &Grant| g.hold == hold;
+        match hold {
+            Hold::Exclusive => self.holders.is_empty(),
+            Hold::Shared => self.holders.iter().all(alike),
+            Hold::Permit { of } => {
+                self.holders.iter().all(alike) && self.holders.len() < of as usize
+            }
+        }
+    }
+
+    /// The number of permits that those who hold or want it speak of.
+    fn permits(&self) -> Option<u32> {
+        let holds = self.holders.iter().map(|g| g.hold).chain(self.queue.iter().map(|w| w.hold));
+        holds.into_iter().find_map(|hold| match hold {
+            Hold::Permit { of } => Some(of),
+            Hold::Exclusive | Hold::Shared => None,
+        })
+    }
+
+    /// Whether its holder may have kept it without using it.
+    fn may_be_kept(&self, key: &Key) -> bool {
+        key.space == Space::Lock && self.holders.iter().all(|g| g.hold == Hold::Exclusive)
+    }
+}
+
+impl Table {
+    /// What is held or wanted under `key`.
+    pub(crate) fn lock(&self, key: &Key) -> Option<&Lock> {
+        self.locks.get(key)
+    }
+
+    /// Everything that is held or wanted.
+    pub(crate) fn locks(&self) -> impl Iterator<Item = (&Key, &Lock)> {
+        self.locks.iter()
+    }
+
+    /// Members that are gone and may not know: their locks are frozen.
+    pub(crate) fn frozen(&self) -> Vec<Member> {
+        let grants = self.locks.values().flat_map(|lock| &lock.holders);
+        let mut members: Vec<Member> =
+            grants.filter(|g| g.frozen).map(|g| g.claim.member).collect();
+        members.sort_unstable();
+        members.dedup();
+        members
+    }
+
+    pub(super) fn acquire(&mut self, key: Key, waiting: Waiting, out: &mut Vec<Outcome>) {
+        let lock = self.locks.entry(key.clone()).or_default();
+        let claim = waiting.claim;
+        if let (Hold::Permit { of: asked }, Some(of)) = (waiting.hold, lock.permits())
+            && of != asked
+        {
+            return out.push(Outcome::Refused { claim, key, why: Refusal::Permits { of } });
+        }
+        if lock.queue.is_empty() && lock.admits(waiting.hold) {
+            return self.grant(&key, waiting, out);
+        }
+        if !waiting.wait && !(lock.queue.is_empty() && lock.may_be_kept(&key)) {
+            return out.push(Outcome::Refused { claim, key, why: Refusal::Busy });
+        }
+        let place = lock.queue.iter().position(|w| w.priority < waiting.priority);
+        lock.queue.insert(place.unwrap_or(lock.queue.len()), waiting);
+        out.push(Outcome::Wanted { key });
+    }
+
+    fn grant(&mut self, key: &Key, waiting: Waiting, out: &mut Vec<Outcome>) {
+        let token = self.next_token();
+        let Waiting { claim, hold, safe, label, .. } = waiting;
+        let Some(lock) = self.locks.get_mut(key) else { return };
+        lock.holders.push(Grant { claim, hold, token, safe, frozen: false, label });
+        out.push(Outcome::Granted { claim, key: key.clone(), token });
+        out.push(Outcome::Changed { key: key.clone() });
+    }
+
+    /// Serves those at the head of the queue who can have it.
+    fn serve(&mut self, key: &Key, out: &mut Vec<Outcome>) {
+        while let Some(lock) = self.locks.get_mut(key) {
+            let admitted = lock.queue.front().is_some_and(|w| lock.admits(w.hold));
+            let Some(next) = admitted.then(|| lock.queue.pop_front()).flatten() else { break };
+            self.grant(key, next, out);
+        }
+        match self.locks.get(key) {
+            Some(lock) if lock.holders.is_empty() && lock.queue.is_empty() => {
+                self.locks.remove(key);
+            }
+            // Whoever holds it now has someone behind it, perhaps one who does not wait.
+            Some(lock) if !lock.queue.is_empty() => out.push(Outcome::Wanted { key: key.clone() }),
+            Some(_) | None => {}
+        }
+    }
+
+    pub(super) fn release(&mut self, key: &Key, claim: Claim, out: &mut Vec<Outcome>) {
+        self.drop_holders(key, |g| g.claim == claim, out);
+    }
+
+    fn drop_holders(&mut self, key: &Key, gone: impl Fn(&Grant) -> bool, out: &mut Vec<Outcome>) {
+        let Some(lock) = self.locks.get_mut(key) else { return };
+        let before = lock.holders.len();
+        lock.holders.retain(|g| !gone(g));
+        if lock.holders.len() < before {
+            out.push(Outcome::Changed { key: key.clone() });
+            self.serve(key, out);
+        }
+    }
+
+    pub(super) fn pass(
+        &mut self,
+        key: &Key,
+        from: Claim,
+        to: Claim,
+        token: Token,
+        out: &mut Vec<Outcome>,
+    ) {
+        let Some(lock) = self.locks.get_mut(key) else { return };
+        let Some(grant) = lock.holders.iter_mut().find(|g| g.claim == from) else { return };
+        (grant.claim, grant.token) = (to, token);
+        let place = lock.queue.iter().position(|w| w.claim == to);
+        if let Some(next) = place.and_then(|place| lock.queue.remove(place)) {
+            (grant.safe, grant.label) = (next.safe, next.label);
+        }
+        out.push(Outcome::Changed { key: key.clone() });
+        if !lock.queue.is_empty() {
+            out.push(Outcome::Wanted { key: key.clone() });
+        }
+    }
+
+    pub(super) fn cancel(&mut self, key: &Key, claim: Claim, out: &mut Vec<Outcome>) {
+        let Some(lock) = self.locks.get_mut(key) else { return };
+        let before = lock.queue.len();
+        lock.queue.retain(|w| w.claim != claim);
+        if lock.queue.len() < before {
+            out.push(Outcome::Changed { key: key.clone() });
+            // Whoever stood behind it may be next.
+            self.serve(key, out);
+        }
+    }
+
+    pub(super) fn deny(&mut self, key: &Key, claim: Claim, out: &mut Vec<Outcome>) {
+        let waits = |lock: &Lock| lock.queue.iter().any(|w| w.claim == claim);
+        if self.locks.get(key).is_some_and(waits) {
+            self.cancel(key, claim, out);
+            out.push(Outcome::Refused { claim, key: key.clone(), why: Refusal::Busy });
+        }
+    }
+
+    pub(super) fn revoke(
+        &mut self,
+        key: &Key,
+        token: Option<Token>,
+        out: &mut Vec<Outcome>,
+    ) -> bool {
+        let holders = self.locks.get(key).map_or(&[][..], |lock| &lock.holders);
+        // A kept lock has higher tokens than the one it was granted with.
+        let meant = |g: &Grant| token.is_none_or(|t| t >= g.token && Self::of_grant(t, g.token));
+        let gone: Vec<Claim> = holders.iter().filter(|g| meant(g)).map(|g| g.claim).collect();
+        for grant in holders.iter().filter(|g| gone.contains(&g.claim)) {
+            let (claim, token) = (grant.claim, grant.token);
+            out.push(Outcome::Taken { claim, key: key.clone(), token });
+        }
+        self.drop_holders(key, |g| gone.contains(&g.claim), out);
+        !gone.is_empty()
+    }
+
+    /// Whether `token` is that of a grant, or of one of the times that its holder kept it.
+    fn of_grant(token: Token, granted: Token) -> bool {
+        let base = |t: Token| t.to_u128() >> crate::token::KEPT_BITS;
+        base(token) == base(granted)
+    }
+
+    pub(super) fn thaw(&mut self, member: Member, out: &mut Vec<Outcome>) {
+        for key in self.keys_of(|claim| claim.member == member) {
+            self.drop_holders(&key, |g| g.frozen && g.claim.member == member, out);
+        }
+    }
+
+    fn keys_of(&self, concerns: impl Fn(Claim) -> bool) -> Vec<Key> {
+        let touches = |lock: &Lock| {
+            lock.holders.iter().any(|g| concerns(g.claim))
+                || lock.queue.iter().any(|w| concerns(w.claim))
+        };
+        self.locks.iter().filter(|(_, l)| touches(l)).map(|(key, _)| key.clone()).collect()
+    }
+
+    pub(super) fn depart_locks(
+        &mut self,
+        members: &[Member],
+        left: &ProcessSet,
+        out: &mut Vec<Outcome>,
+    ) {
+        let gone = |claim: Claim| !members.contains(&claim.member);
+        // Who comes again in another life knows that the old one is over.
+        let knows = |m: Member| {
+            left.contains(m.id)
+                || members.iter().any(|x| x.id == m.id && x.incarnation > m.incarnation)
+        };
+        let mut frozen = Vec::new();
+        for key in self.keys_of(gone) {
+            let Some(lock) = self.locks.get_mut(&key) else { continue };
+            lock.queue.retain(|w| !gone(w.claim));
+            for grant in lock.holders.iter_mut().filter(|g| gone(g.claim)) {
+                grant.frozen = (grant.frozen || grant.safe) && !knows(grant.claim.member);
+                if grant.frozen {
+                    frozen.push(grant.claim.member);
+                }
+            }
+            let before = lock.holders.len();
+            lock.holders.retain(|g| !gone(g.claim) || g.frozen);
+            if lock.holders.len() < before {
+                out.push(Outcome::Changed { key: key.clone() });
+            }
+            self.serve(&key, out);
+        }
+        frozen.sort_unstable();
+        frozen.dedup();
+        out.extend(frozen.into_iter().map(|member| Outcome::Frozen { member }));
+    }
+}
+
+#[cfg(test)]
+mod tests;

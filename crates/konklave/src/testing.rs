@@ -1,0 +1,444 @@
+//! A whole group in memory, with a clock that only the test turns, and with faults.
+//!
+//! Everything is decided by the seed: the same test does the same every time.
+//!
+//! ```
+//! use std::time::Duration;
+//! use konklave::testing::Cluster;
+//!
+//! let cluster = Cluster::new(3);
+//! cluster.block_on(async {
+//!     let guard = cluster.node(0).lock("reports").acquire().await.unwrap();
+//!     // The holder's node is cut off. It notices in time, and the others go on.
+//!     cluster.isolate(0);
+//!     let next = cluster.node(1).lock("reports").acquire().await.unwrap();
+//!     assert!(next.token() > guard.token());
+//!     assert_eq!(guard.state(), konklave::State::Lost);
+//! });
+//! ```
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use konklave_process::{ProcessId, Rng};
+
+use crate::builder::Timings;
+use crate::clock::Clock;
+use crate::core::{Config, Core};
+use crate::node::Node;
+use crate::shared::{Carrier, Shared};
+use crate::store::Record;
+use crate::wire::Frame;
+
+/// How long nothing may happen before a test is given up.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Frames on their way.
+#[derive(Default)]
+struct Wires {
+    /// By arrival and order of departure: from, to, bytes.
+    flying: BTreeMap<(Duration, u64), (usize, usize, Vec<u8>)>,
+    sent: u64,
+    /// The last arrival on each channel: channels keep the order.
+    last: BTreeMap<(usize, usize), Duration>,
+    cut: BTreeSet<(usize, usize)>,
+    /// Who waits for which moment.
+    alarms: Vec<(u64, Waker)>,
+    /// Shortest and longest delay.
+    delay: (Duration, Duration),
+    rng: Option<Rng>,
+}
+
+struct Hub {
+    wires: Mutex<Wires>,
+    clock: Arc<AtomicU64>,
+}
+
+impl Hub {
+    fn wires(&self) -> std::sync::MutexGuard<'_, Wires> {
+        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Line {
+    hub: Arc<Hub>,
+    from: usize,
+}
+
+impl Carrier for Line {
+    fn send(&self, to: ProcessId, frame: &Frame) {
+        let mut wires = self.hub.wires();
+        let to = to.0 as usize;
+        // As bytes, as on a real network.
+        let bytes = frame.encode(Vec::new());
+        let (least, most) = wires.delay;
+        let spread = u32::try_from((most - least).as_micros()).unwrap_or(u32::MAX);
+        let extra = wires.rng.as_mut().map_or(0, |rng| rng.below(spread.saturating_add(1)));
+        let now = Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst));
+        let at = now + least + Duration::from_micros(extra.into());
+        let last = wires.last.entry((self.from, to)).or_default();
+        let at = at.max(*last);
+        *last = at;
+        wires.sent += 1;
+        let number = wires.sent;
+        wires.flying.insert((at, number), (self.from, to, bytes));
+    }
+
+    fn flush(&self) {}
+
+    fn stop(&self) {}
+}
+
+/// One machine of the cluster.
+struct Machine {
+    shared: Option<Arc<Shared>>,
+    node: Option<Node>,
+    disk: Option<Record>,
+}
+
+/// A group in memory.
+pub struct Cluster {
+    hub: Arc<Hub>,
+    machines: RefCell<Vec<Machine>>,
+    timings: Timings,
+    seed: u64,
+    lives: RefCell<u64>,
+    tasks: RefCell<Vec<Task>>,
+}
+
+struct Task {
+    future: Pin<Box<dyn Future<Output = ()>>>,
+    woken: Arc<Woken>,
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Cluster {
+    /// `n` members, with ids from 0, who have found each other.
+    pub fn new(n: usize) -> Self {
+        Self::with(n, 0, Timings::default())
+    }
+
+    /// The same with another fate: messages take other times.
+    pub fn seeded(n: usize, seed: u64) -> Self {
+        Self::with(n, seed, Timings::default())
+    }
+
+    /// The same with other timings.
+    pub fn with(n: usize, seed: u64, timings: Timings) -> Self {
+        let clock = Arc::new(AtomicU64::new(Duration::from_secs(1000).as_nanos() as u64));
+        let delay = (Duration::from_micros(50), Duration::from_micros(250));
+        let wires = Wires { delay, rng: Some(Rng::new(seed)), ..Wires::default() };
+        let hub = Arc::new(Hub { wires: Mutex::new(wires), clock });
+        let machines = (0..n).map(|_| Machine { shared: None, node: None, disk: None }).collect();
+        let cluster = Self {
+            hub,
+            machines: RefCell::new(machines),
+            timings,
+            seed,
+            lives: RefCell::new(0),
+            tasks: RefCell::new(Vec::new()),
+        };
+        (0..n).for_each(|i| cluster.boot(i));
+        cluster.advance(Duration::from_millis(50));
+        cluster
+    }
+
+    fn boot(&self, i: usize) {
+        let n = self.machines.borrow().len();
+        *self.lives.borrow_mut() += 1;
+        let life = *self.lives.borrow();
+        let fresh = Record { id: i as u32, key: i as u64, ..Record::default() };
+        let record = self.machines.borrow()[i].disk.clone().unwrap_or(fresh);
+        let config = Config {
+            id: ProcessId(i as u32),
+            name: format!("n{i}").into(),
+            timings: self.timings,
+            record: Some(record),
+            seeds: n,
+            founders: None,
+            alone: false,
+            rng_seed: self.seed ^ life << 32,
+            calendar: 0,
+        };
+        let clock = Clock::Fake(self.hub.clock.clone());
+        let name = config.name.clone();
+        let shared = Shared::new(Core::new(config, clock.now()), clock, None, self.timings, name);
+        shared.connect(Arc::new(Line { hub: self.hub.clone(), from: i }));
+        let node = Node::new(shared.clone(), None);
+        {
+            let machine = &mut self.machines.borrow_mut()[i];
+            machine.shared = Some(shared);
+            machine.node = Some(node);
+        }
+        for j in 0..n {
+            let other = self.shared(j);
+            if i != j && other.is_some() {
+                self.meet(i, j);
+                self.meet(j, i);
+            }
+        }
+        if let Some(shared) = self.shared(i) {
+            shared.with(|core, _| core.seed_is(i, ProcessId(i as u32)));
+        }
+    }
+
+    /// `i` learns that `j` is there.
+    fn meet(&self, i: usize, j: usize) {
+        let id = ProcessId(j as u32);
+        if let Some(shared) = self.shared(i) {
+            shared.with(|core, now| {
+                core.peer_up(id, format!("n{j}").into(), now);
+                core.seed_is(j, id);
+            });
+        }
+    }
+
+    fn shared(&self, i: usize) -> Option<Arc<Shared>> {
+        self.machines.borrow()[i].shared.clone()
+    }
+
+    fn wires(&self) -> std::sync::MutexGuard<'_, Wires> {
+        self.hub.wires()
+    }
+
+    /// How many members it was made for.
+    pub fn len(&self) -> usize {
+        self.machines.borrow().len()
+    }
+
+    /// Whether it was made for nobody.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Member `i`.
+    ///
+    /// # Panics
+    /// If it is down.
+    pub fn node(&self, i: usize) -> Node {
+        let node = self.machines.borrow()[i].node.clone();
+        node.unwrap_or_else(|| panic!("n{i} is down: restart it first"))
+    }
+
+    /// Whether member `i` is up.
+    pub fn is_up(&self, i: usize) -> bool {
+        self.machines.borrow()[i].shared.is_some()
+    }
+
+    /// The time since some moment in the past.
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst))
+    }
+
+    /// Kills member `i`: its sockets close, so that the others notice at once. Handles of its node
+    /// that a test still has do not work any more.
+    pub fn crash(&self, i: usize) {
+        let (shared, node) = {
+            let machine = &mut self.machines.borrow_mut()[i];
+            (machine.shared.take(), machine.node.take())
+        };
+        if let Some(shared) = shared {
+            self.machines.borrow_mut()[i].disk = shared.look(|core| Some(core.record()));
+            shared.stop();
+            // A process that is gone tells nobody anything: what it said last may still arrive.
+            shared.with(|core, _| core.die());
+        }
+        drop(node);
+        for j in (0..self.len()).filter(|j| *j != i) {
+            if let Some(other) = self.shared(j)
+                && !self.wires().cut.contains(&(i, j))
+            {
+                other.with(|core, now| core.peer_down(ProcessId(i as u32), now));
+            }
+        }
+    }
+
+    /// Starts member `i` again, with what it had on disk.
+    pub fn restart(&self, i: usize) {
+        if !self.is_up(i) {
+            self.boot(i);
+        }
+    }
+
+    /// Starts member `i` again with an empty disk: it has forgotten everything.
+    pub fn restart_empty(&self, i: usize) {
+        self.machines.borrow_mut()[i].disk = None;
+        self.restart(i);
+    }
+
+    /// Nothing goes from `from` to `to` any more. What is on its way is lost.
+    pub fn cut(&self, from: usize, to: usize) {
+        let mut wires = self.wires();
+        wires.cut.insert((from, to));
+        wires.flying.retain(|_, (f, t, _)| (*f, *t) != (from, to));
+    }
+
+    /// Cuts `i` off from everyone, both ways, silently.
+    pub fn isolate(&self, i: usize) {
+        for j in (0..self.len()).filter(|j| *j != i) {
+            self.cut(i, j);
+            self.cut(j, i);
+        }
+    }
+
+    /// Splits the members into those of `side` and all others.
+    pub fn partition(&self, side: &[usize]) {
+        for i in 0..self.len() {
+            for j in 0..self.len() {
+                if side.contains(&i) != side.contains(&j) {
+                    self.cut(i, j);
+                }
+            }
+        }
+    }
+
+    /// All cuts are repaired.
+    pub fn heal(&self) {
+        self.wires().cut.clear();
+    }
+
+    /// How long messages take, from now on.
+    pub fn delay(&self, least: Duration, most: Duration) {
+        self.wires().delay = (least, most.max(least));
+    }
+
+    /// Runs a future beside everything else, while time passes.
+    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
+        let woken = Arc::new(Woken(AtomicBool::new(true)));
+        self.tasks.borrow_mut().push(Task { future: Box::pin(future), woken });
+    }
+
+    /// Lets `time` pass.
+    pub fn advance(&self, time: Duration) {
+        let end = self.now() + time;
+        self.run_tasks();
+        while let Some(at) = self.next_event().filter(|at| *at <= end) {
+            self.happen(at);
+            self.run_tasks();
+        }
+        self.set_clock(end);
+        self.run_tasks();
+    }
+
+    /// Returns when that much time has passed. For use inside [`block_on`](Self::block_on) and
+    /// [`spawn`](Self::spawn).
+    pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + 'static + use<> {
+        let (clock, end) = (self.hub.clock.clone(), self.now() + time);
+        let end = end.as_nanos() as u64;
+        let hub = self.hub.clone();
+        std::future::poll_fn(move |cx| {
+            if clock.load(Ordering::SeqCst) >= end {
+                return Poll::Ready(());
+            }
+            hub.wires().alarms.push((end, cx.waker().clone()));
+            Poll::Pending
+        })
+    }
+
+    /// Runs a future to its end, and lets as much time pass as that takes.
+    ///
+    /// # Panics
+    /// If it takes more than an hour.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        let woken = Arc::new(Woken(AtomicBool::new(true)));
+        let waker = Waker::from(woken.clone());
+        let mut future = pin!(future);
+        let end = self.now() + PATIENCE;
+        loop {
+            if woken.0.swap(false, Ordering::SeqCst)
+                && let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker))
+            {
+                return value;
+            }
+            if self.run_tasks() || woken.0.load(Ordering::SeqCst) {
+                continue;
+            }
+            match self.next_event().filter(|at| *at <= end) {
+                Some(at) => self.happen(at),
+                None => panic!("nothing more will happen: seed {}", self.seed),
+            }
+        }
+    }
+
+    /// Polls what was woken; whether anything was.
+    fn run_tasks(&self) -> bool {
+        let mut any = false;
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        let mut still = Vec::new();
+        for mut task in tasks {
+            let done = task.woken.0.swap(false, Ordering::SeqCst) && {
+                any = true;
+                let waker = Waker::from(task.woken.clone());
+                task.future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready()
+            };
+            if !done {
+                still.push(task);
+            }
+        }
+        let mut tasks = self.tasks.borrow_mut();
+        still.append(&mut tasks);
+        *tasks = still;
+        any
+    }
+
+    /// When the next thing happens.
+    fn next_event(&self) -> Option<Duration> {
+        let wires = self.wires();
+        let arrival = wires.flying.keys().next().map(|(at, _)| *at);
+        let alarm = wires.alarms.iter().map(|(at, _)| Duration::from_nanos(*at)).min();
+        drop(wires);
+        let machines = self.machines.borrow();
+        let ticks = machines.iter().filter_map(|m| m.shared.as_ref()).map(|s| s.due());
+        ticks.chain(arrival).chain(alarm).min().map(|at| at.max(self.now()))
+    }
+
+    fn set_clock(&self, to: Duration) {
+        self.hub.clock.store(to.as_nanos() as u64, Ordering::SeqCst);
+        let nanoseconds = to.as_nanos() as u64;
+        let mut wires = self.wires();
+        let due: Vec<_> = wires.alarms.extract_if(.., |(at, _)| *at <= nanoseconds).collect();
+        drop(wires);
+        due.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+
+    /// Everything of this moment happens.
+    fn happen(&self, at: Duration) {
+        self.set_clock(at);
+        loop {
+            let mut wires = self.wires();
+            let Some(entry) = wires.flying.first_entry().filter(|e| e.key().0 <= at) else { break };
+            let (from, to, bytes) = entry.remove();
+            let cut = wires.cut.contains(&(from, to));
+            drop(wires);
+            if let Some(shared) = self.shared(to).filter(|_| !cut) {
+                let (frame, _) = Frame::decode(&bytes).expect("what was encoded can be decoded");
+                let from = ProcessId(from as u32);
+                shared.with(|core, now| core.on_frame_and_pump(from, frame, now));
+            }
+        }
+        for i in 0..self.len() {
+            if let Some(shared) = self.shared(i).filter(|s| s.due() <= at) {
+                shared.tick();
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cluster({} members, seed {})", self.len(), self.seed)
+    }
+}

@@ -1,0 +1,127 @@
+//! Fencing tokens.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// How many times in a row a node may take a lock that it has kept, between two grants of the group.
+pub(crate) const KEPT_BITS: u32 = 20;
+
+/// What tells a grant from all before it: later grants of a name have higher tokens, over crashes,
+/// partitions and total restarts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Token {
+    /// Grows when the group is founded anew.
+    pub generation: u32,
+    /// Grows from view to view.
+    pub epoch: u32,
+    /// Grows from grant to grant.
+    pub k: u64,
+}
+
+impl Token {
+    /// As one number that compares like the token.
+    pub fn to_u128(self) -> u128 {
+        u128::from(self.generation) << 96 | u128::from(self.epoch) << 64 | u128::from(self.k)
+    }
+
+    /// From [`to_u128`](Self::to_u128).
+    pub fn from_u128(number: u128) -> Self {
+        let (generation, epoch) = ((number >> 96) as u32, (number >> 64) as u32);
+        Self { generation, epoch, k: number as u64 }
+    }
+
+    /// As 32 hexadecimal digits, which sort as text like the token: for databases and headers.
+    pub fn to_hex(self) -> String {
+        format!("{:032x}", self.to_u128())
+    }
+}
+
+/// As `generation.epoch.k`.
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.generation, self.epoch, self.k)
+    }
+}
+
+/// This is no token.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0:?} is no token: generation.epoch.k, or 32 hexadecimal digits")]
+pub struct ParseTokenError(String);
+
+/// Reads both forms.
+impl FromStr for Token {
+    type Err = ParseTokenError;
+
+    fn from_str(text: &str) -> Result<Self, ParseTokenError> {
+        let wrong = || ParseTokenError(text.chars().take(64).collect());
+        if text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return u128::from_str_radix(text, 16).map(Self::from_u128).map_err(|_| wrong());
+        }
+        let mut parts = text.split('.');
+        let mut next = || parts.next().filter(|p| p.bytes().all(|b| b.is_ascii_digit()));
+        let token = (|| {
+            Some(Self {
+                generation: next()?.parse().ok()?,
+                epoch: next()?.parse().ok()?,
+                k: next()?.parse().ok()?,
+            })
+        })();
+        token.filter(|_| parts.next().is_none()).ok_or_else(wrong)
+    }
+}
+
+/// As text where text is read, as numbers elsewhere.
+impl Serialize for Token {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            return serializer.collect_str(self);
+        }
+        (self.generation, self.epoch, self.k).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Token {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            return text.parse().map_err(serde::de::Error::custom);
+        }
+        let (generation, epoch, k) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { generation, epoch, k })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_form_is_lossless_and_keeps_the_order(a: u128, b: u128) {
+            let (x, y) = (Token::from_u128(a), Token::from_u128(b));
+            prop_assert_eq!(x.to_u128(), a);
+            prop_assert_eq!(x.to_string().parse(), Ok(x));
+            prop_assert_eq!(x.to_hex().parse(), Ok(x));
+            prop_assert_eq!(x.cmp(&y), a.cmp(&b));
+            prop_assert_eq!(x.to_hex().cmp(&y.to_hex()), a.cmp(&b));
+            let json = serde_json::to_string(&x).expect("a token is text");
+            prop_assert_eq!(serde_json::from_str::<Token>(&json).expect("and back"), x);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in any::<String>()) {
+            let _ = text.parse::<Token>();
+        }
+    }
+
+    #[test]
+    fn signs_and_surplus_parts_are_refused() {
+        for text in ["", "1", "1.2", "1.2.3.4", "+1.2.3", "1.2.-3", "1..3", "4294967296.0.0"] {
+            assert!(text.parse::<Token>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What members say to each other, as bytes.
+//!
+//! A connection carries *records*: four bytes of length, then so many bytes, which are sealed where a
+//! key is shared. A record holds frames, each in postcard. Nothing that arrives is trusted: lengths
+//! are bounded before anything is allocated, and what cannot be read ends the connection.
+
+use konklave_algorithms::group::virtual_synchrony::Message;
+use konklave_algorithms::group::{View, ViewId};
+use serde::{Deserialize, Serialize};
+
+use crate::core::Standing;
+use crate::table::Batch;
+
+/// The version of all that follows. Raised whenever the golden bytes change.
+pub(crate) const VERSION: u16 = 1;
+/// The longest record.
+pub(crate) const MAX_RECORD: usize = 32 << 20;
+/// The longest greeting: strangers get no more room than that.
+pub(crate) const MAX_HELLO: usize = 1024;
+/// The longest message of an application.
+pub(crate) const MAX_MESSAGE: usize = 1 << 20;
+
+/// What one member says to another.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) enum Frame {
+    /// Of the group below.
+    Group(Message<Batch>),
+    /// Are you still with me in this view?
+    Ping { view: ViewId, stamp: u64 },
+    /// I am.
+    Pong { view: ViewId, stamp: u64 },
+    /// This is where I stand.
+    Standing(Standing),
+    /// This is the first view.
+    Found(View),
+    /// There are others, at these addresses.
+    Peers(Vec<(u32, String)>),
+}
+
+/// How a connection begins, from both sides.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) version: u16,
+    /// Groups of different names do not mix.
+    pub(crate) cluster: String,
+    pub(crate) id: u32,
+    /// Who it really is: ids are short and may collide.
+    pub(crate) key: u64,
+    /// Which process this is: what was said to an earlier one is not meant for it.
+    pub(crate) boot: u64,
+    pub(crate) name: String,
+    /// Where it can be called.
+    pub(crate) address: String,
+    /// Drawn anew for each connection.
+    pub(crate) nonce: [u8; 32],
+}
+
+/// Why bytes are no frames.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum WireError {
+    #[error("a record of {0} bytes: {MAX_RECORD} at most")]
+    TooLong(usize),
+    #[error("a record without a head")]
+    Short,
+    #[error("not a frame: {0}")]
+    Garbage(postcard::Error),
+}
+
+impl Frame {
+    /// Appends the frame to `buffer`.
+    pub(crate) fn encode(&self, buffer: Vec<u8>) -> Vec<u8> {
+        postcard::to_extend(self, buffer).expect("memory takes every frame")
+    }
+
+    /// Takes the first frame off `bytes`.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
+        postcard::take_from_bytes(bytes).map_err(WireError::Garbage)
+    }
+}
+
+/// The length of the record that these four bytes announce.
+pub(crate) fn record_length(header: [u8; 4], limit: usize) -> Result<usize, WireError> {
+    let length = u32::from_le_bytes(header) as usize;
+    if length > limit { Err(WireError::TooLong(length)) } else { Ok(length) }
+}
+
+#[cfg(test)]
+mod tests;

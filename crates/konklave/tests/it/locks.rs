@@ -1,0 +1,158 @@
+//! Locks in a group in memory.
+
+use std::time::Duration;
+
+use konklave::testing::Cluster;
+use konklave::{Error, Handover, State};
+
+const MS: Duration = Duration::from_millis(1);
+
+#[test]
+fn three_members_find_each_other_and_lock() {
+    let cluster = Cluster::new(3);
+    for i in 0..3 {
+        assert!(cluster.node(i).status().member, "{:?}", cluster.node(i).status());
+    }
+    cluster.block_on(async {
+        let first = cluster.node(0).lock("a").acquire().await.unwrap();
+        let token = first.token();
+        assert_eq!(first.state(), State::Held);
+        first.release().await.unwrap();
+        let second = cluster.node(1).lock("a").acquire().await.unwrap();
+        assert!(second.token() > token);
+    });
+}
+
+#[test]
+fn one_member_alone_is_a_group() {
+    let cluster = Cluster::new(1);
+    cluster.block_on(async {
+        let guard = cluster.node(0).lock("a").acquire().await.unwrap();
+        cluster.sleep(Duration::from_secs(60)).await;
+        assert_eq!(guard.state(), State::Held);
+        guard.release().await.unwrap();
+    });
+}
+
+#[test]
+fn a_kept_lock_is_taken_again_without_a_message_and_asked_back() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (a, b) = (cluster.node(0), cluster.node(1));
+        let mut last = a.lock("a").acquire().await.unwrap().token();
+        let before = cluster.now();
+        for _ in 0..100 {
+            let guard = a.lock("a").acquire().await.unwrap();
+            assert!(guard.token() > last);
+            last = guard.token();
+        }
+        assert_eq!(cluster.now(), before, "no message, no time");
+        let other = b.lock("a").acquire().await.unwrap();
+        assert!(other.token() > last);
+        assert!(cluster.now() - before < 5 * MS);
+        assert!(matches!(a.lock("a").try_acquire().await, Err(Error::Busy(_))));
+        other.release().await.unwrap();
+        let again = a.lock("a").try_acquire().await.unwrap();
+        drop(again);
+        assert!(a.lock("a").try_acquire().await.is_ok());
+    });
+}
+
+#[test]
+fn a_timeout_leaves_nothing_behind() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let held = cluster.node(0).lock("a").acquire().await.unwrap();
+        let late = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
+        assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
+        cluster.sleep(5 * MS).await;
+        assert_eq!(cluster.node(2).status().locks[0].queue, []);
+        // A future that is dropped wants nothing more, either.
+        {
+            let node = cluster.node(2);
+            let mut waiting = std::pin::pin!(node.lock("a").acquire());
+            tokio::select! {
+                biased;
+                _ = &mut waiting => panic!("it is held"),
+                () = cluster.sleep(20 * MS) => {}
+            }
+            assert_eq!(node.status().locks[0].queue.len(), 1);
+        }
+        cluster.sleep(5 * MS).await;
+        assert_eq!(cluster.node(1).status().locks[0].queue, []);
+        held.release().await.unwrap();
+        assert!(cluster.node(1).lock("a").acquire().await.is_ok());
+    });
+}
+
+#[test]
+fn shared_holders_are_together_and_whoever_wants_it_alone_is_not_passed_over() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let a = cluster.node(0).lock("a").shared().acquire().await.unwrap();
+        let b = cluster.node(1).lock("a").shared().acquire().await.unwrap();
+        let node = cluster.node(2);
+        let alone = node.lock("a").acquire();
+        let mut alone = std::pin::pin!(alone);
+        tokio::select! { biased; _ = &mut alone => panic!("shared"), () = cluster.sleep(10 * MS) => {} }
+        let late = cluster.node(0).lock("a").shared().timeout(10 * MS).acquire().await;
+        assert!(late.is_err(), "someone waits to have it alone");
+        drop((a, b));
+        let alone = alone.await.unwrap();
+        assert_eq!(alone.state(), State::Held);
+    });
+}
+
+#[test]
+fn a_crash_gives_fast_locks_at_once_and_safe_ones_after_the_lease() {
+    for (mode, least, most) in [(Handover::Fast, 0, 60), (Handover::LeaseSafe, 900, 1200)] {
+        let cluster = Cluster::new(3);
+        cluster.block_on(async {
+            let held = cluster.node(0).lock("a").mode(mode).acquire().await.unwrap();
+            let before = cluster.now();
+            cluster.crash(0);
+            let next = cluster.node(1).lock("a").mode(mode).acquire().await.unwrap();
+            assert!(next.token() > held.token());
+            let took = cluster.now() - before;
+            assert!(took >= least * MS && took <= most * MS, "{mode:?} {took:?}");
+        });
+    }
+}
+
+#[test]
+fn a_minority_loses_what_it_holds_in_time_grants_nothing_and_comes_back() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let held = cluster.node(0).lock("a").acquire().await.unwrap();
+        cluster.isolate(0);
+        let cut = cluster.now();
+        held.lost().await;
+        assert!(cluster.now() - cut <= Duration::from_secs(1));
+        assert_eq!(held.state(), State::Lost);
+        let next = cluster.node(1).lock("a").acquire().await.unwrap();
+        assert!(cluster.now() - cut <= 3000 * MS, "{:?}", cluster.now() - cut);
+        let refused = cluster.node(0).lock("b").timeout(2000 * MS).acquire().await;
+        assert!(matches!(refused, Err(Error::TimedOut(_))));
+        cluster.heal();
+        let back = cluster.node(0).lock("b").timeout(5000 * MS).acquire().await.unwrap();
+        assert!(back.token() > held.token());
+        assert!(held.release().await.is_err(), "it was lost");
+        next.release().await.unwrap();
+    });
+}
+
+#[test]
+fn everyone_restarts_and_tokens_go_on_growing() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let before = cluster.node(0).lock("a").acquire().await.unwrap().token();
+        for i in 0..3 {
+            cluster.crash(i);
+        }
+        for i in 0..3 {
+            cluster.restart(i);
+        }
+        let after = cluster.node(1).lock("a").acquire().await.unwrap().token();
+        assert!(after.generation > before.generation, "{before} {after}");
+    });
+}

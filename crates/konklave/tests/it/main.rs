@@ -1,0 +1,6 @@
+//! Whole groups.
+
+mod locks;
+mod sweep;
+mod tcp;
+mod together;

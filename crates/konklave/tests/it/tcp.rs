@@ -1,0 +1,190 @@
+//! Real sockets on loopback.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use konklave::{Builder, Error, Event, Handover, Node, State, Tls};
+use tokio::time::timeout;
+
+const LONG: Duration = Duration::from_secs(20);
+const KEY: [u8; 32] = [7; 32];
+
+/// Free ports, as addresses.
+fn addresses(n: usize) -> Vec<String> {
+    let listeners: Vec<TcpListener> =
+        (0..n).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect()
+}
+
+fn builder(addresses: &[String], i: usize) -> Builder {
+    let name = format!("n{i}");
+    Node::builder().name(name).listen(addresses[i].clone()).seeds(addresses.iter().cloned())
+}
+
+async fn group(n: usize, with: impl Fn(Builder, usize) -> Builder) -> (Vec<Node>, Vec<String>) {
+    let addresses = addresses(n);
+    let mut nodes = Vec::new();
+    for i in 0..n {
+        nodes.push(with(builder(&addresses, i), i).start().await.unwrap());
+    }
+    for node in &nodes {
+        timeout(LONG, node.ready()).await.expect("they find each other").unwrap();
+    }
+    (nodes, addresses)
+}
+
+async fn lock_around(nodes: &[Node]) {
+    let mut last = None;
+    for round in 0..20 {
+        let node = &nodes[round % nodes.len()];
+        let guard = timeout(LONG, node.lock("a").acquire()).await.unwrap().unwrap();
+        assert_eq!(guard.state(), State::Held);
+        assert!(Some(guard.token()) > last);
+        last = Some(guard.token());
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_cold_nodes_form_a_group_quickly() {
+    let start = Instant::now();
+    let (nodes, _) = group(3, |b, _| b).await;
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    lock_around(&nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_a_shared_key() {
+    let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
+    lock_around(&nodes).await;
+    // A stranger with another key is refused, on both sides with the reason.
+    let mut events = nodes[0].events();
+    let stranger = Node::builder().id(77).seeds(addresses.clone()).pre_shared_key([8; 32]);
+    let stranger = stranger.start().await.unwrap();
+    let mut theirs = stranger.events();
+    for events in [&mut events, &mut theirs] {
+        let refused = timeout(LONG, async {
+            loop {
+                if let Some(Event::Refused { reason, .. }) = events.next().await {
+                    break reason;
+                }
+            }
+        });
+        assert!(refused.await.unwrap().contains("wrong key"));
+    }
+    assert!(!stranger.status().member);
+    let keyless = Node::builder().id(78).seeds(addresses).start().await.unwrap();
+    let mut events = keyless.events();
+    let refused = timeout(LONG, events.next()).await.unwrap();
+    assert!(matches!(refused, Some(Event::Refused { .. })), "{refused:?}");
+    assert_eq!(nodes[0].status().members.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_mutual_tls() {
+    let authority = Authority::new();
+    let (nodes, addresses) = group(3, |b, _| b.tls(authority.member())).await;
+    lock_around(&nodes).await;
+    let other = Authority::new();
+    let stranger = Node::builder().id(77).seeds(addresses).tls(other.member());
+    let stranger = stranger.start().await.unwrap();
+    let mut events = stranger.events();
+    let refused = timeout(LONG, events.next()).await.unwrap();
+    assert!(matches!(refused, Some(Event::Refused { .. })), "{refused:?}");
+    assert!(!stranger.status().member);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_gone_is_noticed_at_once() {
+    let (mut nodes, addresses) = group(3, |b, _| b).await;
+    let held = nodes[0].lock("a").mode(Handover::Fast).acquire().await.unwrap();
+    let token = held.token();
+    let gone = nodes.remove(0);
+    // The process ends: guard and node are gone, nothing is released in order.
+    let start = Instant::now();
+    std::mem::forget(held);
+    gone.kill();
+    let next = timeout(LONG, nodes[0].lock("a").mode(Handover::Fast).acquire());
+    let next = next.await.unwrap().unwrap();
+    assert!(next.token() > token);
+    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    drop(next);
+    drop(gone);
+    // It comes again, as another.
+    let again = builder(&addresses, 0).start().await.unwrap();
+    timeout(LONG, again.ready()).await.unwrap().unwrap();
+    let guard = timeout(LONG, again.lock("a").acquire()).await.unwrap().unwrap();
+    assert!(guard.token() > token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_who_is_no_founder_joins_and_leaves() {
+    let (mut nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
+    let fourth = Node::builder().name("n3").seeds(addresses).pre_shared_key(KEY);
+    nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
+    lock_around(&nodes).await;
+    assert_eq!(nodes[1].status().members.len(), 4);
+    let fourth = nodes.pop().unwrap();
+    timeout(LONG, fourth.leave()).await.unwrap().unwrap();
+    lock_around(&nodes).await;
+    assert_eq!(nodes[1].status().members.len(), 3);
+    assert!(matches!(fourth.lock("a").acquire().await, Err(Error::Left)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everyone_restarts_from_disk_in_a_new_generation() {
+    let folder = std::env::temp_dir().join(format!("konklave-restart-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let with = |b: Builder, i: usize| b.data_dir(folder.join(i.to_string()));
+    let (nodes, addresses) = group(3, with).await;
+    let before = nodes[0].lock("a").acquire().await.unwrap().token();
+    let taken = with(builder(&addresses, 0), 0).listen("127.0.0.1:0").start().await;
+    assert!(matches!(taken, Err(Error::Store(..))), "{taken:?}");
+    drop(nodes);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut nodes = Vec::new();
+    for i in 0..2 {
+        nodes.push(with(builder(&addresses, i), i).start().await.unwrap());
+    }
+    // Two of three do not know whether the third went on without them.
+    assert!(timeout(Duration::from_millis(500), nodes[0].ready()).await.is_err());
+    assert!(nodes[0].what_is_missing().is_some());
+    nodes.push(with(builder(&addresses, 2), 2).start().await.unwrap());
+    timeout(LONG, nodes[0].ready()).await.unwrap().unwrap();
+    let after = timeout(LONG, nodes[0].lock("a").acquire()).await.unwrap().unwrap().token();
+    assert!(after.generation > before.generation);
+    drop(nodes);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[tokio::test]
+async fn nobody_stands_unprotected_where_strangers_come_by() {
+    let open = Node::builder().listen("0.0.0.0:0").start().await;
+    assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
+    assert!(Node::builder().listen("0.0.0.0:0").insecure().start().await.is_ok());
+    assert!(Node::builder().pre_shared_key("short").start().await.is_err());
+}
+
+/// Who signs certificates for a test.
+struct Authority {
+    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { issuer: rcgen::Issuer::new(params, key), pem }
+    }
+
+    fn member(&self) -> Tls {
+        let params = rcgen::CertificateParams::new(vec!["konklave".into()]).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let (chain, key) = (certificate.pem(), key.serialize_pem());
+        Tls::from_pem(self.pem.as_bytes(), chain.as_bytes(), key.as_bytes()).unwrap()
+    }
+}

@@ -1,0 +1,357 @@
+//! Groups, campaigns, barriers, semaphores, sessions: what is more than one lock.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use konklave::testing::Cluster;
+use konklave::{Error, Group, GroupEvent, Handover, State, WhyState};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// What a member of a group has seen: its state is the list of all messages.
+#[derive(Default)]
+struct Log {
+    messages: Vec<String>,
+    views: Vec<usize>,
+    started_with: Option<Vec<String>>,
+}
+
+/// Reads until nothing more has come for a while, and gives its state to who asks for it.
+async fn follow(cluster: &Cluster, group: &mut Group, log: &mut Log, time: Duration) {
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = group.next() => event.unwrap(),
+            () = cluster.sleep(time) => return,
+        };
+        match event {
+            GroupEvent::State(bytes) => {
+                let text = String::from_utf8(bytes.to_vec()).unwrap();
+                let old: Vec<String> = text.split_whitespace().map(Into::into).collect();
+                log.started_with = Some(old.clone());
+                log.messages = old;
+            }
+            GroupEvent::View(view) => log.views.push(view.members.len()),
+            GroupEvent::Message { bytes, .. } => {
+                log.messages.push(String::from_utf8(bytes.to_vec()).unwrap());
+            }
+            GroupEvent::Snapshot(wanted) => {
+                wanted.give(log.messages.join(" ").into_bytes()).unwrap();
+            }
+            GroupEvent::Lost => return,
+        }
+    }
+}
+
+#[test]
+fn everyone_gets_all_messages_in_one_order_and_who_joins_gets_the_state() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
+        let mut first = a.group("chat").await.unwrap();
+        let mut logs = [Log::default(), Log::default(), Log::default()];
+        follow(&cluster, &mut first, &mut logs[0], MS * 5).await;
+        assert_eq!(logs[0].started_with, Some(vec![]));
+        let joins = b.group("chat");
+        let ((), second) = tokio::join!(follow(&cluster, &mut first, &mut logs[0], MS * 5), joins);
+        let mut second = second.unwrap();
+        for i in 0..50 {
+            first.send(format!("a{i}").into_bytes()).await.unwrap();
+            second.send(format!("b{i}").into_bytes()).await.unwrap();
+        }
+        follow(&cluster, &mut first, &mut logs[0], MS * 5).await;
+        follow(&cluster, &mut second, &mut logs[1], MS * 5).await;
+        assert_eq!(logs[0].messages.len(), 100);
+        assert_eq!(logs[0].messages, logs[1].messages);
+        // The third comes while messages are on their way.
+        for i in 50..60 {
+            first.send(format!("a{i}").into_bytes()).await.unwrap();
+        }
+        let joins = c.group("chat");
+        let [one, two, three] = &mut logs;
+        let (_, _, third) = tokio::join!(
+            follow(&cluster, &mut first, one, MS * 5),
+            follow(&cluster, &mut second, two, MS * 5),
+            joins
+        );
+        let mut third = third.unwrap();
+        second.send(b"last".to_vec()).await.unwrap();
+        follow(&cluster, &mut third, three, MS * 5).await;
+        follow(&cluster, &mut first, one, MS * 5).await;
+        assert!(three.started_with.as_ref().unwrap().len() >= 100);
+        assert_eq!(three.messages, one.messages);
+        assert_eq!(three.messages.len(), 111);
+        drop(second);
+        follow(&cluster, &mut third, three, MS * 5).await;
+        assert_eq!(three.views.last(), Some(&2));
+        cluster.crash(0);
+        follow(&cluster, &mut third, three, MS * 100).await;
+        assert_eq!(three.views.last(), Some(&1));
+    });
+}
+
+#[test]
+fn a_donor_that_dies_is_replaced() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let mut first = cluster.node(0).group("chat").await.unwrap();
+        let mut log = Log::default();
+        first.send(b"x".to_vec()).await.unwrap();
+        follow(&cluster, &mut first, &mut log, MS * 5).await;
+        let joins = cluster.node(1);
+        let joins = joins.group("chat");
+        let (_, second) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 5), joins);
+        let second = second.unwrap();
+        // The most junior is asked, and does not answer: it is gone.
+        let node = cluster.node(2);
+        let mut joins = std::pin::pin!(node.group("chat"));
+        tokio::select! { biased; _ = &mut joins => panic!("too early"), () = cluster.sleep(MS * 20) => {} }
+        drop(second);
+        cluster.crash(1);
+        let (_, third) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 100), joins);
+        let mut third = third.unwrap();
+        let mut other = Log::default();
+        follow(&cluster, &mut third, &mut other, MS * 5).await;
+        assert_eq!(other.messages, ["x"]);
+    });
+}
+
+#[test]
+fn one_leads_others_stand_ready_and_everyone_can_watch() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
+        let mut watch = c.observe("boss").unwrap();
+        assert_eq!(watch.next().await, Some(None));
+        let first = a.campaign("boss").mode(Handover::Fast).label("one").await.unwrap();
+        let seen = watch.next().await.unwrap().unwrap();
+        assert_eq!((seen.node, seen.label.as_str(), seen.token), (0, "one", first.token()));
+        let won: Rc<RefCell<Vec<u32>>> = Rc::default();
+        for (node, priority) in [(b.clone(), 0), (c.clone(), 5)] {
+            let won = won.clone();
+            cluster.spawn(async move {
+                let lead = node.campaign("boss").priority(priority).await.unwrap();
+                won.borrow_mut().push(node.id());
+                lead.lost().await;
+            });
+            cluster.sleep(MS * 5).await;
+        }
+        assert!(won.borrow().is_empty());
+        first.resign().await.unwrap();
+        cluster.sleep(MS * 5).await;
+        assert_eq!(*won.borrow(), [2], "who has the higher priority is next");
+        a.step_down("boss").await.unwrap();
+        cluster.sleep(MS * 5).await;
+        assert_eq!(*won.borrow(), [2, 1]);
+        let mut last = None;
+        while let Some(Some(leader)) =
+            tokio::select! { biased; next = watch.next() => next, () = cluster.sleep(MS * 5) => None }
+        {
+            last = Some(leader.node);
+        }
+        let _ = last;
+        assert!(matches!(a.step_down("nobody").await, Err(Error::NotHeld(_))));
+    });
+}
+
+#[test]
+fn a_leader_that_crashes_is_followed_by_the_next() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let first = cluster.node(0).campaign("boss").mode(Handover::Fast).await.unwrap();
+        let token = first.token();
+        let before = cluster.now();
+        cluster.crash(0);
+        let next = cluster.node(1).campaign("boss").mode(Handover::Fast).await.unwrap();
+        assert!(next.token() > token);
+        assert!(cluster.now() - before < MS * 100);
+        assert_eq!(first.state(), State::Lost);
+    });
+}
+
+#[test]
+fn a_barrier_opens_for_all() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
+        let (one, two, three) =
+            (a.barrier("start", 3), b.barrier("start", 3), c.barrier("start", 3));
+        for _ in 0..3 {
+            let late = async {
+                cluster.sleep(MS * 30).await;
+                let before = cluster.now();
+                three.wait().await.unwrap();
+                before
+            };
+            let opened = async {
+                let (x, y) = tokio::join!(one.wait(), two.wait());
+                x.and(y).unwrap();
+                cluster.now()
+            };
+            let (before, opened) = tokio::join!(late, opened);
+            assert!(opened >= before);
+        }
+        let one = a.barrier("x", 2);
+        let wrong = b.barrier("x", 3);
+        let (_, wrong) = tokio::join!(
+            async {
+                tokio::select! { _ = one.wait() => {}, () = cluster.sleep(MS * 20) => {} }
+            },
+            async {
+                cluster.sleep(MS * 5).await;
+                wrong.wait().await
+            }
+        );
+        assert!(matches!(wrong, Err(Error::Permits { of: 2, asked: 3, .. })));
+    });
+}
+
+#[test]
+fn a_semaphore_has_so_many_permits_and_no_more() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let mut held = Vec::new();
+        for i in 0..2 {
+            held.push(cluster.node(i).semaphore("pool", 2).acquire().await.unwrap());
+        }
+        let full = cluster.node(2).semaphore("pool", 2).try_acquire().await;
+        assert!(matches!(full, Err(Error::Busy(_))));
+        let other = cluster.node(2).semaphore("pool", 3).acquire().await;
+        assert!(matches!(other, Err(Error::Permits { of: 2, asked: 3, .. })));
+        let none = cluster.node(2).semaphore("pool", 0).acquire().await;
+        assert!(matches!(none, Err(Error::Config(_))));
+        // A lock of the same name is another thing.
+        assert!(cluster.node(2).lock("pool").try_acquire().await.is_ok());
+        held.pop().unwrap().release().await.unwrap();
+        assert!(cluster.node(2).semaphore("pool", 2).acquire().await.is_ok());
+    });
+}
+
+#[test]
+fn a_session_takes_everything_with_it() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (a, b) = (cluster.node(0), cluster.node(1));
+        let session = a.session("client 1");
+        let held = session.lock("x").acquire().await.unwrap();
+        let also = session.lock("y").shared().acquire().await.unwrap();
+        assert_eq!(b.status().locks[0].holders[0].label, "client 1");
+        session.close();
+        assert!(!session.is_open());
+        held.lost().await;
+        assert_eq!((held.state(), also.state()), (State::Lost, State::Lost));
+        let before = cluster.now();
+        for name in ["x", "y"] {
+            b.lock(name).acquire().await.unwrap().release().await.unwrap();
+        }
+        assert!(cluster.now() - before < MS * 20, "at once: its node lives");
+        assert!(matches!(session.lock("x").acquire().await, Err(Error::Closed)));
+    });
+}
+
+#[test]
+fn several_locks_are_taken_all_or_none() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (a, b) = (cluster.node(0), cluster.node(1));
+        let held = a.lock("n").acquire().await.unwrap();
+        let late = b.lock_all(["z", "n", "c"]).timeout(MS * 50).acquire().await;
+        assert!(matches!(late, Err(Error::TimedOut(_))));
+        assert!(b.lock_all(["z", "n", "c"]).try_acquire().await.is_err());
+        for name in ["c", "z"] {
+            assert!(a.lock(name).try_acquire().await.is_ok(), "{name} was given back");
+        }
+        held.release().await.unwrap();
+        let all = b.lock_all(["z", "n", "c", "z"]).acquire().await.unwrap();
+        let names: Vec<&str> = all.iter().map(|g| g.name()).collect();
+        assert_eq!(names, ["c", "n", "z"]);
+        all.release().await.unwrap();
+    });
+}
+
+#[test]
+fn two_who_wait_for_each_other_are_found() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (a, b) = (cluster.node(0), cluster.node(1));
+        assert_eq!(a.why("x").state, WhyState::Free);
+        let x = a.lock("x").acquire().await.unwrap();
+        let y = b.lock("y").acquire().await.unwrap();
+        assert_eq!(b.why("x").state, WhyState::Held);
+        let one = a.lock("y").timeout(MS * 100).acquire();
+        let two = b.lock("x").timeout(MS * 100).acquire();
+        let looks = async {
+            cluster.sleep(MS * 20).await;
+            for node in [&a, &b] {
+                let why = node.why("x");
+                assert_eq!(why.state, WhyState::Deadlock, "{why:?}");
+                assert_eq!(why.cycle.len(), 2);
+                assert_eq!(why.lock.unwrap().holders[0].node, 0);
+            }
+        };
+        let (one, two, ()) = tokio::join!(one, two, looks);
+        assert!(one.is_err() && two.is_err());
+        drop((x, y));
+    });
+}
+
+#[test]
+fn an_operator_takes_a_lock_by_its_token() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (a, b) = (cluster.node(0), cluster.node(1));
+        drop(a.lock("x").acquire().await.unwrap());
+        let held = a.lock("x").acquire().await.unwrap();
+        let old = konklave::Token { epoch: held.token().epoch + 1, ..held.token() };
+        assert!(b.revoke("x", Some(old)).await.is_err());
+        assert_eq!(held.state(), State::Held);
+        b.revoke("x", Some(held.token())).await.unwrap();
+        held.lost().await;
+        assert!(b.lock("x").acquire().await.unwrap().token() > held.token());
+    });
+}
+
+#[test]
+fn who_leaves_in_order_keeps_nobody_waiting() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let a = cluster.node(0);
+        let held = a.lock("x").acquire().await.unwrap();
+        let before = cluster.now();
+        a.leave().await.unwrap();
+        assert_eq!(held.state(), State::Lost);
+        let next = cluster.node(1).lock("x").acquire().await.unwrap();
+        assert!(cluster.now() - before < MS * 100, "{:?}", cluster.now() - before);
+        drop(next);
+        assert_eq!(cluster.node(1).status().members.len(), 2);
+        assert!(a.lock("y").acquire().await.is_err());
+    });
+}
+
+#[test]
+fn names_are_checked() {
+    let cluster = Cluster::new(1);
+    cluster.block_on(async {
+        let node = cluster.node(0);
+        for name in ["", "a\nb", &"x".repeat(256)] {
+            assert!(matches!(node.lock(name).acquire().await, Err(Error::BadName(_))), "{name:?}");
+        }
+        assert!(node.lock(&"x".repeat(255)).acquire().await.is_ok());
+    });
+}
+
+#[test]
+fn ten_thousand_names_come_and_go() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let node = cluster.node(1);
+        for i in 0..10_000 {
+            drop(node.lock(&format!("name{i}")).acquire().await.unwrap());
+        }
+        cluster.sleep(Duration::from_secs(3)).await;
+        for i in 0..3 {
+            assert_eq!(cluster.node(i).status().locks.len(), 0);
+        }
+    });
+}
