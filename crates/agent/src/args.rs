@@ -344,7 +344,8 @@ pub struct RecvArgs {
 #[command(after_help = "\
 Examples:
   konklave record -o incident.jsonl
-  konklave record --merge from-b.jsonl --merge from-c.jsonl")]
+  konklave record --merge from-b.jsonl --merge from-c.jsonl
+  konklave record --also /run/konklave/b.sock -o incident.run && konklave draw incident.run")]
 pub struct RecordArgs {
     /// Another agent's socket, whose recording is merged in
     #[arg(long, value_name = "PATH")]
@@ -352,9 +353,12 @@ pub struct RecordArgs {
     /// A recording fetched elsewhere, to be merged in
     #[arg(long, value_name = "FILE")]
     pub merge: Vec<PathBuf>,
-    /// Write it there, not to stdout
+    /// Write it there, not to stdout; as a `.run` for `draw` and `export` if the name ends so
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// In a `.run`, only this lock or election
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
     /// Where the agent is.
     #[command(flatten)]
     pub agent: AgentArgs,

@@ -4,6 +4,10 @@
 //! Each line is an object with `node`, `number` (the agent's own count), `at` (seconds of the wall
 //! clock), `kind` and `what`. docs/agent.md describes it.
 
+mod incident;
+
+pub use incident::as_run;
+
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -88,7 +88,10 @@ pub(crate) fn record(args: &RecordArgs) -> Result<u8, Failure> {
         let what = format!("cannot read {}", file.display());
         texts.push(fs::read_to_string(file).map_err(Failure::system(what))?);
     }
-    let merged = crate::recorder::merge(&texts).map_err(Failure::Data)?;
+    let mut merged = crate::recorder::merge(&texts).map_err(Failure::Data)?;
+    if args.output.as_ref().is_some_and(|file| file.extension().is_some_and(|e| e == "run")) {
+        merged = crate::recorder::as_run(&merged, args.only.as_deref()).map_err(Failure::Data)?;
+    }
     match &args.output {
         Some(file) => {
             let what = format!("cannot write {}", file.display());

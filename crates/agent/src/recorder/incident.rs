@@ -1,0 +1,159 @@
+//! A recording as a `.run`, so that what draws and exports runs can open a real incident.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Line;
+
+/// Nanoseconds in a tick of the header's unit, the second.
+const UNIT: f64 = 1e9;
+
+/// The lines of a merged recording as a `.run`: of all names, or of `only` one. Nodes are numbered in
+/// the order of their names; the header's scenario has the names.
+pub fn as_run(merged: &str, only: Option<&str>) -> Result<String, String> {
+    let lines: Result<Vec<Line>, String> = (1..)
+        .zip(merged.lines())
+        .map(|(i, line)| serde_json::from_str(line).map_err(|e| format!("line {i}: {e}")))
+        .collect();
+    let lines = lines?;
+    let mut ids: BTreeMap<String, u32> = lines
+        .iter()
+        .flat_map(|line| [Some(line.node.clone()), peer(line)])
+        .flatten()
+        .map(|n| (n, 0))
+        .collect();
+    for (id, number) in ids.values_mut().zip(0..) {
+        *id = number;
+    }
+    let begin = lines.iter().map(|line| line.at).fold(f64::INFINITY, f64::min);
+    let names: BTreeMap<String, &str> =
+        ids.iter().map(|(name, id)| (id.to_string(), name.as_str())).collect();
+    let mut text = line(&json!({
+        "konklave": 1,
+        "algorithm": "group/agents",
+        "nodes": ids.values().collect::<Vec<_>>(),
+        "topology": "complete",
+        "world": "tcp",
+        "unit": UNIT,
+        "time": "s",
+        "scenario": { "names": names },
+    }));
+    let mut messages = BTreeMap::new();
+    let mut held = BTreeMap::<(u32, String), u32>::new();
+    let mut last = 0;
+    for event in &lines {
+        let node = ids[&event.node];
+        // Clocks of machines differ, and may be set back; a run goes forward.
+        last = (((event.at - begin) * UNIT) as u64).max(last);
+        if let Some(step) = step(event, node, &ids, &mut messages, &mut held, only) {
+            let (why, done) = step;
+            let mut step = json!({ "at": last, "node": node, "in": why });
+            if !done.is_empty() {
+                step["do"] = done.into();
+            }
+            text += &line(&step);
+        }
+    }
+    text += &line(&json!({ "end": "unfinished", "summary": { "steps": lines.len() } }));
+    Ok(text)
+}
+
+fn line(value: &Value) -> String {
+    value.to_string() + "\n"
+}
+
+/// Who is at the other end of a message.
+fn peer(line: &Line) -> Option<String> {
+    let side = line.what.get("to").or_else(|| line.what.get("from"))?;
+    matches!(line.kind.as_str(), "sent" | "received").then(|| side.as_str().map(str::to_owned))?
+}
+
+type Messages = BTreeMap<(u32, u32, u64), u64>;
+
+/// A step: why it was made, and what was done.
+fn step(
+    line: &Line,
+    node: u32,
+    ids: &BTreeMap<String, u32>,
+    messages: &mut Messages,
+    held: &mut BTreeMap<(u32, String), u32>,
+    only: Option<&str>,
+) -> Option<(Value, Vec<Value>)> {
+    let what = &line.what;
+    if let Some(name) = what["name"].as_str()
+        && only.is_some_and(|only| only != name)
+    {
+        return None;
+    }
+    let (number, kind) = (what["number"].as_u64().unwrap_or_default(), &what["what"]);
+    let other = peer(line).and_then(|name| ids.get(&name).copied());
+    let key = || (node, what["name"].as_str().unwrap_or_default().to_owned());
+    Some(match (line.kind.as_str(), other) {
+        ("sent", Some(to)) => {
+            let fresh = messages.len() as u64 + 1;
+            let id = *messages.entry((node, to, number)).or_insert(fresh);
+            (
+                json!({ "timer": "send" }),
+                vec![json!({ "send": { "to": to, "id": id, "body": kind } })],
+            )
+        }
+        ("received", Some(from)) => {
+            // Without its sending, it came from nowhere that was recorded.
+            let id = messages.get(&(from, node, number))?;
+            (json!({ "message": { "from": from, "id": id, "body": kind } }), Vec::new())
+        }
+        ("asked", _) => (json!({ "request": { "Acquire": what } }), Vec::new()),
+        ("granted", _) => {
+            *held.entry(key()).or_default() += 1;
+            (json!({ "timer": "grant" }), vec![json!({ "indicate": { "Granted": what } })])
+        }
+        ("released" | "lost", _) => {
+            let holds = held.get_mut(&key()).filter(|holds| **holds > 0)?;
+            *holds -= 1;
+            (json!({ "request": { "Release": what } }), Vec::new())
+        }
+        ("suspected", _) => {
+            (json!({ "timer": "silence" }), vec![json!({ "indicate": { "Suspected": what } })])
+        }
+        (other, _) => (json!({ "timer": other }), vec![json!({ "indicate": what })]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(node: &str, at: f64, kind: &str, what: Value) -> String {
+        let line = Line { node: node.into(), number: 1, at, kind: kind.into(), what };
+        serde_json::to_string(&line).expect("plain") + "\n"
+    }
+
+    #[test]
+    fn messages_and_grants_become_steps() {
+        let text = [
+            recorded("b", 10.0, "asked", json!({ "name": "x" })),
+            recorded("b", 10.1, "sent", json!({ "to": "a", "number": 7, "what": "data" })),
+            recorded("a", 10.2, "received", json!({ "from": "b", "number": 7, "what": "data" })),
+            recorded(
+                "a",
+                10.2,
+                "received",
+                json!({ "from": "b", "number": 8, "what": "lost trail" }),
+            ),
+            recorded("b", 10.3, "granted", json!({ "name": "x", "token": "1.0.1" })),
+            recorded("b", 10.4, "granted", json!({ "name": "y", "token": "1.0.2" })),
+            recorded("b", 10.2, "released", json!({ "name": "x" })),
+        ];
+        let run = as_run(&text.concat(), Some("x")).expect("well formed");
+        let lines: Vec<Value> =
+            run.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(lines.len(), 7, "{run}");
+        assert_eq!(lines[0]["scenario"]["names"], json!({ "0": "a", "1": "b" }));
+        assert_eq!(lines[2]["do"][0]["send"], json!({ "to": 0, "id": 1, "body": "data" }));
+        assert_eq!(lines[3]["in"]["message"], json!({ "from": 1, "id": 1, "body": "data" }));
+        assert_eq!(lines[4]["do"][0]["indicate"]["Granted"]["token"], "1.0.1");
+        assert!(lines[5]["at"].as_u64() >= lines[4]["at"].as_u64(), "time goes forward");
+        assert!(as_run("nonsense", None).is_err());
+    }
+}
