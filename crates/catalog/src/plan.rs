@@ -345,6 +345,9 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         Some(Load::High) | None => Pace::Constant(0.0),
     };
     let mut faults = Vec::new();
+    if setup.down.len() == setup.group.len() {
+        return usage("--down: nobody would be up");
+    }
     for p in &setup.down {
         faults.push(Fault {
             what: What::Crash(*p),
@@ -360,7 +363,13 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
                 "--fault {text}: {stranger} is no member; members are {members}"
             ));
         }
+        if let Some(why) = senseless(&fault) {
+            return usage(format!("--fault {text}: {why}"));
+        }
         faults.push(fault);
+    }
+    if let Some(restart) = faults.iter().find(|fault| restarts_nobody(fault, &faults)) {
+        return usage(format!("--fault {restart}: it never crashed before"));
     }
     let detect_after = match scenario.detect_after.as_deref() {
         None => Some(3.0),
@@ -389,6 +398,34 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         time_limit,
         step_limit: scenario.step_limit.unwrap_or(u64::MAX),
         app_messages: scenario.app_messages.unwrap_or(0),
+    })
+}
+
+/// Why a fault makes no sense, if it makes none.
+fn senseless(fault: &Fault) -> Option<String> {
+    match &fault.what {
+        What::Cut(from, to) if from == to => Some(format!("{from} has no channel to itself")),
+        What::Partition(sides) => {
+            let mut all: Vec<ProcessId> = sides.iter().flatten().copied().collect();
+            all.sort_unstable();
+            let twice = all.windows(2).find(|pair| pair[0] == pair[1])?;
+            Some(format!("{} is on two sides", twice[0]))
+        }
+        _ => None,
+    }
+}
+
+/// Whether this fault restarts someone whom no fault crashes, or only later ones.
+fn restarts_nobody(fault: &Fault, faults: &[Fault]) -> bool {
+    let What::Restart(p, _) = fault.what else { return false };
+    !faults.iter().any(|other| {
+        let before = match (other.when, fault.when) {
+            (konklave_sim::When::Time(a), konklave_sim::When::Time(b)) => a <= b,
+            (konklave_sim::When::Step(a), konklave_sim::When::Step(b)) => a <= b,
+            // Times and steps cannot be compared before the run.
+            _ => true,
+        };
+        matches!(other.what, What::Crash(q) if q == p) && before
     })
 }
 

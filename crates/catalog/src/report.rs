@@ -125,6 +125,9 @@ pub struct BoundReport {
     pub measured: Option<f64>,
     /// Whether it keeps to it; none where it does not apply.
     pub holds: Option<bool>,
+    /// Why it does not apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// What a check tells.

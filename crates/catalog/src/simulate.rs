@@ -226,6 +226,17 @@ fn bounds<P: Algorithm>(
         let undoubled = run.messages.duplicated == 0;
         let applies = !run.cut_off && once && undoubled && facts.assumptions_hold;
         let bound = if applies { (cost.bound)(&facts) } else { None };
+        let why = match (bound, measured) {
+            (Some(_), Some(_)) => None,
+            (Some(_), None) => Some("there was nothing to measure".to_owned()),
+            (None, _) if run.cut_off => Some("the run was cut off".to_owned()),
+            (None, _) if !once => Some("it is for one election".to_owned()),
+            (None, _) if !undoubled => Some("messages arrived twice".to_owned()),
+            (None, _) if !facts.assumptions_hold => {
+                Some("what it assumes does not hold".to_owned())
+            }
+            (None, _) => Some(format!("only if {}", cost.when)),
+        };
         reports.push(BoundReport {
             metric: cost.metric,
             formula: cost.formula.into(),
@@ -234,6 +245,7 @@ fn bounds<P: Algorithm>(
             exact: matches!(bound, Some(Bound::Exactly(_))),
             measured,
             holds: bound.zip(measured).map(|(bound, measured)| bound.holds(measured)),
+            why,
         });
     }
     reports

@@ -81,6 +81,10 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+/// Where a search gives up unless told otherwise: states, and MiB of memory.
+pub(crate) const MAX_STATES: u64 = 20_000_000;
+pub(crate) const MAX_MEMORY: u64 = 8192;
+
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -357,7 +361,7 @@ pub(crate) struct CheckArgs {
         long,
         env = "KONKLAVE_MAX_STATES",
         value_name = "N",
-        default_value_t = 20_000_000,
+        default_value_t = MAX_STATES,
         help_heading = "Search"
     )]
     pub(crate) max_states: u64,
@@ -369,7 +373,7 @@ pub(crate) struct CheckArgs {
         long,
         env = "KONKLAVE_MAX_MEMORY",
         value_name = "MB",
-        default_value_t = 8192,
+        default_value_t = MAX_MEMORY,
         help_heading = "Search"
     )]
     pub(crate) max_memory: u64,
@@ -780,23 +784,6 @@ file · 73 cannot write the log · 130 interrupted twice")]
 pub(crate) struct RingArgs {
     #[command(flatten)]
     pub(crate) flags: konklave_ring::Flags,
-
-    /// Elect by another algorithm for rings; without --simulate or --tcp its nodes are tasks
-    #[arg(long, env = "KONKLAVE_RING_ALGORITHM", value_name = "NAME", help_heading = "Elsewhere")]
-    pub(crate) algorithm: Option<String>,
-
-    /// Hold the elections in the simulator, where a hop takes --worker-sleep and pauses take no time
-    #[arg(long, env = "KONKLAVE_RING_SIMULATE", help_heading = "Elsewhere")]
-    pub(crate) simulate: bool,
-
-    /// Hold the elections on TCP sockets; --worker-sleep is the unit of timeouts
-    #[arg(
-        long,
-        env = "KONKLAVE_RING_TCP",
-        help_heading = "Elsewhere",
-        conflicts_with = "simulate"
-    )]
-    pub(crate) tcp: bool,
 }
 
 #[derive(Args, Debug)]

@@ -21,7 +21,7 @@ mod sweep;
 mod tolerance;
 mod ui;
 
-use std::fs::File;
+use crate::output::open_input;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -61,8 +61,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
 
 /// Whether there is something to read: known before anything is opened for writing.
 fn readable(path: &Path) -> Result<(), Error> {
-    let unreadable = |why| Error::Unreadable { file: path.display().to_string(), why };
-    File::open(path).map(drop).map_err(unreadable)
+    open_input(path).map(drop)
 }
 
 /// Reads a recorded run, in either form. One that was cut off is read as far as it goes, and that
@@ -79,7 +78,7 @@ fn read_run(path: &Path) -> Result<Run, Error> {
 fn salvage(path: &Path) -> Result<Salvaged, Error> {
     let file = path.display().to_string();
     let unreadable = |why| Error::Unreadable { file: file.clone(), why };
-    let mut source = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut source = BufReader::new(open_input(path)?);
     let salvaged = if source.fill_buf().map_err(unreadable)?.starts_with(&compact::MAGIC[..7]) {
         let mut bytes = Vec::new();
         source.read_to_end(&mut bytes).map_err(unreadable)?;

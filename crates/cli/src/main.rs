@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod failure;
+mod interrupt;
 mod output;
 
 use std::process::ExitCode;

@@ -1,12 +1,15 @@
 //! Where output goes: data to stdout, talk to stderr, files whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use clap::ValueEnum;
 use konklave_catalog::Error;
 use serde::Serialize;
+
+use crate::interrupt;
 
 /// The form of the output.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -124,6 +127,89 @@ pub(crate) fn has_room(file: &File) -> io::Result<()> {
     written
 }
 
+/// Which files are being written.
+static TAKEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn release(path: &Path) {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other != path);
+}
+
+/// Opens a file to read from. A device would be read for ever.
+pub(crate) fn open_input(path: &Path) -> Result<File, Error> {
+    let fail = |why| Error::Unreadable { file: path.display().to_string(), why };
+    let kind = fs::metadata(path).map_err(fail)?.file_type();
+    if kind.is_dir() {
+        return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")));
+    }
+    if !kind.is_file() && !is_pipe(kind) {
+        return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "it is a device")));
+    }
+    File::open(path).map_err(fail)
+}
+
+#[cfg(unix)]
+fn is_pipe(kind: fs::FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    kind.is_fifo()
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_kind: fs::FileType) -> bool {
+    false
+}
+
+/// Reads a text to its end.
+pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
+    let file = path.display().to_string();
+    let mut bytes = Vec::new();
+    let read = open_input(path)?.read_to_end(&mut bytes);
+    read.map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+    String::from_utf8(bytes).map_err(|e| {
+        let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Error::Data(format!("{file}:{line}: this is no text (UTF-8)"))
+    })
+}
+
+/// A picture: SVG, or PNG where the name ends so.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    target: Target,
+    png: bool,
+}
+
+impl Picture {
+    /// Opens `path`; a name that promises another form is refused before the work.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("svg");
+        let png = match ending.to_ascii_lowercase().as_str() {
+            "png" => true,
+            "pdf" | "jpg" | "jpeg" | "gif" | "webp" | "eps" | "tex" | "html" | "htm" => {
+                let file = path.display();
+                return Err(Error::Usage(format!(
+                    "{file}: pictures are .svg or .png; `konklave export` knows more forms of a run"
+                )));
+            }
+            _ => false,
+        };
+        Ok(Self { target: Target::open(path)?, png })
+    }
+
+    /// Opens `path`, if there is one.
+    pub(crate) fn open_if(path: Option<&PathBuf>) -> Result<Option<Self>, Error> {
+        path.map(|p| Self::open(p)).transpose()
+    }
+
+    /// Writes the picture and puts the file in its place.
+    pub(crate) fn finish(self, svg: &str) -> Result<(), Error> {
+        if !self.png {
+            return self.target.finish(svg.as_bytes());
+        }
+        let failed = |e| Error::Unavailable(format!("cannot draw as PNG: {e}"));
+        self.target.finish(&konklave_trace::export::png(svg, 2.0).map_err(failed)?)
+    }
+}
+
 /// A file that appears whole when it is finished, and not at all before.
 ///
 /// It is opened before the work starts, so that a wrong path is known then.
@@ -146,8 +232,17 @@ impl Target {
         if path.is_dir() {
             return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")));
         }
-        let path =
-            &if path.exists() { path.canonicalize().map_err(fail)? } else { path.to_owned() };
+        let path = &if path.exists() { path.canonicalize() } else { std::path::absolute(path) }
+            .map_err(fail)?;
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if path.is_file() || !path.exists() {
+            if taken.contains(path) {
+                let file = path.display();
+                return Err(Error::Usage(format!("{file} is given for two outputs")));
+            }
+            taken.push(path.clone());
+        }
+        drop(taken);
         if path.exists() && !path.is_file() {
             let file = fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
             return Ok(Self { path: path.clone(), draft: None, direct: Some(file) });
@@ -164,8 +259,8 @@ impl Target {
         let file = File::create(&draft).map_err(fail)?;
         let target = Self { path: path.clone(), draft: Some((draft, file)), direct: None };
         let Some((draft, file)) = &target.draft else { return Ok(target) };
+        interrupt::begun(draft);
         if let Err(why) = has_room(file) {
-            let _ = fs::remove_file(draft);
             return Err(fail(why));
         }
         Ok(target)
@@ -213,6 +308,8 @@ impl Target {
         if done.is_err() {
             let _ = fs::remove_file(&draft);
         }
+        interrupt::done(&draft);
+        release(&self.path);
         done.map_err(fail)
     }
 }
@@ -220,7 +317,9 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some((draft, _)) = self.draft.take() {
-            let _ = fs::remove_file(draft);
+            let _ = fs::remove_file(&draft);
+            interrupt::done(&draft);
         }
+        release(&self.path);
     }
 }

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::{Flags, RingError};
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 20] = [
     "size",
     "number-of-elections",
     "sleep",
@@ -27,6 +27,9 @@ const KEYS: [&str; 17] = [
     "log-date",
     "log-level",
     "no-config-log",
+    "algorithm",
+    "simulate",
+    "tcp",
 ];
 
 /// What a config file says, and where.
@@ -87,6 +90,9 @@ impl Config {
             "ids" => flags.ids = Some(value.list(|v| v.number())?),
             "initiator" => flags.initiator = Some(value.number()?),
             "fail" => flags.fail = value.list(|v| v.string())?,
+            "algorithm" => flags.algorithm = Some(value.string()?),
+            "simulate" => flags.simulate = value.flag()?,
+            "tcp" => flags.tcp = value.flag()?,
             "quiet" => flags.quiet = value.flag()?,
             "json" => flags.json = value.flag()?,
             "log" => flags.log = value.flag()?,

@@ -7,7 +7,7 @@ use konklave_process::{ProcessId, Rng};
 
 use crate::log::{Journal, Level};
 use crate::report::{Election, Outcome, Reporter, Verdict, sentence};
-use crate::{Flags, Options, RingError, Stop, introduce, style};
+use crate::{Flags, Options, RingError, Stop, World, introduce, style};
 
 /// How often signals are looked for.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -40,18 +40,10 @@ pub struct Held {
     pub verdict: Verdict,
 }
 
-/// Who holds elections.
-pub struct Place<'a> {
-    /// Holds one.
-    pub hold: &'a mut dyn FnMut(&Round) -> Result<Held, RingError>,
-    /// Whether time passes: then there are pauses between elections.
-    pub real: bool,
-}
-
-/// Runs the program as [`run`](crate::run) does, with its elections held at `place`.
+/// Runs the program as [`run`](crate::run) does, with its elections held by `hold`.
 pub fn run_elsewhere(
     flags: &Flags,
-    place: Place<'_>,
+    hold: &mut dyn FnMut(&Round) -> Result<Held, RingError>,
     out: &mut dyn Write,
     err: &mut dyn Write,
     stop: &Stop,
@@ -64,19 +56,22 @@ pub fn run_elsewhere(
                 .into(),
         ));
     }
+    // Where time does not pass, there are no pauses.
+    let real = options.elsewhere.as_ref().is_none_or(|e| e.world != World::Simulated);
     let mut journal = Journal::new(err);
     let style = style(&options, &mut journal)?;
     introduce(&options, &mut journal);
     let mut reporter = Reporter { out, style };
     let mut rng = Rng::new(options.seed).fork(1);
     let mut outcome = Outcome::new(&options);
+    let mut live = options.group.members().to_vec();
+    live.sort_unstable();
     for number in 1.. {
         if is_stopped(stop, &mut outcome)? {
             break;
         }
-        let ProcessId(initiator) = options
-            .initiator
-            .unwrap_or_else(|| options.group.id(rng.below(options.group.len() as u32) as usize));
+        let ProcessId(initiator) =
+            options.initiator.unwrap_or_else(|| live[rng.below(live.len() as u32) as usize]);
         journal.write(Level::Info, || format!("election {number} is started by {initiator}"));
         let round = Round {
             number,
@@ -85,7 +80,7 @@ pub fn run_elsewhere(
             seed: options.seed.wrapping_add(number - 1),
             unit: options.worker_sleep.max(Duration::from_millis(1)),
         };
-        let Held { leader, messages, duration, verdict } = (place.hold)(&round)?;
+        let Held { leader, messages, duration, verdict } = hold(&round)?;
         let election = Election {
             election: number,
             initiator: Some(initiator),
@@ -109,7 +104,7 @@ pub fn run_elsewhere(
             break;
         }
         let began = Instant::now();
-        while place.real && began.elapsed() < options.sleep && stop.signals() == 0 {
+        while real && began.elapsed() < options.sleep && stop.signals() == 0 {
             std::thread::sleep(GLANCE.min(options.sleep.saturating_sub(began.elapsed())));
         }
     }
@@ -150,8 +145,7 @@ mod tests {
             let leader = (verdict != Verdict::Unfinished).then_some(99);
             Ok(Held { leader, messages: 8, duration: Duration::from_millis(2), verdict })
         };
-        let place = Place { hold: &mut hold, real: true };
-        let outcome = run_elsewhere(flags, place, &mut out, &mut err, &Stop::new());
+        let outcome = run_elsewhere(flags, &mut hold, &mut out, &mut err, &Stop::new());
         (outcome, String::from_utf8(out).unwrap(), rounds)
     }
 

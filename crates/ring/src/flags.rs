@@ -114,4 +114,22 @@ pub struct Flags {
     /// Do not log the configuration (at DEBUG)
     #[arg(long, env = "KONKLAVE_RING_NO_CONFIG_LOG", help_heading = "Logging")]
     pub no_config_log: bool,
+
+    /// Elect by another algorithm for rings; without --simulate or --tcp its nodes are tasks that
+    /// rest for no time
+    #[arg(long, env = "KONKLAVE_RING_ALGORITHM", value_name = "NAME", help_heading = "Elsewhere")]
+    pub algorithm: Option<String>,
+
+    /// Hold the elections in the simulator, where a hop takes --worker-sleep and pauses take no time
+    #[arg(long, env = "KONKLAVE_RING_SIMULATE", help_heading = "Elsewhere")]
+    pub simulate: bool,
+
+    /// Hold the elections on TCP sockets; --worker-sleep is the unit of timeouts
+    #[arg(
+        long,
+        env = "KONKLAVE_RING_TCP",
+        help_heading = "Elsewhere",
+        conflicts_with = "simulate"
+    )]
+    pub tcp: bool,
 }

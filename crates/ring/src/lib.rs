@@ -52,11 +52,11 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use buffer::{Buffer, HandOver};
-pub use elsewhere::{Held, Place, Round, run_elsewhere};
+pub use elsewhere::{Held, Round, run_elsewhere};
 pub use error::RingError;
 pub use flags::Flags;
 pub use log::{Level, Target};
-pub use options::{FailAt, Options};
+pub use options::{Elsewhere, FailAt, Options, World};
 pub use report::{Election, Outcome, Verdict};
 
 use controller::Controller;

@@ -45,6 +45,28 @@ pub struct Options {
     pub config_log: bool,
     /// What the user should know about the options, for stderr.
     pub warnings: Vec<String>,
+    /// Where elections are held, if not by the ring's own workers.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// Where elections are held, if not by the ring's own workers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Elsewhere {
+    /// By which algorithm.
+    pub algorithm: String,
+    /// In which world.
+    pub world: World,
+}
+
+/// Where they are held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum World {
+    /// In the simulator.
+    Simulated,
+    /// By tasks.
+    Tasks,
+    /// On sockets.
+    Tcp,
 }
 
 /// The event upon which a worker fails.
@@ -95,6 +117,7 @@ impl Options {
             log: given.log(&mut warnings)?,
             config_log: !wanted.no_config_log,
             warnings,
+            elsewhere: given.elsewhere()?,
             group,
         })
     }
@@ -138,6 +161,9 @@ impl Options {
                 log.date,
             );
         }
+        if let Some(Elsewhere { algorithm, world }) = &self.elsewhere {
+            text += &format!(", algorithm = {algorithm}, world = {world:?}");
+        }
         text + &format!(", quiet = {}, json = {}", self.quiet, self.json)
     }
 }
@@ -174,6 +200,9 @@ impl Given {
             log_date,
             log_level,
             no_config_log,
+            algorithm,
+            simulate,
+            tcp,
         } = flags;
         let lines_ref = &mut lines;
         over(size, &mut merged.size, "size", lines_ref);
@@ -191,6 +220,7 @@ impl Given {
         over(initiator, &mut merged.initiator, "initiator", lines_ref);
         over(log_file, &mut merged.log_file, "log-file", lines_ref);
         over(log_level, &mut merged.log_level, "log-level", lines_ref);
+        over(algorithm, &mut merged.algorithm, "algorithm", lines_ref);
         if !fail.is_empty() {
             merged.fail.clone_from(fail);
             lines.remove("fail");
@@ -201,6 +231,8 @@ impl Given {
         merged.log_console |= log_console;
         merged.log_date |= log_date;
         merged.no_config_log |= no_config_log;
+        merged.simulate |= simulate;
+        merged.tcp |= tcp;
         Ok(Self { flags: merged, file: Some((path.as_path().into(), lines)) })
     }
 
@@ -285,6 +317,19 @@ impl Given {
             }
         }
         Ok(failures)
+    }
+
+    fn elsewhere(&self) -> Result<Option<Elsewhere>, RingError> {
+        let Flags { algorithm, simulate, tcp, .. } = &self.flags;
+        let world = match (simulate, tcp) {
+            (true, true) => return Err(self.refuse("tcp", true, "it is simulated already")),
+            (true, false) => World::Simulated,
+            (false, true) => World::Tcp,
+            (false, false) if algorithm.is_some() => World::Tasks,
+            (false, false) => return Ok(None),
+        };
+        let algorithm = algorithm.clone().unwrap_or_else(|| "chang-roberts".into());
+        Ok(Some(Elsewhere { algorithm, world }))
     }
 
     fn log(&self, warnings: &mut Vec<String>) -> Result<Option<Target>, RingError> {

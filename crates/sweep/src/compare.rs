@@ -258,7 +258,8 @@ fn mark_best(lines: &mut [Line], columns: &[Column]) {
             let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
                 (low.min(x), high.max(x))
             });
-            let near = |x: f64| (x - low).abs() <= 1e-9 * low.abs().max(1.0);
+            // What looks alike in three digits is alike.
+            let near = |x: f64| (x - low).abs() <= 5e-3 * low.abs() + 1e-9;
             if low < high && !near(high) {
                 for line in lines.iter_mut().filter(|l| l.case == *case) {
                     line.best[i] = value(line).is_some_and(near);

@@ -11,7 +11,10 @@ use konklave_process::{
 use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
+    Switch,
+};
 
 const REQUEST_CLOCK: Mistake = Mistake {
     name: "request-clock",
@@ -69,7 +72,11 @@ const SHEET: DataSheet = DataSheet {
     ],
     fence: Some("(timestamp, id) of the request: entries come in this order"),
     mistakes: &[REQUEST_CLOCK, NO_TIE_BREAK, SIMPLE_MAJORITY],
-    switches: &[],
+    switches: &[Switch {
+        name: "clocks",
+        values: &["0", "<text>"],
+        what: "where the clocks of the nodes begin, in node order, as in 11,7,0",
+    }],
 };
 
 /// One process of the algorithm.
@@ -216,9 +223,11 @@ impl Algorithm for RicartAgrawala {
     type Problem = Mutex;
     const SHEET: DataSheet = SHEET;
 
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let mut clock = LamportClock::default();
+        clock.witness(begins(me, setup).unwrap_or(0));
         Self {
-            clock: LamportClock::default(),
+            clock,
             state: State::Released,
             deferred: ProcessMap::new(&setup.group, 0),
             request_clock: setup.makes(&REQUEST_CLOCK),
@@ -226,4 +235,19 @@ impl Algorithm for RicartAgrawala {
             simple_majority: setup.makes(&SIMPLE_MAJORITY),
         }
     }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        let clocks = setup.chosen(&SHEET, "clocks").0;
+        match setup.group.members().iter().find(|&&p| begins(p, setup).is_none()) {
+            Some(_) => Err(SetupError(format!("clocks={clocks}: these are no numbers below 10⁹"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where the clock of `p` begins; none if that is no number.
+fn begins(p: ProcessId, setup: &Setup) -> Option<u32> {
+    let place = setup.group.place(p)?;
+    let word = setup.chosen(&SHEET, "clocks").0.split(',').nth(place);
+    word.map_or(Some(0), |word| word.trim().parse().ok().filter(|time| *time < 1_000_000_000))
 }

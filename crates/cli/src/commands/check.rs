@@ -14,8 +14,9 @@ use konklave_trace::{Run, diagram, svg, text};
 
 use super::run::recording;
 use crate::Done;
-use crate::args::CheckArgs;
-use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+use crate::args::{CheckArgs, MAX_MEMORY, MAX_STATES};
+use crate::interrupt;
+use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_json, stdout};
 
 pub(crate) fn check(args: CheckArgs) -> Done {
     let entry = find(&args.algorithm)?;
@@ -36,7 +37,7 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     };
     let plan = entry.plan(scenario)?;
     let record_to = Target::open_if(args.record.as_ref())?;
-    let draw_to = Target::open_if(args.svg.as_ref())?;
+    let draw_to = Picture::open_if(args.svg.as_ref())?;
     let check = CheckPlan {
         options: options(&args)?,
         extreme: extreme(&args),
@@ -58,7 +59,7 @@ pub(crate) fn check(args: CheckArgs) -> Done {
             target.finish(&recording(witness, args.record.as_deref())?)?;
         }
         if let Some(target) = draw_to {
-            target.finish(svg::draw(witness, &diagram::Options::default()).as_bytes())?;
+            target.finish(&svg::draw(witness, &diagram::Options::default()))?;
         }
     } else if record_to.is_some() || draw_to.is_some() {
         eprintln!("konklave: there is no witness to record or draw");
@@ -144,6 +145,13 @@ fn arguments(args: &CheckArgs) -> String {
         words.push(format!("--shard {shard} --runs {}", args.runs));
     }
     words.extend(args.properties.iter().map(|p| format!("--property {p}")));
+    if args.max_states != MAX_STATES {
+        words.push(format!("--max-states {}", args.max_states));
+    }
+    words.extend(args.max_depth.map(|depth| format!("--max-depth {depth}")));
+    if args.max_memory != MAX_MEMORY {
+        words.push(format!("--max-memory {}", args.max_memory));
+    }
     words.join(" ")
 }
 
@@ -151,12 +159,11 @@ fn arguments(args: &CheckArgs) -> String {
 pub(super) fn interrupt() -> Result<Arc<AtomicBool>, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = stop.clone();
-    let handler = ctrlc::set_handler(move || {
+    interrupt::on_signal(move || {
         if set.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            interrupt::leave();
         }
-    });
-    handler.map_err(|e| Error::Unavailable(format!("cannot catch interrupts: {e}")))?;
+    })?;
     Ok(stop)
 }
 

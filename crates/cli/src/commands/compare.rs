@@ -6,11 +6,11 @@ use indicatif::ProgressBar;
 use konklave_catalog::{CATALOG, Entry, Error, Load, find};
 use konklave_sweep::{Comparison, Contest, Line, compare as run, html, svg};
 
-use super::run::number;
+use super::run::{number, warn_of};
 use crate::Done;
 use crate::args::{CompareArgs, Loads};
 use crate::output::{
-    Colour, TableFormat, Target, paint, print_csv, print_jsonl, print_pretty_json, stdout,
+    Colour, Picture, TableFormat, Target, paint, print_csv, print_jsonl, print_pretty_json, stdout,
 };
 
 pub(crate) fn compare(args: CompareArgs) -> Done {
@@ -19,7 +19,7 @@ pub(crate) fn compare(args: CompareArgs) -> Done {
     }
     let entries = chosen(&args)?;
     let problem = entries[0].problem.to_owned();
-    let svg_target = Target::open_if(args.svg.as_ref())?;
+    let svg_target = Picture::open_if(args.svg.as_ref())?;
     let html_target = Target::open_if(args.html.as_ref())?;
     let contest = Contest {
         problem,
@@ -47,11 +47,17 @@ pub(crate) fn compare(args: CompareArgs) -> Done {
     for why in &all.left_out {
         eprintln!("konklave: left out: {why}");
     }
+    for entry in &contest.entries {
+        let scenario = Scenario { algorithm: Some(entry.name()), ..contest.base.clone() };
+        if let Ok(plan) = entry.plan(scenario) {
+            warn_of(&entry.name(), &plan);
+        }
+    }
     if all.lines.is_empty() {
         return Err(Error::Usage("nobody could take part".into()).into());
     }
     if let Some(target) = svg_target {
-        target.finish(&super::plot::encode(svg(&all), args.svg.as_deref())?)?;
+        target.finish(&svg(&all))?;
     }
     if let Some(target) = html_target {
         target.finish(html(&all).as_bytes())?;

@@ -9,15 +9,15 @@ use konklave_trace::{Filter, Run, known_node, svg};
 use super::{read_run, readable};
 use crate::Done;
 use crate::args::{DrawArgs, ShownArgs};
-use crate::output::Target;
+use crate::output::Picture;
 
 pub(crate) fn draw(args: &DrawArgs) -> Done {
     let path = args.output.clone().unwrap_or_else(|| args.file.with_extension("svg"));
     readable(&args.file)?;
-    let target = Target::open(&path)?;
+    let target = Picture::open(&path)?;
     let run = read_run(&args.file)?;
     let options = options(&args.shown, &run)?;
-    target.finish(svg::draw(&run, &options).as_bytes())?;
+    target.finish(&svg::draw(&run, &options))?;
     if path != Path::new("-") {
         eprintln!("konklave: drawn to {}", path.display());
     }

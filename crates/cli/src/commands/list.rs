@@ -106,7 +106,7 @@ fn one(entry: &Entry) -> io::Result<()> {
         }
     }
     if !sheet.mistakes.is_empty() {
-        writeln!(out, "Mistakes    (--mistake NAME; each is caught by the command below it)")?;
+        writeln!(out, "Mistakes    (--mistake NAME; below it, the command that catches it)")?;
         for mistake in sheet.mistakes {
             writeln!(out, "  {:<20} {}; breaks: {}", mistake.name, mistake.what, mistake.breaks)?;
             if !mistake.caught_by.is_empty() {
@@ -116,6 +116,9 @@ fn one(entry: &Entry) -> io::Result<()> {
                     "  {:<20} konklave check {name} --mistake {} {how}",
                     "", mistake.name
                 )?;
+            } else {
+                let tests = "no small group shows it to `check`: its tests do, by runs with seeds";
+                writeln!(out, "  {:<20} ({tests})", "")?;
             }
         }
     }

@@ -1,11 +1,8 @@
 //! Line plots of a sweep, with error bars.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use konklave_catalog::Error;
 use konklave_sweep::Group;
-use konklave_trace::export::png;
 use plotters::prelude::*;
 
 /// Colours that the colour-blind can tell apart (Okabe and Ito).
@@ -18,15 +15,6 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
     RGBColor(90, 90, 90),
 ];
-
-/// A picture as its file name says: PNG, or else SVG.
-pub(crate) fn encode(svg: String, path: Option<&Path>) -> Result<Vec<u8>, Error> {
-    if path.and_then(Path::extension).is_none_or(|e| e != "png") {
-        return Ok(svg.into_bytes());
-    }
-    let failed = |e| Error::Unavailable(format!("cannot draw as PNG: {e}"));
-    png(&svg, 2.0).map_err(failed)
-}
 
 /// `measure` over n, a line for each algorithm and combination, with 95 % confidence.
 pub(crate) fn plot(groups: &[Group], measure: &str) -> Result<String, String> {

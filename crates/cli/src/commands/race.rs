@@ -8,10 +8,10 @@ use konklave_trace::export::html_race;
 use konklave_trace::{Run, svg};
 use serde_json::json;
 
-use super::run::{number, scenario_of, warn};
+use super::run::{number, scenario_of, warn_of};
 use crate::Done;
 use crate::args::RaceArgs;
-use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_json, stdout};
 
 /// A picture of more is of no use.
 const MOST_ENTRIES: usize = 200_000;
@@ -31,12 +31,12 @@ pub(crate) fn race(args: RaceArgs) -> Done {
         let plan = entry.plan(scenario).map_err(|e| for_racer(&entry.name(), e))?;
         racers.push((entry, plan));
     }
-    let draw_to = Target::open_if(args.svg.as_ref())?;
+    let draw_to = Picture::open_if(args.svg.as_ref())?;
     let play_to = Target::open_if(args.html.as_ref())?;
     let record = draw_to.is_some() || play_to.is_some();
     let (mut reports, mut runs): (Vec<RunReport>, Vec<Run>) = (Vec::new(), Vec::new());
     for (entry, plan) in &racers {
-        warn(plan);
+        warn_of(&entry.name(), plan);
         let outcome = entry.simulate(plan, record).map_err(|e| for_racer(&entry.name(), e))?;
         reports.push(outcome.report);
         runs.extend(outcome.run);
@@ -49,7 +49,7 @@ pub(crate) fn race(args: RaceArgs) -> Done {
     let runs: Vec<&Run> = runs.iter().collect();
     let options = Options::default();
     if let Some(target) = draw_to {
-        target.finish(svg::stack(&layout_all(&runs, &options)).as_bytes())?;
+        target.finish(&svg::stack(&layout_all(&runs, &options)))?;
     }
     if let Some(target) = play_to {
         target.finish(html_race(&runs, &options).as_bytes())?;

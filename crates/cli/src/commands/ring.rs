@@ -3,34 +3,45 @@
 use std::io;
 use std::time::Duration;
 
-use konklave_catalog::{Entry, Error, RealWorld, RunReport, Scenario, Transport, Verdict, find};
+use konklave_catalog::{
+    Entry, Error, Plan, RealWorld, RunReport, Scenario, Transport, Verdict, find,
+};
 use konklave_process::topology::Shape;
-use konklave_ring::{Held, Place, RingError, Round, Stop, run, run_elsewhere};
+use konklave_ring::{
+    Elsewhere, Flags, Held, Options, RingError, Round, Stop, World, run, run_elsewhere,
+};
 
 use crate::Done;
 use crate::args::RingArgs;
 use crate::failure::Failure;
+use crate::interrupt;
 
 static STOP: Stop = Stop::new();
 
 pub(crate) fn ring(args: &RingArgs) -> Done {
-    ctrlc::set_handler(|| STOP.signal())
-        .map_err(|e| Failure::Other(format!("cannot catch interrupts: {e}"), 69))?;
+    interrupt::on_signal(|| STOP.signal())?;
     let (mut out, mut err) = (io::stdout(), io::stderr());
-    let outcome = if args.simulate || args.tcp || args.algorithm.is_some() {
-        let entry = algorithm(args.algorithm.as_deref())?;
-        let mut hold = |round: &Round| hold(entry, args, round);
-        let place = Place { hold: &mut hold, real: !args.simulate };
-        run_elsewhere(&args.flags, place, &mut out, &mut err, &STOP)
-    } else {
-        run(&args.flags, &mut out, &mut err, &STOP)
+    let failed = |error: RingError| Failure::Other(error.to_string(), error.exit_code());
+    let options = Options::resolve(&args.flags).map_err(failed)?;
+    let outcome = match &options.elsewhere {
+        Some(Elsewhere { algorithm: name, world }) => {
+            let entry = algorithm(name)?;
+            // What cannot be held is known before the first line.
+            plan(entry, &options.ids(), options.ids()[0], 0).map_err(failed)?;
+            let mut hold = |round: &Round| hold(entry, *world, round);
+            // Ids and seed that were drawn must be the same when it starts.
+            let flags =
+                Flags { ids: Some(options.ids()), seed: Some(options.seed), ..args.flags.clone() };
+            run_elsewhere(&flags, &mut hold, &mut out, &mut err, &STOP)
+        }
+        None => run(&args.flags, &mut out, &mut err, &STOP),
     };
-    let outcome = outcome.map_err(|error| Failure::Other(error.to_string(), error.exit_code()))?;
+    let outcome = outcome.map_err(failed)?;
     Ok(outcome.exit_code())
 }
 
-fn algorithm(name: Option<&str>) -> Result<&'static Entry, Error> {
-    let entry = find(name.unwrap_or("chang-roberts"))?;
+fn algorithm(name: &str) -> Result<&'static Entry, Error> {
+    let entry = find(name)?;
     if entry.problem != "election" {
         return Err(Error::Usage(format!(
             "--algorithm {}: it is for {}; a ring elects (`konklave list election`)",
@@ -40,30 +51,34 @@ fn algorithm(name: Option<&str>) -> Result<&'static Entry, Error> {
     Ok(entry)
 }
 
-/// Holds one election in the catalog's worlds.
-fn hold(entry: &'static Entry, args: &RingArgs, round: &Round) -> Result<Held, RingError> {
-    let wrong = |error: Error| RingError::Usage(error.to_string());
-    let ids: Vec<_> = round.ids.iter().map(u32::to_string).collect();
+/// The plan of one election.
+fn plan(entry: &Entry, ids: &[u32], initiator: u32, seed: u64) -> Result<Plan, RingError> {
     let made_for_rings =
         matches!(entry.sheet.topologies.first(), Some(Shape::DirectedRing | Shape::Ring));
-    let plan = entry
-        .plan(Scenario {
-            algorithm: Some(entry.name()),
-            nodes: Some(ids.len()),
-            topology: (!made_for_rings).then(|| "ring".into()),
-            ids: Some(ids.join(",")),
-            initiators: Some(round.initiator.to_string()),
-            seed: Some(round.seed),
-            ..Scenario::default()
-        })
-        .map_err(wrong)?;
-    let report = if args.simulate {
-        entry.simulate(&plan, false)
-    } else {
-        let transport = if args.tcp { Transport::Tcp } else { Transport::Threads };
-        entry.serve(&plan, RealWorld { transport, unit: round.unit }, false)
+    let listed: Vec<_> = ids.iter().map(u32::to_string).collect();
+    let scenario = Scenario {
+        algorithm: Some(entry.name()),
+        nodes: Some(ids.len()),
+        topology: (!made_for_rings).then(|| "ring".into()),
+        ids: Some(listed.join(",")),
+        initiators: Some(initiator.to_string()),
+        seed: Some(seed),
+        ..Scenario::default()
     };
-    Ok(held(&report.map_err(wrong)?.report, round.unit))
+    entry.plan(scenario).map_err(|error| RingError::Usage(error.to_string()))
+}
+
+/// Holds one election in the catalog's worlds.
+fn hold(entry: &Entry, world: World, round: &Round) -> Result<Held, RingError> {
+    let plan = plan(entry, &round.ids, round.initiator, round.seed)?;
+    let real = |transport| RealWorld { transport, unit: round.unit };
+    let outcome = match world {
+        World::Simulated => entry.simulate(&plan, false),
+        World::Tasks => entry.serve(&plan, real(Transport::Threads), false),
+        World::Tcp => entry.serve(&plan, real(Transport::Tcp), false),
+    };
+    let outcome = outcome.map_err(|error| RingError::Usage(error.to_string()))?;
+    Ok(held(&outcome.report, round.unit))
 }
 
 fn held(report: &RunReport, unit: Duration) -> Held {

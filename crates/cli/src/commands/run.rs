@@ -13,7 +13,9 @@ use serde_json::Value;
 
 use crate::Done;
 use crate::args::{RunArgs, World};
-use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
+use crate::output::{
+    Colour, Format, Picture, Target, paint, print_csv, print_json, read_text, stdout,
+};
 
 /// Runs of up to this many entries are told without being asked for.
 const SHORT: usize = 60;
@@ -23,7 +25,7 @@ const RECORD_UP_TO: usize = 400;
 pub(crate) fn run(args: RunArgs) -> Done {
     let (entry, plan) = plan(&args)?;
     let mut record_to = Target::open_if(args.record.as_ref())?;
-    let draw_to = Target::open_if(args.svg.as_ref())?;
+    let draw_to = Picture::open_if(args.svg.as_ref())?;
     warn(&plan);
     let small = plan.setup.group.len() * plan.workload.requests.iter().sum::<u32>() as usize
         <= RECORD_UP_TO;
@@ -50,7 +52,7 @@ pub(crate) fn run(args: RunArgs) -> Done {
         target.finish(&recording(run, args.record.as_deref())?)?;
     }
     if let (Some(target), Some(run)) = (draw_to, &outcome.run) {
-        target.finish(svg::draw(run, &diagram::Options::default()).as_bytes())?;
+        target.finish(&svg::draw(drawable(run)?, &diagram::Options::default()))?;
     }
     warn_of_unmet(&plan, &outcome.report);
     print(&args, &outcome)?;
@@ -73,6 +75,19 @@ fn warn_of_unmet(plan: &Plan, report: &RunReport) {
     }
 }
 
+/// More steps than these make a picture that nothing can show.
+const DRAWABLE: usize = 100_000;
+
+/// The run, if it can be drawn whole.
+pub(crate) fn drawable(run: &Run) -> Result<&Run, Error> {
+    match run.entries.len() {
+        steps if steps <= DRAWABLE => Ok(run),
+        steps => Err(Error::Usage(format!(
+            "{steps} steps are too many for one picture ({DRAWABLE} at most): record the run, and              `konklave draw FILE --only …` draws some nodes, kinds or a window of it"
+        ))),
+    }
+}
+
 /// Whether a recording of this name is to be in the compact form.
 fn is_compact(path: Option<&Path>) -> bool {
     path.and_then(Path::extension).is_some_and(|ending| ending == "runz")
@@ -91,9 +106,7 @@ pub(crate) fn recording(run: &Run, path: Option<&Path>) -> io::Result<Vec<u8>> {
 pub(crate) fn scenario_of(line: &Scenario, file: Option<&PathBuf>) -> Result<Scenario, Error> {
     let Some(path) = file else { return Ok(line.clone().or(Scenario::default())) };
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|why| Error::Unreadable { file: file.clone(), why })?;
-    Ok(line.clone().or(Scenario::parse(&text, &file)?))
+    Ok(line.clone().or(Scenario::parse(&read_text(path)?, &file)?))
 }
 
 fn plan(args: &RunArgs) -> Result<(&'static konklave_catalog::Entry, Plan), Error> {
@@ -136,8 +149,13 @@ fn in_file(error: Error, given: &Scenario, path: &Path) -> Error {
 
 /// Says once which assumptions do not hold, and what may follow.
 pub(crate) fn warn(plan: &Plan) {
+    warn_of("it", plan);
+}
+
+/// The same of one algorithm among several.
+pub(crate) fn warn_of(who: &str, plan: &Plan) {
     for (assumption, by) in &plan.broken {
-        eprintln!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
+        eprintln!("konklave: {who} assumes {assumption}, but {by}: {}", assumption.consequence());
     }
 }
 
@@ -251,10 +269,7 @@ fn meter(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
         let metric = serde_json::to_value(bound.metric)?;
         let metric = metric.as_str().unwrap_or_default().replace('_', " ");
         let (Some(limit), Some(measured)) = (bound.limit, bound.measured) else {
-            let why = match report.broken_assumptions.is_empty() {
-                true => format!("only if {}", bound.when),
-                false => "what it assumes does not hold".to_owned(),
-            };
+            let why = bound.why.as_deref().unwrap_or_default();
             writeln!(out, "bound       {metric}: not applicable, {} ({why})", bound.formula)?;
             continue;
         };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,7 +20,10 @@ use super::run::number;
 use crate::Done;
 use crate::args::{MergeArgs, SweepArgs, SweepCommand};
 use crate::failure::Failure;
-use crate::output::{Colour, Format, Target, has_room, paint, print_csv, print_json, stdout};
+use crate::output::{
+    Colour, Format, Picture, Target, has_room, open_input, paint, print_csv, print_json, read_text,
+    stdout,
+};
 
 pub(crate) fn sweep(args: SweepArgs) -> Done {
     if let Some(SweepCommand::Merge(args)) = &args.command {
@@ -31,11 +34,15 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
     for why in &left_out {
         eprintln!("konklave: left out: {why}");
     }
+    if cases.is_empty() {
+        return Err(Error::Usage("of this study nothing can be run".into()).into());
+    }
+    warn(&cases);
     let shard = shard(&args)?;
     let heading = Heading::new(study.hash(), cases.len() as u64, shard);
     let ours: Vec<Case> = cases.into_iter().filter(|c| shard.has(c.number)).collect();
     known_measure(&args, &ours)?;
-    let plot = Target::open_if(args.plot.as_ref())?;
+    let plot = Picture::open_if(args.plot.as_ref())?;
     let table = table_target(&args)?;
     let (mut rows, ours, mut out) = begin(&args, &heading, ours)?;
     let stop = super::check::interrupt()?;
@@ -54,8 +61,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
     let interrupted = stop.load(Ordering::Relaxed) && rows.len() < ours.len();
     if let (Some(target), false) = (plot, interrupted) {
         let picture = super::plot::plot(&groups(&rows), &args.measure);
-        let picture = picture.map_err(Error::Usage)?;
-        target.finish(&super::plot::encode(picture, args.plot.as_deref())?)?;
+        target.finish(&picture.map_err(Error::Usage)?)?;
     }
     if let (Some((target, parquet)), false) = (table, interrupted) {
         let results = Results { heading, rows: rows.clone(), cut: false };
@@ -64,11 +70,36 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
     }
     report(&args, &rows)?;
     if interrupted {
-        let hint = args.output.as_ref().map_or("", |_| "; `--resume` goes on");
-        eprintln!("konklave: interrupted, {} runs are kept{hint}", rows.len());
+        let fate = match &args.output {
+            Some(_) => "are kept; `--resume` goes on",
+            None => "were made; with --output they would be kept",
+        };
+        eprintln!("konklave: interrupted, {} runs {fate}", rows.len());
         return Ok(130);
     }
     Ok(if rows.iter().all(|row| row.verdict == "ok") { 0 } else { 1 })
+}
+
+/// Says once of each algorithm which assumptions do not hold in some runs, and what may follow.
+fn warn(cases: &[Case]) {
+    let mut told = BTreeSet::new();
+    for case in cases {
+        let key = (case.entry.name(), format!("{:?}", case.parameters));
+        if !told.insert(key) {
+            continue;
+        }
+        let Ok(plan) = case.entry.plan(case.scenario.clone()) else { continue };
+        for (assumption, by) in &plan.broken {
+            let line = format!(
+                "{} assumes {assumption}, but {by}: {}",
+                case.entry.name(),
+                assumption.consequence()
+            );
+            if told.insert((line.clone(), String::new())) {
+                eprintln!("konklave: {line}");
+            }
+        }
+    }
 }
 
 /// That there is such a measure is seen before the work, by one run.
@@ -110,9 +141,7 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
     let mut study = match &args.file {
         Some(path) => {
             let file = path.display().to_string();
-            let text = std::fs::read_to_string(path);
-            let text = text.map_err(|why| Error::Unreadable { file: file.clone(), why })?;
-            Study::parse(&text, &file)?
+            Study::parse(&read_text(path)?, &file)?
         }
         None => Study { nodes: vec![5], seeds: 10, first_seed: 1, ..Study::default() },
     };
@@ -132,12 +161,23 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
         let wrong = || Error::Usage(format!("--vary {word}: it is KEY=VALUE,VALUE,…"));
         let (key, values) = word.split_once('=').ok_or_else(wrong)?;
         let value = |v: &str| serde_json::from_str(v).unwrap_or_else(|_| Value::from(v));
+        if matches!(key, "nodes" | "seed" | "algorithm") {
+            let instead = if key == "algorithm" { "algorithms" } else { key };
+            let instead = if key == "seed" { "seeds" } else { instead };
+            let why = format!("--vary {word}: every study varies that; say --{instead}");
+            return Err(Error::Usage(why).into());
+        }
         study.vary.insert(key.to_owned(), values.split(',').map(value).collect());
     }
     let mut base = serde_json::to_value(&study.base).unwrap_or_default();
     for word in &args.set {
         let wrong = || Error::Usage(format!("--with {word}: it is KEY=VALUE"));
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
+        if matches!(key, "nodes" | "seed" | "algorithm") {
+            let why =
+                format!("--with {word}: every study varies that (--nodes, --seeds, --algorithms)");
+            return Err(Error::Usage(why).into());
+        }
         let words = ["hold", "think", "delay", "initiators", "requests", "ids", "topology"];
         let value = match serde_json::from_str(value) {
             Ok(value) if !words.contains(&key) => value,
@@ -156,6 +196,22 @@ fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
         return Ok(Shard::parse(text)?);
     }
     let set = |name| std::env::var_os(name).is_some();
+    if set("SLURM_ARRAY_TASK_ID") && !set("SLURM_ARRAY_TASK_COUNT") {
+        return Err(Error::Usage(
+            "SLURM_ARRAY_TASK_ID says which shard this is, but SLURM_ARRAY_TASK_COUNT not of how \
+             many: give --shard i/n"
+                .into(),
+        )
+        .into());
+    }
+    if set("KONKLAVE_SHARDS") && !set("JOB_COMPLETION_INDEX") {
+        return Err(Error::Usage(
+            "KONKLAVE_SHARDS says how many shards there are, but nothing says which this is: \
+             JOB_COMPLETION_INDEX does in a Kubernetes job, --shard i/n elsewhere"
+                .into(),
+        )
+        .into());
+    }
     if set("JOB_COMPLETION_INDEX") && !set("KONKLAVE_SHARDS") {
         return Err(Error::Usage(
             "JOB_COMPLETION_INDEX says which shard this is, but not of how many: set KONKLAVE_SHARDS \
@@ -180,13 +236,17 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
     };
     let file = path.display().to_string();
     let unwritable = |why| Error::Unwritable { file: file.clone(), why };
+    let is_new = !path.exists();
+    if !is_new && !path.is_file() {
+        let why = "results go to a file, and can be resumed there; it is none";
+        return Err(unwritable(io::Error::new(io::ErrorKind::InvalidInput, why)).into());
+    }
     let line = serde_json::to_string(heading).map_err(io::Error::from)? + "\n";
     // Not even the heading was written whole: nothing is lost by beginning anew.
     let hardly = |text: Vec<u8>| line.as_bytes().starts_with(&text);
     let begun = args.resume && path.exists() && !std::fs::read(path).is_ok_and(hardly);
     if begun {
-        let source =
-            File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+        let source = open_input(path)?;
         let there = Results::read(BufReader::new(source), &file)?;
         if there.heading != *heading {
             return Err(Error::Data(format!(
@@ -219,7 +279,9 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
     }
     let out = File::create(path).map_err(unwritable)?;
     if let Err(why) = has_room(&out) {
-        let _ = std::fs::remove_file(path);
+        if is_new {
+            let _ = std::fs::remove_file(path);
+        }
         return Err(unwritable(why).into());
     }
     let mut out = BufWriter::new(out);
@@ -393,14 +455,21 @@ fn put_together(args: &MergeArgs) -> Done {
     let mut parts = Vec::new();
     for path in &args.files {
         let file = path.display().to_string();
-        let source =
-            File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
+        let source = open_input(path)?;
         let results = Results::read(BufReader::new(source), &file)?;
         if results.cut {
             let why = "the last line is cut off: resume that shard first";
             return Err(Error::Data(format!("{file}: {why}")).into());
         }
         parts.push((file, results));
+    }
+    let same = |path: &PathBuf| {
+        path == &args.output
+            || path.canonicalize().is_ok_and(|p| args.output.canonicalize().is_ok_and(|o| o == p))
+    };
+    if let Some(path) = args.files.iter().find(|path| same(path)) {
+        let why = format!("--output {} is one of the shards: it would be gone", path.display());
+        return Err(Error::Usage(why).into());
     }
     let target = Target::open(&args.output)?;
     let mut whole = Vec::new();
