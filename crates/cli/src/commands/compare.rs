@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::ProgressBar;
-use konklave_catalog::{CATALOG, Entry, Error, Load, find};
+use konklave_catalog::{CATALOG, Entry, Error, Load, Scenario, find};
 use konklave_sweep::{Comparison, Contest, Line, compare as run, html, svg};
 
 use super::run::{number, warn_of};
