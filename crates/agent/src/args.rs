@@ -38,6 +38,8 @@ pub enum Command {
     Recv(RecvArgs),
     /// Fetch what the flight recorders of agents remember, and merge it
     Record(RecordArgs),
+    /// Replace a file by stdin, unless a later holder of the lock was here
+    Fence(FenceArgs),
     /// Look whether everything is as it should be
     Doctor(DoctorArgs),
     /// Stop a command in time (`lock` starts it)
@@ -358,6 +360,21 @@ pub struct RecordArgs {
     /// Where the agent is.
     #[command(flatten)]
     pub agent: AgentArgs,
+}
+
+/// `fence`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave lock reports -c './make-reports | konklave fence reports.csv'
+The highest token lies beside the file, in FILE.fence. All who write must write so.
+Exit codes: 0 written, whole · 76 refused: a later holder was here")]
+pub struct FenceArgs {
+    /// The file
+    pub file: PathBuf,
+    /// The fencing token of the lock
+    #[arg(long, env = "KONKLAVE_TOKEN", value_name = "TOKEN")]
+    pub token: konklave::Token,
 }
 
 /// `doctor`.

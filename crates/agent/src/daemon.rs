@@ -189,11 +189,13 @@ fn refused(error: konklave::Error) -> Failure {
 
 /// Three members in this process, for trying things out: nothing is kept, nothing is reachable.
 async fn dev() -> Result<Vec<Node>, Failure> {
-    let first = Node::builder().name("dev-1").found_alone().join().await.map_err(refused)?;
+    let timings = Timings { keep: KEEP, ..Timings::default() };
+    let builder = || Node::builder().timings(timings);
+    let first = builder().name("dev-1").found_alone().join().await.map_err(refused)?;
     let seed = first.address().map(|address| address.to_string()).unwrap_or_default();
     let mut nodes = vec![first];
     for name in ["dev-2", "dev-3"] {
-        let node = Node::builder().name(name).seeds([seed.clone()]).join().await;
+        let node = builder().name(name).seeds([seed.clone()]).join().await;
         nodes.push(node.map_err(refused)?);
     }
     Ok(nodes)
@@ -254,8 +256,12 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     Ok(vec![node])
 }
 
+/// How long a lock that nobody uses stays at the agent that used it last. Short: meanwhile the others
+/// cannot tell that nobody uses it, and `who` should be right.
+const KEEP: Duration = Duration::from_millis(50);
+
 fn timed(builder: Builder, settings: &Settings) -> Builder {
-    let mut timings = Timings::default();
+    let mut timings = Timings { keep: KEEP, ..Timings::default() };
     for (wish, time) in [
         (settings.heartbeat, &mut timings.heartbeat),
         (settings.silence, &mut timings.silence),

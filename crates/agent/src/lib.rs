@@ -42,6 +42,7 @@ pub fn run(command: Command) -> Result<u8, Failure> {
         Command::Send(args) => commands::send(&args),
         Command::Recv(args) => commands::recv(&args),
         Command::Record(args) => commands::record(&args),
+        Command::Fence(args) => commands::fence(&args),
         Command::Doctor(args) => commands::doctor(&args),
         Command::Watchdog => watchdog::main(),
         Command::Gate(args) => Ok(gate::main(args.pipe, args.wrapper, &args.command)),
