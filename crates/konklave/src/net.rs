@@ -23,6 +23,8 @@ use crate::error::Error;
 use crate::shared::{Carrier, Shared};
 use crate::wire::Frame;
 use link::Link;
+#[cfg(test)]
+pub(crate) use greeting::encode as encode_hello;
 
 /// How connections are protected.
 #[derive(Clone)]

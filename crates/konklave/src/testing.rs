@@ -310,6 +310,14 @@ impl Cluster {
         self.wires().cut.clear();
     }
 
+    /// Member `to` hears this of `from`, who never said it.
+    #[cfg(test)]
+    pub(crate) fn inject(&self, to: usize, from: ProcessId, frame: Frame) {
+        if let Some(shared) = self.shared(to) {
+            shared.with(|core, now| core.on_frame_and_pump(from, frame, now));
+        }
+    }
+
     /// How long messages take, from now on.
     pub fn delay(&self, least: Duration, most: Duration) {
         self.wires().delay = (least, most.max(least));
