@@ -56,6 +56,9 @@ fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
 
 async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u8, Failure> {
     let mut end = Ends::listen()?;
+    // From the start: before someone listens, this signal would end us.
+    let hangups =
+        signal(SignalKind::hangup()).map_err(Failure::system("cannot listen to signals"))?;
     let counts = Arc::new(Counts::default());
     let doorman = SharedDoorman::new(doorman(&settings)?);
     let socket = settings.socket.clone().unwrap_or_else(default_socket);
@@ -76,7 +79,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let mut serving = tokio::spawn(door.serve(service, closing));
     tracing::info!(socket = %socket.display(), node = group.node(), "open for clients");
     notify::notify("READY=1");
-    let reload = reload(args, &doorman, &log);
+    let reload = reload(args, hangups, &doorman, &log);
     tokio::select! {
         code = end.next() => tracing::info!(signal = code - 128, "leaving"),
         () = reload => {}
@@ -126,10 +129,12 @@ impl Ends {
 }
 
 /// Reads the file again at each SIGHUP; never ends.
-async fn reload(args: &DaemonArgs, door: &SharedDoorman, log: &log::Log) {
-    let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-        return std::future::pending().await;
-    };
+async fn reload(
+    args: &DaemonArgs,
+    mut hangups: tokio::signal::unix::Signal,
+    door: &SharedDoorman,
+    log: &log::Log,
+) {
     let mut before = read(args).ok();
     while hangups.recv().await.is_some() {
         notify::notify("RELOADING=1");
