@@ -112,6 +112,9 @@ pub struct RunArgs {
     /// How long the command has to end by itself when the lock is lost
     #[arg(long, env = "KONKLAVE_GRACE", value_name = "SECONDS", value_parser = seconds, default_value = "2")]
     pub grace: Duration,
+    /// What `status` shows of this command, instead of its name
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
     /// Say what happens, on stderr
     #[arg(short = 'v', long)]
     pub verbose: bool,
@@ -166,7 +169,7 @@ pub struct ElectArgs {
     /// Go before candidates with a lower one
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
-    /// Campaign again when leadership is lost, for ever
+    /// Campaign again when leadership is lost or the agent is gone, for ever
     #[arg(long)]
     pub again: bool,
     /// The name of the election

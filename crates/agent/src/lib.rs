@@ -78,6 +78,7 @@ fn job(name: String, claim: Claim, args: RunArgs, again: bool) -> Result<Job, Fa
         wait: if args.nonblock { Some(Duration::ZERO) } else { args.timeout },
         conflict: args.conflict_exit_code,
         command,
+        label: args.label,
         ttl: args.ttl,
         grace: args.grace,
         again,

@@ -331,6 +331,23 @@ fn elect_again_stands_by_when_it_lost() {
     assert!(tokens.len() == 2 && tokens[0] < tokens[1], "{text}");
 }
 
+#[test]
+fn elect_again_waits_for_an_agent_that_is_not_there() {
+    let folder = Folder::new();
+    let term = folder.file("term");
+    let script = format!("echo 1 > {term}; exec sleep 100");
+    let socket = folder.path().join("agent.sock");
+    let leader = start(&socket, &["elect", "--again", "boss", "-c", &script]);
+    let impatient = start(&socket, &["elect", "--again", "boss", "-c", &script]);
+    std::thread::sleep(Duration::from_millis(300));
+    impatient.signal(Signal::SIGTERM);
+    assert_eq!(impatient.end().0, 143);
+    let (_fake, _) = Fake::serve(folder.path());
+    number(&term);
+    leader.signal(Signal::SIGTERM);
+    assert_eq!(leader.end().0, 143);
+}
+
 /// Runs a command line on a terminal of its own, where `typed` is typed; what it shows, and the exit code.
 fn on_a_terminal(socket: &std::path::Path, line: &str, typed: &[u8]) -> Option<(String, i32)> {
     let child = std::process::Command::new("script")
