@@ -13,7 +13,7 @@ cargo xtask test [--long] [FILTER]   set up and run everything; --long: also wha
 cargo xtask verify                   fmt, clippy, docs, house rules: reads, never writes
 cargo xtask fix                      fmt and clippy fixes: writes
 cargo xtask tidy                     the house rules alone
-cargo xtask bench [sim|elections|mutex|trace|check] [...]  measure, as ratios";
+cargo xtask bench [sim|elections|mutex|trace|check|net] [...]  measure, as ratios";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -98,6 +98,11 @@ fn fix() -> Result<()> {
 }
 
 fn bench(args: &[&str]) -> Result<()> {
+    if let Some((&"net", rest)) = args.split_first() {
+        // Real processes of the library: no simulator, no checker to build.
+        let mut command = cargo(&["bench", "--quiet", "-p", "konklave", "--bench", "net", "--"]);
+        return run(command.args(rest));
+    }
     let mut command =
         cargo(&["run", "--profile", "bench", "--quiet", "-p", "konklave-bench", "--"]);
     run(command.args(if args.is_empty() { &["sim"][..] } else { args }))

@@ -38,6 +38,8 @@ pub enum Command {
     Recv(RecvArgs),
     /// Fetch what the flight recorders of agents remember, and merge it
     Record(RecordArgs),
+    /// Replace a file by stdin, unless a later holder of the lock was here
+    Fence(FenceArgs),
     /// Look whether everything is as it should be
     Doctor(DoctorArgs),
     /// Stop a command in time (`lock` starts it)
@@ -110,6 +112,9 @@ pub struct RunArgs {
     /// How long the command has to end by itself when the lock is lost
     #[arg(long, env = "KONKLAVE_GRACE", value_name = "SECONDS", value_parser = seconds, default_value = "2")]
     pub grace: Duration,
+    /// What `status` shows of this command, instead of its name
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
     /// Say what happens, on stderr
     #[arg(short = 'v', long)]
     pub verbose: bool,
@@ -164,7 +169,7 @@ pub struct ElectArgs {
     /// Go before candidates with a lower one
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
-    /// Campaign again when leadership is lost, for ever
+    /// Campaign again when leadership is lost or the agent is gone, for ever
     #[arg(long)]
     pub again: bool,
     /// The name of the election
@@ -362,6 +367,21 @@ pub struct RecordArgs {
     /// Where the agent is.
     #[command(flatten)]
     pub agent: AgentArgs,
+}
+
+/// `fence`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave lock reports -c './make-reports | konklave fence reports.csv'
+The highest token lies beside the file, in FILE.fence. All who write must write so.
+Exit codes: 0 written, whole · 76 refused: a later holder was here")]
+pub struct FenceArgs {
+    /// The file
+    pub file: PathBuf,
+    /// The fencing token of the lock
+    #[arg(long, env = "KONKLAVE_TOKEN", value_name = "TOKEN")]
+    pub token: konklave::Token,
 }
 
 /// `doctor`.

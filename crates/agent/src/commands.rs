@@ -1,11 +1,13 @@
 //! What clients ask of an agent, apart from running a command under a lock.
 
 mod doctor;
+mod fence;
 mod operate;
 mod status;
 mod talk;
 
 pub(crate) use doctor::doctor;
+pub(crate) use fence::fence;
 pub(crate) use operate::{record, revoke, step_down, watch};
 pub(crate) use status::{members, status, who, why};
 pub(crate) use talk::{recv, send};

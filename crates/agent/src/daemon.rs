@@ -56,6 +56,9 @@ fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
 
 async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u8, Failure> {
     let mut end = Ends::listen()?;
+    // From the start: before someone listens, this signal would end us.
+    let hangups =
+        signal(SignalKind::hangup()).map_err(Failure::system("cannot listen to signals"))?;
     let counts = Arc::new(Counts::default());
     let doorman = SharedDoorman::new(doorman(&settings)?);
     let socket = settings.socket.clone().unwrap_or_else(default_socket);
@@ -76,7 +79,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let mut serving = tokio::spawn(door.serve(service, closing));
     tracing::info!(socket = %socket.display(), node = group.node(), "open for clients");
     notify::notify("READY=1");
-    let reload = reload(args, &doorman, &log);
+    let reload = reload(args, hangups, &doorman, &log);
     tokio::select! {
         code = end.next() => tracing::info!(signal = code - 128, "leaving"),
         () = reload => {}
@@ -126,10 +129,12 @@ impl Ends {
 }
 
 /// Reads the file again at each SIGHUP; never ends.
-async fn reload(args: &DaemonArgs, door: &SharedDoorman, log: &log::Log) {
-    let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-        return std::future::pending().await;
-    };
+async fn reload(
+    args: &DaemonArgs,
+    mut hangups: tokio::signal::unix::Signal,
+    door: &SharedDoorman,
+    log: &log::Log,
+) {
     let mut before = read(args).ok();
     while hangups.recv().await.is_some() {
         notify::notify("RELOADING=1");
@@ -189,11 +194,13 @@ fn refused(error: konklave::Error) -> Failure {
 
 /// Three members in this process, for trying things out: nothing is kept, nothing is reachable.
 async fn dev() -> Result<Vec<Node>, Failure> {
-    let first = Node::builder().name("dev-1").found_alone().join().await.map_err(refused)?;
+    let timings = Timings { keep: KEEP, ..Timings::default() };
+    let builder = || Node::builder().timings(timings);
+    let first = builder().name("dev-1").found_alone().join().await.map_err(refused)?;
     let seed = first.address().map(|address| address.to_string()).unwrap_or_default();
     let mut nodes = vec![first];
     for name in ["dev-2", "dev-3"] {
-        let node = Node::builder().name(name).seeds([seed.clone()]).join().await;
+        let node = builder().name(name).seeds([seed.clone()]).join().await;
         nodes.push(node.map_err(refused)?);
     }
     Ok(nodes)
@@ -254,8 +261,12 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     Ok(vec![node])
 }
 
+/// How long a lock that nobody uses stays at the agent that used it last. Short: meanwhile the others
+/// cannot tell that nobody uses it, and `who` should be right.
+const KEEP: Duration = Duration::from_millis(50);
+
 fn timed(builder: Builder, settings: &Settings) -> Builder {
-    let mut timings = Timings::default();
+    let mut timings = Timings { keep: KEEP, ..Timings::default() };
     for (wish, time) in [
         (settings.heartbeat, &mut timings.heartbeat),
         (settings.silence, &mut timings.silence),

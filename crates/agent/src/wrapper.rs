@@ -13,9 +13,9 @@ mod terminal;
 pub(crate) mod watchdog;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, raise};
@@ -32,6 +32,11 @@ use crate::clock::Moment;
 use crate::failure::{Failure, LOST};
 use crate::protocol::{Answer, Claim, Event, Refusal, Reply, Request, millis};
 
+/// How long to wait for an agent that is gone, before the next try.
+const RETRY: Duration = Duration::from_secs(1);
+/// The signals that end the waiting.
+const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub struct Job {
@@ -45,6 +50,8 @@ pub struct Job {
     pub conflict: u8,
     /// The command; if empty, what was obtained is printed and held until a signal.
     pub command: Vec<OsString>,
+    /// What status shows of it, if not the program's name.
+    pub label: Option<String>,
     /// How long the session lives without a sign of life.
     pub ttl: Duration,
     /// How long the command has to end by itself.
@@ -64,13 +71,12 @@ impl Job {
         }
     }
 
+    /// What the whole group sees of us. Not the arguments: they may be nobody's business.
     fn label(&self) -> String {
-        let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
-        let mut label = format!("pid {}: {}", std::process::id(), words.join(" "));
-        if let Some((end, _)) = label.char_indices().nth(120) {
-            label.truncate(end);
-        }
-        label
+        let program = self.command.first().map(|word| Path::new(word).file_name().unwrap_or(word));
+        let program = program.map_or_else(|| "nothing".into(), OsStr::to_string_lossy);
+        let what = self.label.as_deref().unwrap_or(&program);
+        format!("pid {}: {what}", std::process::id())
     }
 }
 
@@ -83,13 +89,35 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
         loop {
-            let code = attempt(job, &mut signals).await?;
-            if code != LOST || !job.again {
-                return Ok(code);
+            match attempt(job, &mut signals).await {
+                Ok(LOST) if job.again => job.says(|| format!("claiming {} again", job.name)),
+                // The agent may come back.
+                Err(Failure::Unavailable(why)) if job.again => {
+                    eprintln!("konklave: {why}");
+                    if let Some(code) = pause(&mut signals).await {
+                        return Ok(code);
+                    }
+                }
+                other => return other,
             }
-            job.says(|| format!("claiming {} again", job.name));
         }
     })
+}
+
+/// Waits a little; the exit code if a signal says that nobody wants to wait.
+async fn pause(signals: &mut Signals) -> Option<u8> {
+    let end = tokio::time::sleep(RETRY);
+    tokio::pin!(end);
+    loop {
+        tokio::select! {
+            () = &mut end => return None,
+            signal = signals.next() => {
+                if ENDING.contains(&signal) {
+                    return Some(128 + signal as u8);
+                }
+            }
+        }
+    }
 }
 
 /// What waiting ended with.
@@ -187,7 +215,7 @@ async fn obtain(
     loop {
         tokio::select! {
             signal = signals.next() => match signal {
-                Signal::SIGTERM | Signal::SIGINT | Signal::SIGHUP | Signal::SIGQUIT => {
+                signal if ENDING.contains(&signal) => {
                     job.says(|| format!("gave up waiting for {}: {signal}", job.name));
                     return Ok(Obtained::No(128 + signal as u8));
                 }

@@ -27,11 +27,6 @@ impl Clock {
             Self::Fake(nanoseconds) => Duration::from_nanos(nanoseconds.load(Ordering::SeqCst)),
         }
     }
-
-    /// Whether a test turns it.
-    pub(crate) fn is_fake(&self) -> bool {
-        matches!(self, Self::Fake(_))
-    }
 }
 
 /// Seconds of the calendar, for people only: nothing is decided by it but the generation of a group

@@ -187,10 +187,6 @@ impl Core {
         self.me
     }
 
-    pub(crate) fn incarnation(&self) -> u32 {
-        self.record.incarnation
-    }
-
     pub(crate) fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
     }

@@ -24,6 +24,8 @@ use crate::flight::Flight;
 use crate::shared::{Carrier, Shared};
 use crate::wire::Frame;
 use link::Link;
+#[cfg(test)]
+pub(crate) use greeting::encode as encode_hello;
 
 /// How connections are protected.
 #[derive(Clone)]

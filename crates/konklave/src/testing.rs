@@ -207,7 +207,7 @@ impl Cluster {
     }
 
     fn shared(&self, i: usize) -> Option<Arc<Shared>> {
-        self.machines.borrow()[i].shared.clone()
+        self.machines.borrow().get(i)?.shared.clone()
     }
 
     fn wires(&self) -> std::sync::MutexGuard<'_, Wires> {
@@ -308,6 +308,20 @@ impl Cluster {
     /// All cuts are repaired.
     pub fn heal(&self) {
         self.wires().cut.clear();
+    }
+
+    /// Member `to` hears this of `from`, who never said it.
+    #[cfg(test)]
+    pub(crate) fn inject(&self, to: usize, from: ProcessId, frame: Frame) {
+        if let Some(shared) = self.shared(to) {
+            shared.with(|core, now| core.on_frame_and_pump(from, frame, now));
+        }
+    }
+
+    /// What is on its way: from, to, and the bytes.
+    #[cfg(test)]
+    pub(crate) fn under_way(&self) -> Vec<(usize, usize, Vec<u8>)> {
+        self.wires().flying.values().cloned().collect()
     }
 
     /// How long messages take, from now on.

@@ -69,7 +69,7 @@ fn headline(status: &Status) -> String {
 }
 
 fn print_members(view: &ViewReport) -> Result<(), Failure> {
-    let mut rows = vec![["MEMBER", "ID", "LIFE", "HEARD", ""].map(str::to_owned).to_vec()];
+    let mut rows = vec![["MEMBER", "ID", "HEARD", ""].map(str::to_owned).to_vec()];
     for member in &view.members {
         let mut remarks = Vec::new();
         if member.me {
@@ -88,13 +88,7 @@ fn print_members(view: &ViewReport) -> Result<(), Failure> {
             remarks.push("suspected");
         }
         let heard = member.heard.map_or_else(|| "-".to_owned(), |s| format!("{} ago", span(s)));
-        rows.push(vec![
-            member.name.clone(),
-            member.id.to_string(),
-            member.incarnation.to_string(),
-            heard,
-            remarks.join(", "),
-        ]);
+        rows.push(vec![member.name.clone(), member.id.to_string(), heard, remarks.join(", ")]);
     }
     print_table(&rows)
 }

@@ -192,6 +192,7 @@ async fn remember(node: Node, recorder: Arc<Recorder>) {
             konklave::Event::View { generation, epoch, members, .. } => {
                 tracing::info!(generation, epoch, ?members, "view");
             }
+            konklave::Event::Left => tracing::info!("left"),
             konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
                 tracing::debug!(?event);
             }

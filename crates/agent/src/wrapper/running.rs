@@ -52,6 +52,10 @@ impl Running<'_> {
     /// Runs until the command has ended and the lock is given back; gives the exit code.
     pub(super) async fn run(mut self, signals: &mut Signals) -> Result<u8, Failure> {
         let code = self.watch(signals).await?;
+        // Stopped meanwhile, we cannot tell when it ended, nor whether the watchdog ended it.
+        if self.plan.ask.passed() {
+            self.lose("it was not renewed in time");
+        }
         self.clear().await;
         self.terminal.take();
         self.watchdog.dismiss();

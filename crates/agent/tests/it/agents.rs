@@ -28,8 +28,10 @@ fn token(file: &str) -> Token {
 fn a_group_of_three_says_who_holds_and_who_waits_and_why() {
     let cluster = Cluster::new(3);
     let pid = cluster.file("pid");
-    let mut holder =
-        start(&cluster.socket(0), &["lock", "reports", "-c", &format!("echo $$ > {pid}; cat")]);
+    let mut holder = start(
+        &cluster.socket(0),
+        &["lock", "--label", "my cat", "reports", "-c", &format!("echo $$ > {pid}; cat")],
+    );
     number(&pid);
     let waiter = start(&cluster.socket(1), &["lock", "reports", "--", "true"]);
     cluster.until(2, "one waits", |status| {
@@ -42,7 +44,7 @@ fn a_group_of_three_says_who_holds_and_who_waits_and_why() {
     let lock = &status["locks"][0];
     assert_eq!((&lock["name"], &lock["kind"]), (&"reports".into(), &"lock".into()));
     assert_eq!(lock["holders"][0]["node"], "n0");
-    assert!(lock["holders"][0]["label"].as_str().is_some_and(|label| label.contains("cat")));
+    assert!(lock["holders"][0]["label"].as_str().is_some_and(|label| label.contains("my cat")));
     assert_eq!(lock["waiters"][0]["node"], "n1");
 
     let who: Value = serde_json::from_str(&cluster.ask(1, &["who", "reports", "--format", "json"]))

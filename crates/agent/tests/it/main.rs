@@ -8,4 +8,5 @@ mod kit;
 mod names;
 mod network;
 mod partitions;
+mod sessions;
 mod wrapper;

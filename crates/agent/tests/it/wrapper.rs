@@ -330,3 +330,57 @@ fn elect_again_stands_by_when_it_lost() {
         text.lines().filter_map(|l| l.strip_prefix("boss ")?.parse().ok()).collect();
     assert!(tokens.len() == 2 && tokens[0] < tokens[1], "{text}");
 }
+
+#[test]
+fn elect_again_waits_for_an_agent_that_is_not_there() {
+    let folder = Folder::new();
+    let term = folder.file("term");
+    let script = format!("echo 1 > {term}; exec sleep 100");
+    let socket = folder.path().join("agent.sock");
+    let leader = start(&socket, &["elect", "--again", "boss", "-c", &script]);
+    let impatient = start(&socket, &["elect", "--again", "boss", "-c", &script]);
+    std::thread::sleep(Duration::from_millis(300));
+    impatient.signal(Signal::SIGTERM);
+    assert_eq!(impatient.end().0, 143);
+    let (_fake, _) = Fake::serve(folder.path());
+    number(&term);
+    leader.signal(Signal::SIGTERM);
+    assert_eq!(leader.end().0, 143);
+}
+
+/// Runs a command line on a terminal of its own, where `typed` is typed; what it shows, and the exit code.
+fn on_a_terminal(socket: &std::path::Path, line: &str, typed: &[u8]) -> Option<(String, i32)> {
+    let child = std::process::Command::new("script")
+        .args(["-qec", line, "/dev/null"])
+        .env("KONKLAVE_SOCKET", socket)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        eprintln!("skipped: no terminal here (it needs script of util-linux)");
+        return None;
+    };
+    let mut keys = child.stdin.take().expect("a pipe");
+    // Who types before the command is there types to the shell.
+    std::thread::sleep(Duration::from_millis(700));
+    keys.write_all(typed).expect("typed");
+    std::thread::sleep(Duration::from_millis(300));
+    drop(keys);
+    let output = child.wait_with_output().expect("output");
+    Some((String::from_utf8_lossy(&output.stdout).into_owned(), code(&output)))
+}
+
+#[test]
+fn on_a_terminal_the_command_reads_what_is_typed_and_hears_control_c() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let program = env!("CARGO_BIN_EXE_konklave-agent");
+    let line = format!("{program} lock a -- sh -c 'read word; echo got $word; exit 3'");
+    let Some((shown, code)) = on_a_terminal(&socket, &line, b"hello\n") else { return };
+    assert!(shown.contains("got hello"), "{shown}");
+    assert_eq!(code, 3, "{shown}");
+    let line = format!("{program} lock a -- sleep 100");
+    let (shown, code) = on_a_terminal(&socket, &line, b"\x03").expect("as before");
+    assert_eq!(code, 130, "{shown}");
+    until("free", || fake.holders("a").is_empty());
+}

@@ -90,6 +90,7 @@ fn every_command_has_help_with_examples() {
         "send",
         "recv",
         "record",
+        "fence",
         "doctor",
         "completions",
         "man",

@@ -32,8 +32,6 @@ pub(super) struct Peer {
     pub(super) name: Arc<str>,
     pub(super) connected: bool,
     pub(super) standing: Option<Standing>,
-    /// When we heard of it last.
-    pub(super) heard: std::time::Duration,
 }
 
 /// What is known of the founders.
@@ -61,8 +59,7 @@ impl Core {
     /// A connection to someone stands.
     pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: std::time::Duration) {
         self.now = self.now.max(now);
-        let heard = self.now;
-        let peer = Peer { name, connected: true, standing: None, heard };
+        let peer = Peer { name, connected: true, standing: None };
         self.peers.insert(id, peer);
         if !self.known.contains(id) {
             let members = self.known.members().iter().copied().chain([id]).collect();

@@ -98,7 +98,7 @@ impl Mesh {
 }
 
 /// The greeting as bytes: four that say what this is, the version, the length, the rest.
-pub(super) fn encode(hello: &Hello) -> Vec<u8> {
+pub(crate) fn encode(hello: &Hello) -> Vec<u8> {
     let mut body = postcard::to_stdvec(hello).expect("a greeting can be written");
     body.truncate(MAX_HELLO);
     let mut bytes = MAGIC.to_vec();

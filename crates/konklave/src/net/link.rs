@@ -154,10 +154,6 @@ impl Link {
         self.state().connection.is_some()
     }
 
-    pub(super) fn uses(&self, number: u64) -> bool {
-        self.state().connection.as_ref().is_some_and(|c| c.number == number)
-    }
-
     pub(super) fn address(&self) -> String {
         self.state().address.clone()
     }

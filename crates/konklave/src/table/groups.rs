@@ -24,12 +24,6 @@ pub(crate) struct Place {
 }
 
 impl Table {
-    /// Everyone who belongs to `group`.
-    #[cfg(test)]
-    pub(crate) fn circle(&self, group: &str) -> Option<&Circle> {
-        self.circles.get(group)
-    }
-
     pub(super) fn enter(
         &mut self,
         group: Name,

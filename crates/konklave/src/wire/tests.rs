@@ -1,1 +1,256 @@
+use std::sync::Arc;
 
+use konklave_algorithms::group::Member;
+use konklave_algorithms::group::virtual_synchrony::{Ballot, Entry, Next, Promise};
+use konklave_process::{ProcessId, ProcessSet};
+use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+use super::*;
+use crate::core::Standing;
+use crate::table::{Claim, Hold, Key, Op, Payload, Space, Table};
+use crate::token::Token;
+
+fn view_id() -> ViewId {
+    ViewId { generation: 3, epoch: 300, coordinator: ProcessId(2) }
+}
+
+fn member(id: u32) -> Member {
+    Member { id: ProcessId(id), incarnation: 9 }
+}
+
+fn view() -> View {
+    View { id: view_id(), members: vec![member(1), member(2)], observers: vec![member(3)] }
+}
+
+fn claim() -> Claim {
+    Claim { member: member(2), session: 5, number: 129 }
+}
+
+fn key() -> Key {
+    Key { space: Space::Lock, name: "reports".into() }
+}
+
+/// One of each kind.
+fn ops() -> Vec<Op> {
+    let (claim, key, name) = (claim(), key(), Arc::<str>::from("b"));
+    let (label, payload) = (Arc::<str>::from("cron"), Payload([1, 2, 255].into()));
+    let token = Token { generation: 1, epoch: 2, k: 3 << 20 };
+    let (group, to) = (name.clone(), claim);
+    let acquire = |hold, space| Op::Acquire {
+        claim,
+        key: Key { space, ..key.clone() },
+        hold,
+        wait: true,
+        safe: false,
+        priority: -1,
+        label: label.clone(),
+    };
+    let mut table = Table::default();
+    table.apply(acquire(Hold::Exclusive, Space::Lock), &mut Vec::new());
+    table.apply(Op::Enter { group: group.clone(), claim, label: label.clone() }, &mut Vec::new());
+    table.apply(Op::Arrive { claim, name: name.clone(), of: 2 }, &mut Vec::new());
+    let mut ops = vec![
+        acquire(Hold::Exclusive, Space::Lock),
+        acquire(Hold::Shared, Space::Lock),
+        acquire(Hold::Permit { of: 4 }, Space::Semaphore),
+        acquire(Hold::Exclusive, Space::Campaign),
+        Op::Release { claim, key: key.clone() },
+        Op::Pass { key: key.clone(), from: claim, to, token },
+        Op::Cancel { claim, key: key.clone() },
+        Op::Deny { claim, key: key.clone() },
+        Op::Thaw { member: member(1) },
+        Op::Revoke { claim, key, token: Some(token) },
+        Op::Arrive { claim, name: name.clone(), of: 3 },
+        Op::Depart { claim, name },
+        Op::Enter { group: group.clone(), claim, label },
+        Op::Exit { group: group.clone(), claim },
+        Op::Say { group: group.clone(), claim, payload: payload.clone() },
+        Op::Give { group, to, by: claim, parts: payload },
+    ];
+    ops.extend(table.parts().iter().flat_map(|batch| batch.0.to_vec()));
+    ops
+}
+
+fn messages() -> Vec<Message<Batch>> {
+    let (view, ballot) = (view_id(), Ballot { round: 2, by: ProcessId(1) });
+    let suspects: ProcessSet = [ProcessId(1), ProcessId(300)].into_iter().collect();
+    let command = Batch::of(ops());
+    let small = Batch::of(vec![Op::Release { claim: claim(), key: key() }]);
+    let entry = |command| Entry { sender: ProcessId(1), seq: 7, command };
+    let next = Arc::new(Next {
+        view: self::view(),
+        from: 4,
+        cut: vec![entry(small.clone())],
+        left: suspects.clone(),
+        summaries: Vec::new(),
+    });
+    let promise = Arc::new(Promise {
+        accepted: Some((ballot, next.clone())),
+        base: 1,
+        order: vec![entry(small.clone())],
+        last: vec![(ProcessId(1), 7)],
+        early: vec![(9, entry(small.clone()))],
+        own: vec![entry(small.clone())],
+        joins: vec![member(4)],
+        leaves: suspects.clone(),
+        synced: suspects.clone(),
+        suspects: suspects.clone(),
+        summary: None,
+    });
+    vec![
+        Message::Join { member: member(4), heard: suspects.clone() },
+        Message::Welcome,
+        Message::NotMember { view },
+        Message::Data { view, seq: 7, command: command.clone() },
+        Message::Order { view, position: 1 << 40, entry: entry(command) },
+        Message::Ack { view, held: 12 },
+        Message::Heartbeat { view, held: 12, suspects: suspects.clone() },
+        Message::Suspect { view, suspects },
+        Message::Leave { view },
+        Message::Synced { view },
+        Message::Prepare { view, ballot },
+        Message::Promise { view, ballot, promise },
+        Message::Accept { view, ballot, next: next.clone() },
+        Message::Accepted { view, ballot },
+        Message::Ask { view },
+        Message::Install { view, next },
+        Message::State { view, position: 3, index: 0, count: 1, part: Some(small) },
+        Message::StateAck { view, parts: 1 },
+    ]
+}
+
+fn frames() -> Vec<Frame> {
+    let view = Some(view_id());
+    let standing = Standing { incarnation: 4, generation: 2, view, remembers: true };
+    let mut frames: Vec<Frame> = messages().into_iter().map(Frame::Group).collect();
+    frames.extend([
+        Frame::Ping { view: view_id(), stamp: u64::MAX },
+        Frame::Pong { view: view_id(), stamp: 0 },
+        Frame::Standing(standing),
+        Frame::Found(self::view()),
+        Frame::Peers(vec![(7, "10.0.0.1:7400".into())]),
+    ]);
+    frames
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// What this release writes, the next one must read. A change here is a new [`VERSION`].
+#[test]
+fn the_bytes_are_those_of_this_version() {
+    let hello = Hello {
+        version: VERSION,
+        cluster: "konklave".into(),
+        id: 3,
+        key: 1 << 60,
+        boot: 5,
+        name: "a".into(),
+        address: "127.0.0.1:7400".into(),
+        nonce: [0xab; 32],
+    };
+    let mut text = format!("hello {}\n", hex(&crate::net::encode_hello(&hello)));
+    for frame in frames() {
+        text.push_str(&format!("{}\n", hex(&frame.encode(Vec::new()))));
+    }
+    let path = format!("{}/tests/golden/wire-{VERSION}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &text).expect("the golden file can be written");
+    }
+    let golden = std::fs::read_to_string(&path).expect("the golden file is there");
+    assert_eq!(golden, text, "the wire format has changed: raise VERSION, then UPDATE=1");
+}
+
+#[test]
+fn every_frame_comes_back_as_it_was_and_leaves_the_rest() {
+    for frame in frames() {
+        let mut bytes = frame.encode(Vec::new());
+        let length = bytes.len();
+        bytes.extend([1, 2, 3]);
+        let (back, rest) = Frame::decode(&bytes).expect("it was a frame");
+        assert_eq!((back, rest), (frame.clone(), &[1, 2, 3][..]));
+        for cut in 0..length {
+            assert!(Frame::decode(&bytes[..cut]).is_err(), "{frame:?} cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_length_is_checked_before_anything_is_allocated() {
+    assert_eq!(record_length(u32::MAX.to_le_bytes(), MAX_RECORD), Err(WireError::TooLong(u32::MAX as usize)));
+    assert_eq!(record_length([1, 0, 0, 0], MAX_RECORD), Ok(1));
+    // A frame that announces a list longer than all memory is no frame.
+    let mut bytes = Frame::Peers(Vec::new()).encode(Vec::new());
+    bytes.pop();
+    bytes.extend([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
+    assert!(Frame::decode(&bytes).is_err());
+}
+
+/// A frame with some bytes changed, removed or added; or no frame at all.
+fn spoiled() -> impl Strategy<Value = Vec<u8>> {
+    let frames: Vec<Vec<u8>> = frames().iter().map(|f| f.encode(Vec::new())).collect();
+    let one = prop::sample::select(frames);
+    let changed = (one, prop::collection::vec((any::<usize>(), any::<u8>(), 0..3), 1..6));
+    let changed = changed.prop_map(|(mut bytes, changes)| {
+        for (at, byte, what) in changes {
+            let at = at % (bytes.len() + 1);
+            match what {
+                0 => bytes.insert(at, byte),
+                1 if at < bytes.len() => drop(bytes.remove(at)),
+                _ if at < bytes.len() => bytes[at] = byte,
+                _ => {}
+            }
+        }
+        bytes
+    });
+    prop_oneof![changed, prop::collection::vec(any::<u8>(), 0..200), Just(Vec::new())]
+}
+
+proptest! {
+    #[test]
+    fn garbage_is_refused_or_means_something_and_never_panics(bytes in spoiled()) {
+        if let Ok((frame, rest)) = Frame::decode(&bytes) {
+            prop_assert!(rest.len() <= bytes.len());
+            // What can be read can be written, and means the same.
+            let again = frame.encode(Vec::new());
+            prop_assert_eq!(Frame::decode(&again).map(|(f, _)| f), Ok(frame));
+        }
+    }
+}
+
+/// A member that is told nonsense by another that has the key drops it, and goes on: frames that were
+/// really under way, with a few bytes changed.
+#[test]
+fn nonsense_of_a_member_does_no_harm() {
+    let mut rng = konklave_process::Rng::new(1);
+    let mut told = 0;
+    for seed in 0..20 {
+        let cluster = crate::testing::Cluster::seeded(3, seed);
+        let node = cluster.node(1);
+        for round in 0..300 {
+            if round % 50 == 20 {
+                cluster.crash(2);
+            } else if round % 50 == 40 {
+                cluster.restart(2);
+            }
+            let session = node.session("x");
+            cluster.spawn(async move {
+                let _ = session.lock("a").timeout(std::time::Duration::from_millis(5)).acquire().await;
+            });
+            cluster.advance(std::time::Duration::from_micros(100));
+            for (from, to, mut bytes) in cluster.under_way() {
+                let at = rng.below(bytes.len() as u32) as usize;
+                bytes[at] = rng.below(256) as u8;
+                if let Ok((frame, _)) = Frame::decode(&bytes)
+                    && rng.below(4) == 0
+                {
+                    cluster.inject(to, ProcessId(from as u32), frame);
+                    told += 1;
+                }
+            }
+            cluster.advance(std::time::Duration::from_millis(3));
+        }
+    }
+    assert!(told > 1000, "{told}");
+}

@@ -1,5 +1,6 @@
 //! Whole groups.
 
+mod fences;
 mod locks;
 mod sweep;
 mod tcp;

@@ -1,1 +1,173 @@
+use konklave_algorithms::group::ViewId;
+use konklave_process::ProcessId;
+use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
+use super::*;
+use crate::table::{Batch, Op};
+
+fn member(id: u32) -> Member {
+    Member { id: ProcessId(id), incarnation: 1 }
+}
+
+fn claim(id: u32, number: u64) -> Claim {
+    Claim { member: member(id), session: 0, number }
+}
+
+fn key() -> Key {
+    Key { space: Space::Lock, name: "a".into() }
+}
+
+fn acquire(claim: Claim, hold: Hold) -> Op {
+    let label = "".into();
+    Op::Acquire { claim, key: key(), hold, wait: true, safe: true, priority: 0, label }
+}
+
+fn apply(table: &mut Table, op: Op) -> Vec<Claim> {
+    let mut out = Vec::new();
+    table.apply(op, &mut out);
+    granted(&out)
+}
+
+fn granted(out: &[Outcome]) -> Vec<Claim> {
+    let granted = |o: &Outcome| match o {
+        Outcome::Granted { claim, .. } => Some(*claim),
+        _ => None,
+    };
+    out.iter().filter_map(granted).collect()
+}
+
+#[test]
+fn first_come_first_served() {
+    let mut table = Table::default();
+    let (a, b, c) = (claim(0, 1), claim(1, 1), claim(2, 1));
+    assert_eq!(apply(&mut table, acquire(a, Hold::Exclusive)), [a]);
+    assert_eq!(apply(&mut table, acquire(b, Hold::Shared)), []);
+    assert_eq!(apply(&mut table, acquire(c, Hold::Shared)), []);
+    assert_eq!(apply(&mut table, Op::Release { claim: b, key: key() }), [], "it holds nothing");
+    assert_eq!(apply(&mut table, Op::Release { claim: a, key: key() }), [b, c]);
+    assert_eq!(apply(&mut table, acquire(a, Hold::Exclusive)), []);
+    let d = claim(0, 2);
+    assert_eq!(apply(&mut table, acquire(d, Hold::Shared)), [], "not past who waits");
+    assert_eq!(apply(&mut table, Op::Cancel { claim: a, key: key() }), [d]);
+    for claim in [b, c, d] {
+        apply(&mut table, Op::Release { claim, key: key() });
+    }
+    assert_eq!(table.len(), (0, 0, 0));
+}
+
+#[test]
+fn a_departed_holder_is_frozen_until_it_must_know_unless_it_does() {
+    let view = |epoch| ViewId { generation: 1, epoch, coordinator: ProcessId(1) };
+    let (a, b) = (claim(0, 1), claim(1, 1));
+    let waiting = || {
+        let mut table = Table::default();
+        apply(&mut table, acquire(a, Hold::Exclusive));
+        apply(&mut table, acquire(b, Hold::Exclusive));
+        table
+    };
+    let left: ProcessSet = [ProcessId(0)].into_iter().collect();
+    let nobody = ProcessSet::new();
+    let mut out = Vec::new();
+    let mut table = waiting();
+    table.install(view(1), &[member(1)], &nobody, &mut out);
+    assert_eq!(granted(&out), []);
+    assert_eq!(table.frozen(), [member(0)]);
+    assert_eq!(apply(&mut table, Op::Thaw { member: member(0) }), [b]);
+    // It left of its own will.
+    let mut table = waiting();
+    table.install(view(1), &[member(1)], &left, &mut out);
+    assert_eq!(granted(&std::mem::take(&mut out)), [b]);
+    // It is there again, in another life.
+    let mut table = waiting();
+    let reborn = Member { incarnation: 2, ..member(0) };
+    table.install(view(1), &[member(1), reborn], &nobody, &mut out);
+    assert_eq!(granted(&std::mem::take(&mut out)), [b]);
+    // First it is gone, then it comes again.
+    let mut table = waiting();
+    table.install(view(1), &[member(1)], &nobody, &mut Vec::new());
+    table.install(view(2), &[member(1), reborn], &nobody, &mut out);
+    assert_eq!(granted(&out), [b]);
+}
+
+#[test]
+fn who_does_not_wait_is_refused_unless_the_lock_may_only_be_kept() {
+    let mut table = Table::default();
+    let (a, b) = (claim(0, 1), claim(1, 1));
+    let label: Arc<str> = "".into();
+    let tries = |claim, hold| Op::Acquire {
+        claim,
+        key: key(),
+        hold,
+        wait: false,
+        safe: true,
+        priority: 0,
+        label: label.clone(),
+    };
+    apply(&mut table, acquire(a, Hold::Exclusive));
+    let mut out = Vec::new();
+    table.apply(tries(b, Hold::Exclusive), &mut out);
+    assert_eq!(out, [Outcome::Wanted { key: key() }], "its holder knows whether it is used");
+    out.clear();
+    table.apply(Op::Deny { claim: b, key: key() }, &mut out);
+    let why = Refusal::Busy;
+    assert!(out.contains(&Outcome::Refused { claim: b, key: key(), why }));
+    apply(&mut table, Op::Release { claim: a, key: key() });
+    apply(&mut table, acquire(a, Hold::Shared));
+    out.clear();
+    table.apply(tries(b, Hold::Exclusive), &mut out);
+    assert_eq!(out, [Outcome::Refused { claim: b, key: key(), why }]);
+}
+
+proptest! {
+    /// Whatever is done in whatever order: exclusive holders are alone, tokens grow, what is free is
+    /// forgotten, and a table that was sent in parts goes on as the one it came from.
+    #[test]
+    fn the_laws_of_the_table(steps in prop::collection::vec((0..4u32, 0..3u64, 0..9u8, any::<bool>()), 1..80)) {
+        let mut table = Table::default();
+        let mut copy: Option<Table> = None;
+        let mut highest = Token::default();
+        for (at, (id, number, what, wait)) in steps.into_iter().enumerate() {
+            let claim = claim(id, number);
+            let label: Arc<str> = "".into();
+            let ask = |hold| Op::Acquire {
+                claim, key: key(), hold, wait, safe: wait, priority: 0, label: label.clone(),
+            };
+            let taken = |l: &Lock| {
+                l.holders.iter().any(|g| g.claim == claim) || l.queue.iter().any(|w| w.claim == claim)
+            };
+            let has = table.lock(&key()).is_some_and(taken);
+            let op = match what {
+                0..=2 if !has => ask(Hold::Exclusive),
+                3 if !has => ask(Hold::Shared),
+                4 => Op::Cancel { claim, key: key() },
+                5 => Op::Deny { claim, key: key() },
+                6 => Op::Revoke { claim, key: key(), token: None },
+                _ => Op::Release { claim, key: key() },
+            };
+            let mut out = Vec::new();
+            table.apply(op.clone(), &mut out);
+            if let Some(copy) = &mut copy {
+                let mut same = Vec::new();
+                copy.apply(op, &mut same);
+                prop_assert_eq!(&same, &out);
+                prop_assert_eq!(&*copy, &table);
+            } else if at == 10 {
+                let mut fresh = Table::default();
+                let parts: Vec<Batch> = table.parts();
+                parts.iter().flat_map(|b| b.0.to_vec()).for_each(|op| fresh.apply(op, &mut Vec::new()));
+                copy = Some(fresh);
+            }
+            for outcome in out {
+                if let Outcome::Granted { token, .. } = outcome {
+                    prop_assert!(token > highest);
+                    highest = token;
+                }
+            }
+            if let Some(lock) = table.lock(&key()) {
+                let alone = lock.holders.iter().all(|g| g.hold == Hold::Shared);
+                prop_assert!(alone || lock.holders.len() == 1);
+                prop_assert!(!lock.holders.is_empty(), "who waits for nobody has it");
+            }
+        }
+    }
+}

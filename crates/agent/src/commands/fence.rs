@@ -1,0 +1,22 @@
+//! `fence`: a file that only the latest holder of a lock can replace.
+
+use std::io::{self, Read};
+
+use konklave::fence::FencedFile;
+
+use crate::args::FenceArgs;
+use crate::failure::{Failure, LOST};
+
+pub(crate) fn fence(args: &FenceArgs) -> Result<u8, Failure> {
+    let mut content = Vec::new();
+    io::stdin().lock().read_to_end(&mut content).map_err(Failure::system("cannot read stdin"))?;
+    let what = format!("cannot write {}", args.file.display());
+    let written = FencedFile::new(&args.file).write(args.token, &content);
+    match written.map_err(Failure::system(what))? {
+        Ok(()) => Ok(0),
+        Err(stale) => {
+            eprintln!("konklave: {} is left as it is: {stale}", args.file.display());
+            Ok(LOST)
+        }
+    }
+}

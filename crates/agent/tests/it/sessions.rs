@@ -1,0 +1,265 @@
+//! The socket: who is let in, what is not understood, and sessions that show no life.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use konklave::Token;
+use konklave::fence::FencedFile;
+use konklave_agent::client::Client;
+use konklave_agent::protocol::{Answer, Claim, Event, Reply, Request};
+use nix::sys::signal::Signal;
+
+use crate::cluster::Cluster;
+use crate::fake::Fake;
+use crate::kit::{Folder, code, output, start, until};
+
+fn frame(text: &str) -> Vec<u8> {
+    let length = u32::try_from(text.len()).expect("short");
+    [&length.to_be_bytes()[..], text.as_bytes()].concat()
+}
+
+/// Says `bytes` to the socket; what comes back until it is closed.
+fn say(socket: &Path, bytes: &[u8]) -> String {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut text = Vec::new();
+    let _ = stream.read_to_end(&mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[test]
+fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
+    let folder = Folder::new();
+    let (_fake, socket) = Fake::serve(folder.path());
+    let hello = r#"{"id":1,"op":"hello","protocol":1,"label":"x","ttl":1000}"#;
+    assert!(say(&socket, &frame(hello)).contains("welcome"));
+    let other = hello.replace("\"protocol\":1", "\"protocol\":9");
+    assert!(say(&socket, &frame(&other)).contains("version 1 of the protocol, not 9"));
+    assert!(say(&socket, &frame(r#"{"id":1,"op":"watch"}"#)).contains("hello"));
+    let twice = [frame(hello), frame(&hello.replace("\"id\":1", "\"id\":2"))].concat();
+    assert!(say(&socket, &twice).contains("we have met"));
+    // Nonsense of all kinds, and then one that is well.
+    assert_eq!(say(&socket, &[]), "");
+    assert_eq!(say(&socket, &u32::MAX.to_be_bytes()), "");
+    assert_eq!(say(&socket, &frame("{")), "");
+    assert_eq!(say(&socket, &frame("\u{0}\u{1}")), "");
+    assert_eq!(say(&socket, b"GET / HTTP/1.1\r\n\r\n"), "");
+    let mut noise = 1_u32;
+    for length in 0..200 {
+        let bytes: Vec<u8> = (0..length)
+            .map(|_| {
+                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                noise.to_be_bytes()[0]
+            })
+            .collect();
+        say(&socket, &[&[0, 0, 0, length][..], &bytes].concat());
+    }
+    let bad = [
+        r#"{"id":2,"op":"acquire","name":"","claim":{"kind":"exclusive"},"wait":0}"#,
+        r#"{"id":3,"op":"release","claim":77}"#,
+        r#"{"id":4,"op":"acquire","name":"a","claim":{"kind":"exclusive"},"wait":0}"#,
+        r#"{"id":4,"op":"acquire","name":"b","claim":{"kind":"exclusive"},"wait":0}"#,
+    ];
+    let all: Vec<u8> = std::iter::once(hello).chain(bad).flat_map(frame).collect();
+    let said = say(&socket, &all);
+    for words in ["a name is not empty", "call 77 holds nothing"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(code(&output(&socket, &["lock", "-n", "a", "--", "true"])), 0);
+}
+
+#[test]
+fn strangers_are_sent_away() {
+    let folder = Folder::new();
+    let (_fake, socket) = Fake::serve(folder.path());
+    let program = folder.file("konklave");
+    fs::copy(env!("CARGO_BIN_EXE_konklave-agent"), &program).expect("a copy that others may run");
+    let open = |path: &str, mode: &str| {
+        assert!(Command::new("chmod").args([mode, path]).status().expect("chmod").success());
+    };
+    open(&folder.path().display().to_string(), "755");
+    open(&program, "755");
+    let as_stranger = |socket: &Path| {
+        let stranger = Command::new("setpriv")
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .args([&program, "lock", "-n", "a", "--", "true"])
+            .env("KONKLAVE_SOCKET", socket)
+            .output();
+        stranger.ok().filter(|output| !String::from_utf8_lossy(&output.stderr).contains("setpriv"))
+    };
+    let Some(output) = as_stranger(&socket) else {
+        eprintln!("skipped: nobody else to be here (it needs root and setpriv)");
+        return;
+    };
+    assert_eq!(code(&output), 77, "{}", String::from_utf8_lossy(&output.stderr));
+    // The mode alone does not let anyone in: the kernel says who it is.
+    open(&socket.display().to_string(), "666");
+    let output = as_stranger(&socket).expect("as before");
+    assert_eq!(code(&output), 69, "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() {
+    let cluster = Cluster::new(3);
+    let file = cluster.file("file");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let wish = || Request::Acquire { name: "a".into(), claim: Claim::Exclusive, wait: None };
+        let token = |answer: Answer| match answer {
+            Answer::Granted { token, until } => (token.parse::<Token>().expect("a token"), until),
+            other => panic!("{other:?}"),
+        };
+        let ttl = Duration::from_millis(600);
+        let mut paused = Client::connect(&cluster.socket(0), "paused", ttl).await.expect("there");
+        let (old, until) = token(paused.call(wish()).await.expect("granted"));
+        let start = Instant::now();
+        let ttl = Duration::from_secs(30);
+        let mut next = Client::connect(&cluster.socket(1), "next", ttl).await.expect("there");
+        let (new, _) = token(next.call(wish()).await.expect("granted"));
+        // Not before the deadline that the first was told, and not long after.
+        assert!(until.passed(), "granted while the first was safe");
+        assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+        assert!(new > old);
+        let file = FencedFile::new(&file);
+        file.write(new, b"new").expect("written").expect("the newer one");
+        // It wakes, and does not know yet.
+        file.write(old, b"old").expect("readable").expect_err("a write of the past");
+        assert!(matches!(paused.next().await, Ok(Reply::Event(Event::Lost { .. })) | Err(_)));
+    });
+}
+
+#[test]
+fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    let config = folder.file("agent.toml");
+    fs::write(&config, "log = 'info'\n").expect("written");
+    let data = folder.file("data");
+    let log = folder.file("log");
+    let mut agent = Command::new(env!("CARGO_BIN_EXE_konklave-agent"))
+        .args(["agent", "--config", &config, "--data-dir", &data, "--listen", "127.0.0.1:0"])
+        .arg("--socket")
+        .arg(&socket)
+        .stderr(fs::File::create(&log).expect("a log"))
+        .spawn()
+        .expect("it starts");
+    until("there", || output(&socket, &["status"]).status.success());
+    let hang_up = |expected: &str| {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(agent.id()).expect("a pid"));
+        nix::sys::signal::kill(pid, Signal::SIGHUP).expect("there");
+        until(expected, || fs::read_to_string(&log).is_ok_and(|log| log.contains(expected)));
+    };
+    fs::write(&config, "log = 'debug'\nallow-users = ['daemon']\n").expect("written");
+    hang_up("reloaded");
+    fs::write(&config, "lock = 'debug'\n").expect("written");
+    hang_up("nothing is reloaded");
+    fs::write(&config, "lease = 2\n").expect("written");
+    hang_up("needs a restart");
+    assert!(output(&socket, &["status"]).status.success());
+    agent.kill().expect("ours");
+    agent.wait().expect("dead");
+}
+
+#[test]
+fn changes_are_followed_and_recordings_of_agents_become_one() {
+    let cluster = Cluster::new(3);
+    let mut watcher = start(&cluster.socket(0), &["watch", "--format", "json"]);
+    let mut out = std::io::BufReader::new(watcher.child_mut().stdout.take().expect("a pipe"));
+    // It is there when it is counted.
+    cluster.until(0, "watched", |s| s["sessions"].as_u64() >= Some(2));
+    std::thread::sleep(Duration::from_millis(100));
+    cluster.ask(0, &["lock", "a", "--", "true"]);
+    let mut line = String::new();
+    while !line.contains("\"kind\":\"granted\"") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut out, &mut line).expect("a line") > 0);
+    }
+    assert!(line.contains("\"name\":\"a\""), "{line}");
+    cluster.ask(1, &["lock", "b", "--", "true"]);
+    let other = cluster.file("other.jsonl");
+    cluster.ask(2, &["record", "-o", &other]);
+    let second = cluster.socket(1).display().to_string();
+    let merged = cluster.ask(0, &["record", "--also", &second, "--merge", &other]);
+    for node in ["n0", "n1", "n2"] {
+        assert!(merged.contains(&format!("\"node\":\"{node}\"")), "{node}: {merged}");
+    }
+    let times: Vec<f64> = merged
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("json")["at"].as_f64())
+        .map(|at| at.expect("a time"))
+        .collect();
+    assert!(times.is_sorted(), "on one machine there is one clock");
+}
+
+#[test]
+fn founders_find_each_other_by_multicast_or_a_file() {
+    let group = format!(
+        "239.255.74.{}:{}",
+        1 + std::process::id() % 250,
+        20_000 + std::process::id() % 20_000
+    );
+    let probe = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
+    let multicast = probe.send_to(b"?", &group).is_ok();
+    let folder = Folder::new();
+    let addresses = crate::cluster::free_addresses(3);
+    let list = folder.file("founders");
+    let lines: Vec<String> = addresses.iter().map(|a| format!("{a} # one of them\n")).collect();
+    fs::write(&list, lines.concat()).expect("written");
+    let beacon = format!("--beacon={group}");
+    for (way, flags) in
+        [("file", vec!["--peers-file", &list]), ("beacon", vec![&beacon, "--founders", "3"])]
+    {
+        if way == "beacon" && !multicast {
+            eprintln!("skipped: no multicast here");
+            continue;
+        }
+        let agents: Vec<_> = (0..3)
+            .map(|i| {
+                let socket = folder.path().join(format!("{way}{i}.sock"));
+                let (data, listen) = (folder.file(&format!("{way}{i}")), addresses[i].to_string());
+                let mut arguments = vec!["agent", "--listen", &listen, "--data-dir", &data];
+                arguments.extend(&flags);
+                (start(&socket, &arguments), socket)
+            })
+            .collect();
+        for (_, socket) in &agents {
+            until(way, || {
+                let output = output(socket, &["status", "--format", "json"]);
+                let status: serde_json::Value =
+                    serde_json::from_slice(&output.stdout).unwrap_or_default();
+                status["view"]["heard"] == 3
+            });
+        }
+        for (agent, _) in agents {
+            agent.signal(Signal::SIGTERM);
+            assert_eq!(agent.end().0, 0);
+        }
+    }
+}
+
+#[test]
+fn a_process_that_escaped_its_group_is_refused_at_the_resource() {
+    let cluster = Cluster::new(3);
+    let (file, go, done) = (cluster.file("file"), cluster.file("go"), cluster.file("done"));
+    let program = env!("CARGO_BIN_EXE_konklave-agent");
+    // A daemon in a session of its own: nobody can stop it with its group.
+    let script = format!(
+        "setsid sh -c 'while ! test -e {go}; do sleep 0.01; done; echo late | {program} fence {file}; \
+         echo $? > {done}' > /dev/null 2>&1 < /dev/null &"
+    );
+    cluster.ask(0, &["lock", "a", "-c", &script]);
+    let write = format!("echo new | {program} fence {file}");
+    cluster.ask(1, &["lock", "a", "-c", &write]);
+    fs::write(&go, "").expect("written");
+    assert_eq!(crate::kit::number(&done), 76);
+    assert_eq!(fs::read_to_string(&file).expect("written"), "new\n");
+    // Without a token nothing is written, and a wrong one is not understood.
+    assert_eq!(code(&output(&cluster.socket(0), &["fence", &file])), 64);
+    assert_eq!(code(&output(&cluster.socket(0), &["fence", "--token", "x", &file])), 64);
+}

@@ -1,0 +1,222 @@
+//! One member, which does what it is told on standard input and answers with a line each.
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Duration;
+
+use konklave::{Group, GroupEvent, Guard, Handover, Node};
+use serde_json::{Value, json};
+
+use crate::report::median;
+
+/// A clock that all processes of the machine share, in nanoseconds.
+pub(crate) fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+pub(crate) fn run(args: &[String]) {
+    let place: usize = args[0].parse().expect("the first argument is a place");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let (orders, mut next) = tokio::sync::mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if orders.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    runtime.expect("there is a runtime").block_on(async {
+        let node = Node::builder()
+            .name(format!("n{place}"))
+            .listen(args[1 + place].clone())
+            .seeds(args[1..].iter().cloned())
+            .join()
+            .await
+            .expect("the others come");
+        println!("{}", json!({ "ready": now() }));
+        let mut member = Member { node, group: None, held: None };
+        while let Some(order) = next.recv().await {
+            let words: Vec<&str> = order.split_whitespace().collect();
+            println!("{}", member.obey(&words).await);
+        }
+    });
+}
+
+struct Member {
+    node: Node,
+    group: Option<Group>,
+    held: Option<Guard>,
+}
+
+fn word<T: std::str::FromStr>(words: &[&str], at: usize) -> T {
+    let word = words.get(at).and_then(|w| w.parse().ok());
+    word.unwrap_or_else(|| panic!("{words:?}: what is word {at}?"))
+}
+
+impl Member {
+    async fn obey(&mut self, words: &[&str]) -> Value {
+        match words[0] {
+            "again" => self.again(word(words, 1)).await,
+            "remote" => self.remote(word(words, 1), words[2]).await,
+            "contend" => self.contend(word(words, 1), word(words, 2)).await,
+            "cycles" => self.cycles(word(words, 1)).await,
+            "join" => {
+                self.group = Some(self.node.group(words[1]).await.expect("there is a group"));
+                json!({})
+            }
+            "part" => {
+                self.group = None;
+                json!({})
+            }
+            "send" => self.send(word(words, 1), word(words, 2)).await,
+            "latency" => self.latency(word(words, 1), word(words, 2)).await,
+            "receive" => {
+                self.receive(word(words, 1)).await;
+                json!({ "end": now() })
+            }
+            "hold" => {
+                let lock = self.node.lock(words[1]).mode(Handover::Fast);
+                self.held = lock.acquire().await.ok();
+                json!({})
+            }
+            "wait" => {
+                let lock = self.node.lock(words[1]).mode(Handover::Fast);
+                self.held = lock.acquire().await.ok();
+                json!({ "at": now() })
+            }
+            other => panic!("{other}: no such order"),
+        }
+    }
+
+    /// The same lock again and again.
+    async fn again(&self, rounds: u64) -> Value {
+        let mut times = Vec::new();
+        for _ in 0..rounds / 100 {
+            let start = now();
+            for _ in 0..100 {
+                drop(self.node.lock("again").acquire().await.expect("it is here"));
+            }
+            times.push((now() - start) as f64 / 100.0);
+            tokio::task::yield_now().await;
+        }
+        json!({ "p50": median(&mut times) })
+    }
+
+    /// A new lock each time.
+    async fn remote(&self, rounds: u64, prefix: &str) -> Value {
+        let mut times = Vec::new();
+        for i in 0..rounds {
+            let name = format!("{prefix}-{i}");
+            let start = now();
+            let guard = self.node.lock(&name).acquire().await.expect("it is free");
+            times.push((now() - start) as f64);
+            drop(guard);
+        }
+        json!({ "p50": median(&mut times) })
+    }
+
+    async fn contend(&self, clients: usize, seconds: f64) -> Value {
+        let end = now() + (seconds * 1e9) as u64;
+        let tasks = (0..clients).map(|_| {
+            let session = self.node.session("client");
+            tokio::spawn(async move {
+                let mut spans = Vec::new();
+                while now() < end {
+                    let guard = session.lock("one").acquire().await.expect("it is granted");
+                    let start = now();
+                    spans.push((start, now()));
+                    guard.release().await.expect("it was ours");
+                    tokio::task::yield_now().await;
+                }
+                spans
+            })
+        });
+        let mut all = Vec::new();
+        let mut counts = Vec::new();
+        for task in tasks.collect::<Vec<_>>() {
+            let spans = task.await.expect("it ends");
+            counts.push(spans.len());
+            all.extend(spans);
+        }
+        json!({ "counts": counts, "spans": all })
+    }
+
+    /// Three clients here, each with a lock of its own that all processes use in turn.
+    async fn cycles(&self, seconds: f64) -> Value {
+        let end = now() + (seconds * 1e9) as u64;
+        let tasks = (0..3).map(|i| {
+            let session = self.node.session("client");
+            let name = format!("own-{}-{i}", self.node.id());
+            tokio::spawn(async move {
+                let mut count = 0_u64;
+                while now() < end {
+                    drop(session.lock(&name).acquire().await.expect("it is granted"));
+                    count += 1;
+                    if count % 64 == 0 {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                count
+            })
+        });
+        let mut total = 0;
+        for task in tasks.collect::<Vec<_>>() {
+            total += task.await.expect("it ends");
+        }
+        json!({ "rate": total as f64 / seconds })
+    }
+
+    async fn receive(&mut self, mut count: u64) {
+        let group = self.group.as_mut().expect("it has joined");
+        while count > 0 {
+            match group.next().await.expect("the node lives") {
+                GroupEvent::Message { .. } => count -= 1,
+                GroupEvent::Snapshot(wanted) => drop(wanted),
+                GroupEvent::State(_) | GroupEvent::View(_) => {}
+                GroupEvent::Lost => panic!("the group is lost"),
+            }
+        }
+    }
+
+    /// Sends so many, and waits until all have come back.
+    async fn send(&mut self, bytes: usize, count: u64) -> Value {
+        let payload: Arc<[u8]> = vec![7; bytes].into();
+        let group = self.group.as_mut().expect("it has joined");
+        let start = now();
+        let (mut sent, mut back) = (0, 0);
+        while back < count {
+            while sent < count && sent < back + 16_384 {
+                group.send(payload.clone()).await.expect("it belongs to it");
+                sent += 1;
+                if sent % 512 == 0 {
+                    break;
+                }
+            }
+            let mut event = group.try_next();
+            if event.is_none() && (sent == count || sent >= back + 16_384) {
+                event = group.next().await;
+            }
+            while let Some(GroupEvent::Message { .. } | GroupEvent::View(_) | GroupEvent::State(_)) = event {
+                back += u64::from(matches!(event, Some(GroupEvent::Message { .. })));
+                event = group.try_next();
+            }
+            tokio::task::yield_now().await;
+        }
+        json!({ "start": start, "end": now() })
+    }
+
+    /// One at a time: from sending it to getting it back.
+    async fn latency(&mut self, bytes: usize, count: u64) -> Value {
+        let payload: Arc<[u8]> = vec![7; bytes].into();
+        let mut times = Vec::new();
+        for _ in 0..count {
+            let start = now();
+            self.group.as_ref().expect("it has joined").send(payload.clone()).await.expect("it belongs to it");
+            self.receive(1).await;
+            times.push((now() - start) as f64);
+        }
+        let _ = Duration::ZERO;
+        json!({ "p50": median(&mut times) })
+    }
+}

@@ -1,0 +1,68 @@
+//! At the resource.
+
+use konklave::fence::{FenceGate, FencedFile, HEADER, HeaderError, SQL};
+use konklave::testing::Cluster;
+use konklave::{Handover, Token};
+use rusqlite::{Connection, named_params};
+
+fn tokens() -> (Token, Token) {
+    let old = Token { generation: 1, epoch: 9, k: 7 << 20 };
+    (old, Token { epoch: 10, k: 1 << 20, ..old })
+}
+
+#[test]
+fn a_header_is_checked() {
+    let (old, new) = tokens();
+    let mut gate = FenceGate::default();
+    assert_eq!(HEADER, "Konklave-Token");
+    assert_eq!(gate.admit_header(Some(&old.to_string())), Ok(old));
+    assert_eq!(gate.admit_header(Some(&format!(" {} ", new.to_hex()))), Ok(new));
+    let stale = gate.admit_header(Some(&old.to_hex())).unwrap_err();
+    assert!(matches!(stale, HeaderError::Stale(_)));
+    let statuses = [None, Some("x"), Some(""), Some("1.2.3")]
+        .map(|value| gate.admit_header(value).unwrap_err().status());
+    assert_eq!(statuses, [400, 400, 400, 409]);
+}
+
+#[test]
+fn a_file_is_not_written_by_a_holder_of_the_past() {
+    let folder = std::env::temp_dir().join(format!("konklave-fence-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (old, new) = tokens();
+    let file = FencedFile::new(folder.join("report"));
+    file.write(old, b"old").unwrap().unwrap();
+    file.write(old, b"old again").unwrap().unwrap();
+    // Another process has its own idea of the file.
+    let other = FencedFile::new(folder.join("report"));
+    other.write(new, b"new").unwrap().unwrap();
+    assert!(file.write(old, b"late").unwrap().is_err());
+    assert_eq!(std::fs::read(folder.join("report")).unwrap(), b"new");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_row_is_not_changed_by_a_holder_of_the_past() {
+    let database = Connection::open_in_memory().unwrap();
+    let create = "CREATE TABLE account
+        (id INTEGER PRIMARY KEY, balance INTEGER, fence TEXT NOT NULL DEFAULT '')";
+    database.execute(create, []).unwrap();
+    database.execute("INSERT INTO account (id, balance) VALUES (1, 100)", []).unwrap();
+    let write = |balance: i64, token: Token| {
+        let values = named_params! { ":balance": balance, ":token": token.to_hex(), ":id": 1 };
+        database.execute(SQL, values).unwrap()
+    };
+    // Real tokens: a holder that is cut off, and the one after it.
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let first = cluster.node(0).lock("account").mode(Handover::Fast).acquire().await.unwrap();
+        assert_eq!(write(90, first.token()), 1);
+        cluster.isolate(0);
+        let second = cluster.node(1).lock("account").mode(Handover::Fast).acquire().await.unwrap();
+        assert_eq!(write(80, second.token()), 1);
+        assert_eq!(write(70, first.token()), 0, "it held the lock in the past");
+        assert_eq!(write(60, second.token()), 1);
+    });
+    let balance: i64 =
+        database.query_row("SELECT balance FROM account", [], |row| row.get(0)).unwrap();
+    assert_eq!(balance, 60);
+}
