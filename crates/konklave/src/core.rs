@@ -70,7 +70,10 @@ pub(crate) struct Config {
 /// What the node wants of its host, in this order.
 #[derive(Debug)]
 pub(crate) enum Output {
-    Send { to: ProcessId, frame: Frame },
+    Send {
+        to: ProcessId,
+        frame: Frame,
+    },
     /// Before anything that follows.
     Save(Record),
     /// When there is room: nothing depends on it.
@@ -487,7 +490,8 @@ fn outside(me: ProcessId, timings: &Timings) -> Below {
 
 fn setup(me: ProcessId, timings: &Timings) -> Setup {
     let group = Group::new(vec![me]).expect("one member is a group");
-    let mut setup = Setup::new(group, Topology::from_edges("alone", 1, []).expect("one place is a graph"));
+    let mut setup =
+        Setup::new(group, Topology::from_edges("alone", 1, []).expect("one place is a graph"));
     setup.unit = timings.unit;
     let (beats, misses) = timings.in_units();
     setup.chosen.insert("heartbeat", beats.to_string());

@@ -22,9 +22,9 @@ use tokio::sync::{Notify, watch};
 use crate::error::Error;
 use crate::shared::{Carrier, Shared};
 use crate::wire::Frame;
-use link::Link;
 #[cfg(test)]
 pub(crate) use greeting::encode as encode_hello;
+use link::Link;
 
 /// How connections are protected.
 #[derive(Clone)]

@@ -52,7 +52,13 @@ struct Inner {
 }
 
 impl Shared {
-    pub(crate) fn new(core: Core, clock: Clock, store: Option<Store>, timings: Timings, name: Arc<str>) -> Arc<Self> {
+    pub(crate) fn new(
+        core: Core,
+        clock: Clock,
+        store: Option<Store>,
+        timings: Timings,
+        name: Arc<str>,
+    ) -> Arc<Self> {
         let id = core.me();
         let (held_back, trouble, carrier) = (VecDeque::new(), None, None);
         Arc::new(Self {

@@ -92,13 +92,19 @@ impl Link {
 
     pub(super) fn wake(&self) {
         let state = self.state();
-        if state.connection.is_some() && (state.open_count > 0 || state.written < state.kept.len()) {
+        if state.connection.is_some() && (state.open_count > 0 || state.written < state.kept.len())
+        {
             self.ready.notify_one();
         }
     }
 
     /// A connection to the peer stands: called by `caller`, who is it or us.
-    pub(super) fn attach(&self, hello: &Hello, caller: ProcessId, silence: std::time::Duration) -> Attached {
+    pub(super) fn attach(
+        &self,
+        hello: &Hello,
+        caller: ProcessId,
+        silence: std::time::Duration,
+    ) -> Attached {
         let mut state = self.state();
         if let Some(old) = &state.connection {
             let alive = old.heard.elapsed() < silence / 2;

@@ -190,7 +190,12 @@ impl Table {
         }
     }
 
-    pub(super) fn revoke(&mut self, key: &Key, token: Option<Token>, out: &mut Vec<Outcome>) -> bool {
+    pub(super) fn revoke(
+        &mut self,
+        key: &Key,
+        token: Option<Token>,
+        out: &mut Vec<Outcome>,
+    ) -> bool {
         let holders = self.locks.get(key).map_or(&[][..], |lock| &lock.holders);
         // A kept lock has higher tokens than the one it was granted with.
         let meant = |g: &Grant| token.is_none_or(|t| t >= g.token && Self::of_grant(t, g.token));

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use konklave_algorithms::group::Member;
 use konklave_algorithms::group::virtual_synchrony::{Ballot, Entry, Next, Promise};
 use konklave_process::{ProcessId, ProcessSet};
-use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{
+    Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
 
 use super::*;
 use crate::core::Standing;
@@ -178,7 +180,10 @@ fn every_frame_comes_back_as_it_was_and_leaves_the_rest() {
 
 #[test]
 fn a_length_is_checked_before_anything_is_allocated() {
-    assert_eq!(record_length(u32::MAX.to_le_bytes(), MAX_RECORD), Err(WireError::TooLong(u32::MAX as usize)));
+    assert_eq!(
+        record_length(u32::MAX.to_le_bytes(), MAX_RECORD),
+        Err(WireError::TooLong(u32::MAX as usize))
+    );
     assert_eq!(record_length([1, 0, 0, 0], MAX_RECORD), Ok(1));
     // A frame that announces a list longer than all memory is no frame.
     let mut bytes = Frame::Peers(Vec::new()).encode(Vec::new());
@@ -236,7 +241,8 @@ fn nonsense_of_a_member_does_no_harm() {
             }
             let session = node.session("x");
             cluster.spawn(async move {
-                let _ = session.lock("a").timeout(std::time::Duration::from_millis(5)).acquire().await;
+                let _ =
+                    session.lock("a").timeout(std::time::Duration::from_millis(5)).acquire().await;
             });
             cluster.advance(std::time::Duration::from_micros(100));
             for (from, to, mut bytes) in cluster.under_way() {
