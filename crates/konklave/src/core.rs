@@ -178,6 +178,15 @@ impl Core {
         !self.out.is_empty()
     }
 
+    /// Whether nobody waits for this frame. Among three, who follows delivers what the leader and it
+    /// itself have: what another follower has matters only for what may be forgotten.
+    pub(crate) fn is_lazy(&self, to: ProcessId, frame: &Frame) -> bool {
+        let view = self.below.view();
+        matches!(frame, Frame::Group(Message::Ack { .. }))
+            && view.members.len() <= 3
+            && view.leader() != Some(to)
+    }
+
     /// Whether messages have to wait: more is on its way than is good.
     pub(crate) fn is_full(&self) -> bool {
         self.pending.len() >= BACKLOG

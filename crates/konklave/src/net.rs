@@ -14,6 +14,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use konklave_algorithms::group::ViewId;
+use konklave_algorithms::group::virtual_synchrony::Message;
 use konklave_process::ProcessId;
 use rustc_hash::FxHashMap;
 use tokio::net::{TcpListener, lookup_host};
@@ -23,9 +25,9 @@ use crate::error::Error;
 use crate::flight::Flight;
 use crate::shared::{Carrier, Shared};
 use crate::wire::Frame;
-use link::Link;
 #[cfg(test)]
 pub(crate) use greeting::encode as encode_hello;
+use link::Link;
 
 /// How connections are protected.
 #[derive(Clone)]
@@ -64,6 +66,8 @@ pub(crate) struct Mesh {
     me: ProcessId,
     settings: Settings,
     links: Mutex<FxHashMap<ProcessId, Arc<Link>>>,
+    /// The last message that was given its place, as bytes.
+    order: Mutex<LastOrder>,
     /// Addresses that someone calls.
     called: Mutex<BTreeSet<String>>,
     /// A connection ended: whoever calls there calls at once.
@@ -71,6 +75,9 @@ pub(crate) struct Mesh {
     stop: watch::Sender<bool>,
     flight: Arc<Flight>,
 }
+
+/// Which view, which place, and the frame.
+type LastOrder = (Option<(ViewId, u64)>, Vec<u8>);
 
 impl Mesh {
     fn links(&self) -> MutexGuard<'_, FxHashMap<ProcessId, Arc<Link>>> {
@@ -83,11 +90,24 @@ impl Mesh {
 }
 
 impl Carrier for Mesh {
-    fn send(&self, to: ProcessId, frame: &Frame) {
-        if let Some(link) = self.links().get(&to) {
-            let number = link.push(frame);
-            self.flight.note(true, to.0, number, frame);
-        }
+    fn send(&self, to: ProcessId, frame: &Frame, lazy: bool) {
+        let links = self.links();
+        let Some(link) = links.get(&to) else { return };
+        let number = match frame {
+            // The same for everyone: written once.
+            Frame::Group(Message::Order { view, position, .. }) => {
+                let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+                if order.0 != Some((*view, *position)) {
+                    order.1.clear();
+                    order.1 = frame.encode(std::mem::take(&mut order.1));
+                    order.0 = Some((*view, *position));
+                }
+                link.push_bytes(&order.1)
+            }
+            _ if lazy => link.push_lazily(frame),
+            _ => link.push(frame),
+        };
+        self.flight.note(true, to.0, number, frame);
     }
 
     fn flush(&self) {
@@ -132,6 +152,7 @@ pub(crate) fn start(
         me: shared.id,
         settings,
         links: Mutex::default(),
+        order: Mutex::default(),
         called: Mutex::default(),
         redial: Notify::new(),
         stop: watch::Sender::new(false),

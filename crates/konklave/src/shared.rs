@@ -17,8 +17,8 @@ use crate::wire::Frame;
 
 /// What carries frames to others.
 pub(crate) trait Carrier: Send + Sync {
-    /// Takes a frame along, in order.
-    fn send(&self, to: ProcessId, frame: &Frame);
+    /// Takes a frame along, in order. A lazy one may wait for company.
+    fn send(&self, to: ProcessId, frame: &Frame, lazy: bool);
     /// Everything of this step has been taken along.
     fn flush(&self);
     /// The node is gone.
@@ -167,7 +167,7 @@ impl Inner {
             match output {
                 Output::Send { to, frame } => {
                     if let Some(carrier) = &self.carrier {
-                        carrier.send(to, &frame);
+                        carrier.send(to, &frame, self.core.is_lazy(to, &frame));
                     }
                     sent = true;
                 }
