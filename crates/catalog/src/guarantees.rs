@@ -7,13 +7,50 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use konklave_algorithms::Assumption;
-use konklave_check::{Options, Timing};
+use konklave_check::{Options, Timing, Victim};
 use serde::{Deserialize, Serialize};
 
 use crate::{CheckPlan, Entry, Error, PROPERTIES, Scenario};
 
-/// What may go wrong, and its name.
-pub const CONDITIONS: [&str; 5] = ["FIFO", "reordering", "one loss", "one duplicate", "one crash"];
+/// What may go wrong, and its name. Everywhere but under reordering, channels are FIFO; a crash is
+/// told apart by what the crashed process was doing.
+pub const CONDITIONS: [&str; 8] = [
+    "FIFO",
+    "reordering",
+    "one loss",
+    "one duplicate",
+    "crash: idle",
+    "crash: waiting",
+    "crash: holder",
+    "crash: arbiter",
+];
+
+/// Who crashes under a condition, if anyone does, and the word for it on the command line.
+fn victim(condition: usize) -> Option<(Victim, &'static str)> {
+    match condition {
+        4 => Some((Victim::Idle, "idle")),
+        5 => Some((Victim::Waiting, "waiting")),
+        6 => Some((Victim::Holder, "holder")),
+        7 => Some((Victim::Arbiter, "arbiter")),
+        _ => None,
+    }
+}
+
+/// What people call the properties that the table judges.
+const TITLES: &[(&str, &str)] = &[
+    ("exclusion", "safety"),
+    ("deadlock", "deadlock-free"),
+    ("starvation", "starvation-free"),
+    ("order", "happened-before order"),
+    ("unique", "one leader"),
+    ("livelock", "livelock-free"),
+    ("quiescence", "quiescent"),
+];
+
+/// What people call `property`.
+pub fn title(property: &str) -> &str {
+    TITLES.iter().find(|(name, _)| *name == property).map_or(property, |(_, title)| title)
+}
 
 /// One property of one algorithm, under every condition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,9 +80,11 @@ pub enum Cell {
     No {
         /// How many steps the witness has.
         length: usize,
-        /// What shows it.
+        /// What finds it again.
         command: String,
     },
+    /// The condition cannot come about: nobody ever plays that part.
+    Never,
     /// Nothing was found in so many states.
     Bounded {
         /// How many.
@@ -58,6 +97,7 @@ impl fmt::Display for Cell {
         match self {
             Self::Yes { .. } => f.write_str("yes"),
             Self::No { length, .. } => write!(f, "no ({length})"),
+            Self::Never => f.write_str("–"),
             Self::Bounded { .. } => f.write_str("?"),
         }
     }
@@ -91,11 +131,8 @@ impl Entry {
     /// Stands for all that decides its rows.
     pub fn guarantees_hash(&self, bounds: Bounds) -> String {
         let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-        let sheet = &self.sheet;
-        let promises = format!("{:?} {:?} {:?}", sheet.assumes, sheet.guarantees, sheet.topologies);
-        let choices: Vec<&str> = sheet.switches.iter().map(|switch| switch.name).collect();
-        (env!("CARGO_PKG_VERSION"), self.name(), sheet.idea, promises).hash(&mut hasher);
-        (choices, self.judged(), CONDITIONS, bounds).hash(&mut hasher);
+        (self.name(), crate::sheet_hash(&self.sheet)).hash(&mut hasher);
+        (self.judged(), CONDITIONS, bounds.nodes as u64, bounds.states).hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
 
@@ -115,6 +152,12 @@ impl Entry {
             })
             .collect();
         for condition in 0..CONDITIONS.len() {
+            // Nobody holds a leader.
+            if self.problem == "election" && matches!(victim(condition), Some((Victim::Holder, _)))
+            {
+                rows.iter_mut().for_each(|row| row.cells.push(Cell::Never));
+                continue;
+            }
             let cells = self.under(condition, nodes, bounds)?;
             for (row, (_, cell)) in rows.iter_mut().zip(cells) {
                 row.cells.push(cell);
@@ -171,14 +214,16 @@ impl Entry {
     ) -> Result<(Option<&'static str>, Cell), Error> {
         let endless = properties.contains(&"starvation");
         let plan = self.plan(scenario(nodes, condition, endless))?;
-        let (losses, duplicates, crashes) =
-            (u8::from(condition == 2), u8::from(condition == 3), u8::from(condition == 4));
+        let (losses, duplicates) = (u8::from(condition == 2), u8::from(condition == 3));
+        let victim = victim(condition);
+        let crashes = u8::from(victim.is_some());
         let synchronous = self.sheet.assumes.contains(&Assumption::Synchronous);
         let options = Options {
             timing: if synchronous { Timing::WhenQuiet } else { Timing::Anytime },
             losses,
             duplicates,
             crashes,
+            victims: victim.map_or(Victim::Anyone, |(who, _)| who),
             properties: properties.iter().map(|p| (*p).to_owned()).collect(),
             max_states: bounds.states,
             ..Options::default()
@@ -187,8 +232,8 @@ impl Entry {
         for (name, k) in [("loss", losses), ("duplicate", duplicates), ("crash", crashes)] {
             words.extend((k > 0).then(|| format!("--{name} {k}")));
         }
+        words.extend(victim.map(|(_, word)| format!("--victim {word}")));
         words.extend(synchronous.then(|| "--synchronous".to_owned()));
-        words.extend(properties.iter().map(|p| format!("--property {p}")));
         let check = CheckPlan { options, extreme: None, arguments: words.join(" ") };
         let report = self.check(&plan, &check, &mut |_| true)?.report;
         let broken = report.property.as_deref().and_then(|broken| {
@@ -197,9 +242,16 @@ impl Entry {
             };
             properties.iter().find(means).copied()
         });
-        let cell = match (report.verdict, report.witness_length) {
-            ("exhausted", _) => Cell::Yes { states: report.states },
-            ("violated", Some(length)) => Cell::No { length, command: report.command },
+        let cell = match (report.verdict, report.witness_length, broken) {
+            ("exhausted", ..) => Cell::Yes { states: report.states },
+            // Searched for alone, it breaks in as few steps.
+            ("violated", Some(length), Some(broken)) => {
+                Cell::No { length, command: format!("{} --property {broken}", report.command) }
+            }
+            ("violated", ..) => {
+                let what = report.property.unwrap_or_default();
+                return Err(Error::Data(format!("{}: {what} broke unasked", self.name())));
+            }
             _ => Cell::Bounded { states: report.states },
         };
         Ok((broken, cell))
@@ -211,7 +263,7 @@ fn scenario(nodes: usize, condition: usize, endless: bool) -> Scenario {
     Scenario {
         nodes: Some(nodes),
         entries: endless.then_some(u32::MAX),
-        fifo: Some(condition != 1),
+        fifo: (condition == 1).then_some(false),
         ..Scenario::default()
     }
 }
@@ -235,26 +287,42 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
     let mut page = format!(
         "# Guarantees, computed\n\n\
          Every cell is a search of all runs of a small group, of {} nodes unless said otherwise, in which\n\
-         everyone asks (or starts) once; for starvation, again and again. **yes**: every run was seen;\n\
-         **no (k)**: broken by a run of k steps; **?**: not decided within {} states. Under a fault that the data\n\
-         sheet rules out, a *no* is no mistake of the algorithm: it says what the assumption is for.\n\
-         Made by `konklave guarantees --markdown`.\n",
+         everyone asks (or starts) once; for starvation, again and again. **yes**: every run was seen, and\n\
+         none breaks it; **no (k)**: broken by a run of k steps, which the command below the table finds;\n\
+         **?**: nothing found in {} states, and not decided; **–**: nobody ever plays that part.\n\n\
+         Under a fault that the data sheet rules out, a *no* is no mistake of the algorithm: it says what\n\
+         the assumption is for. Channels are FIFO but under *reordering*. One process crashes and stays\n\
+         down, and everyone is told, in his own time; it is *idle* if its client wants nothing and it is at\n\
+         rest, *waiting* or *holder* as its client is, *arbiter* if its client wants nothing but it has work\n\
+         for others in hand. A process that waits or holds and has such work counts as waiting or holder.\n\n\
+         Made by `konklave guarantees --markdown --cache docs/guarantees.json`, where the numbers of\n\
+         states are, too.\n",
         bounds.nodes, bounds.states
     );
-    let mut algorithm = "";
-    for row in rows {
-        if row.algorithm != algorithm {
-            algorithm = &row.algorithm;
-            let size = if row.nodes == bounds.nodes {
-                String::new()
-            } else {
-                format!(", {} nodes", row.nodes)
-            };
-            page += &format!("\n## {algorithm}{size}\n\n| | {} |\n", CONDITIONS.join(" | "));
-            page += &format!("|---|{}\n", "---|".repeat(CONDITIONS.len()));
+    for rows in rows.chunk_by(|a, b| a.algorithm == b.algorithm) {
+        let (algorithm, nodes) = (&rows[0].algorithm, rows[0].nodes);
+        let size = if nodes == bounds.nodes { String::new() } else { format!(", {nodes} nodes") };
+        page += &format!("\n## {algorithm}{size}\n\n| | {} |\n", CONDITIONS.join(" | "));
+        page += &format!("|---|{}\n", "---|".repeat(CONDITIONS.len()));
+        for row in rows {
+            let cells: Vec<String> = row.cells.iter().map(ToString::to_string).collect();
+            page += &format!("| {} | {} |\n", title(&row.property), cells.join(" | "));
         }
-        let cells: Vec<String> = row.cells.iter().map(ToString::to_string).collect();
-        page += &format!("| {} | {} |\n", row.property, cells.join(" | "));
+        let commands: Vec<&str> =
+            rows.iter().flat_map(|row| &row.cells).filter_map(shown).collect();
+        if !commands.is_empty() {
+            page += "\n<details><summary>what breaks it</summary>\n\n```sh\n";
+            page += &commands.join("\n");
+            page += "\n```\n\n</details>\n";
+        }
     }
     page
+}
+
+/// The command that shows a *no*.
+fn shown(cell: &Cell) -> Option<&str> {
+    match cell {
+        Cell::No { command, .. } => Some(command),
+        Cell::Yes { .. } | Cell::Never | Cell::Bounded { .. } => None,
+    }
 }

@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Tolerance(ToleranceArgs),
     /// Run a recorded run again and compare it step by step
     Replay(ReplayArgs),
+    /// Leave out of a recorded run that breaks something all that is not needed for that
+    Shrink(ShrinkArgs),
     /// Draw a recorded run as a space–time diagram
     Draw(DrawArgs),
     /// Turn a recorded run into a picture, a player, a sequence diagram, a log or a table
@@ -168,6 +170,29 @@ pub(crate) enum World {
     Tcp,
 }
 
+/// Who may crash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub(crate) enum Who {
+    /// Whoever is up
+    #[default]
+    Anyone,
+    /// Whose client wants nothing, and who is at rest
+    Idle,
+    /// Whose client waits
+    Waiting,
+    /// Whose client has been granted what it asked for
+    Holder,
+    /// Whose client wants nothing, but who has work for others in hand
+    Arbiter,
+}
+
+/// What a witness can be printed as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Emit {
+    /// A Rust test that plays it, to be pasted
+    Test,
+}
+
 /// What a run may cost most of, or least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Measure {
@@ -224,6 +249,9 @@ pub(crate) struct CheckArgs {
         help_heading = "Budgets"
     )]
     pub(crate) crash: u8,
+    /// Who may crash, by what they are doing at that moment
+    #[arg(long, value_enum, value_name = "WHO", default_value_t, help_heading = "Budgets")]
+    pub(crate) victim: Who,
     /// How many crashed nodes may come up again
     #[arg(
         long,
@@ -349,6 +377,9 @@ pub(crate) struct CheckArgs {
     /// Record the witness to a file that `replay` and `draw` read
     #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
+    /// Print the witness as something else, in place of the report
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
+    pub(crate) emit: Option<Emit>,
     /// Draw the witness as a space–time diagram
     #[arg(long, env = "KONKLAVE_SVG", value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
@@ -557,7 +588,7 @@ pub(crate) struct MergeArgs {
 Examples:
   konklave guarantees mutex
   konklave guarantees token-ring --max-states 1000000
-  konklave guarantees --markdown --cache guarantees.json > docs/guarantees.md")]
+  konklave guarantees --markdown --cache docs/guarantees.json > docs/guarantees.md")]
 pub(crate) struct GuaranteesArgs {
     /// A problem or an algorithm; default: everything
     pub(crate) what: Option<String>,
@@ -573,6 +604,24 @@ pub(crate) struct GuaranteesArgs {
     /// Print the page of the docs
     #[arg(long)]
     pub(crate) markdown: bool,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave run ricart-agrawala -n 5 --mistake no-tie-break --record run.run
+  konklave shrink run.run
+  konklave shrink run.run --record least.run
+Exit codes: 0 a smallest run was found · 65 not a run, or nothing breaks in it")]
+pub(crate) struct ShrinkArgs {
+    /// The recorded run
+    pub(crate) file: PathBuf,
+    /// Record what is left to a file that `replay` and `draw` read
+    #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -8,13 +8,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
     CheckOptions, CheckPlan, CheckReport, Checked, Error, Extreme, Progress, Scenario, Swarm,
-    Timing, find,
+    Timing, Victim, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
 
 use super::run::recording;
 use crate::Done;
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, Emit, Who};
 use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
 
 pub(crate) fn check(args: CheckArgs) -> Done {
@@ -63,7 +63,14 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     } else if record_to.is_some() || draw_to.is_some() {
         eprintln!("konklave: there is no witness to record or draw");
     }
-    print(&args, &checked)?;
+    match (args.emit, &checked.test) {
+        (None, _) => print(&args, &checked)?,
+        (Some(Emit::Test), Some(test)) => stdout().write_all(test.as_bytes())?,
+        (Some(Emit::Test), None) => {
+            eprintln!("konklave: there is no run that breaks something and ends: no test");
+            print(&args, &checked)?;
+        }
+    }
     Ok(match checked.report.verdict {
         "exhausted" => 0,
         "violated" => 1,
@@ -78,7 +85,13 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         early: args.early,
         down: Vec::new(),
         crashes: args.crash,
-        victims: Default::default(),
+        victims: match args.victim {
+            Who::Anyone => Victim::Anyone,
+            Who::Idle => Victim::Idle,
+            Who::Waiting => Victim::Waiting,
+            Who::Holder => Victim::Holder,
+            Who::Arbiter => Victim::Arbiter,
+        },
         restarts: args.restart,
         stable_storage: !args.amnesia,
         losses: args.loss,
@@ -127,6 +140,9 @@ fn arguments(args: &CheckArgs) -> String {
         ("early", args.early),
     ];
     words.extend(budgets.iter().filter(|(_, k)| *k > 0).map(|(name, k)| format!("--{name} {k}")));
+    let victim = clap::ValueEnum::to_possible_value(&args.victim);
+    let victim = victim.filter(|_| args.victim != Who::Anyone);
+    words.extend(victim.map(|who| format!("--victim {}", who.get_name())));
     let flags = [
         ("synchronous", args.synchronous),
         ("no-detector", args.no_detector),
@@ -231,6 +247,9 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
             let property = report.property.as_deref().unwrap_or_default();
             let detail = report.detail.as_deref().unwrap_or_default();
             writeln!(out, "verdict     {violated}: {property}: {detail}")?;
+            if let Some(why) = &report.explanation {
+                writeln!(out, "why         {why}")?;
+            }
         }
         _ => {
             let bounded = paint("bounded", Colour::Yellow);

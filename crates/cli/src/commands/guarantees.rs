@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use konklave_catalog::guarantees::{Bounds, CONDITIONS, Cell, GuaranteeRow, page};
+use konklave_catalog::guarantees::{Bounds, CONDITIONS, Cell, GuaranteeRow, page, title};
 use konklave_catalog::{Entry, Error};
 
 use super::costs::chosen;
@@ -68,7 +68,7 @@ fn read(file: &Path) -> Result<Vec<GuaranteeRow>, Error> {
 /// Whole or not at all.
 fn write(file: &Path, rows: &[GuaranteeRow]) -> io::Result<()> {
     let part = file.with_extension("part");
-    fs::write(&part, serde_json::to_string_pretty(rows)?)?;
+    fs::write(&part, serde_json::to_string_pretty(rows)? + "\n")?;
     fs::rename(part, file)
 }
 
@@ -83,10 +83,10 @@ fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
             algorithm = &row.algorithm;
             writeln!(out, "{algorithm}, {} nodes", row.nodes)?;
             let head = CONDITIONS.map(|condition| format!("{condition:<15}"));
-            writeln!(out, "  {:<13}{}", "", head.concat().trim_end())?;
+            writeln!(out, "  {:<22}{}", "", head.concat().trim_end())?;
         }
         let cells: Vec<String> = row.cells.iter().map(painted).collect();
-        writeln!(out, "  {:<13}{}", row.property, cells.concat().trim_end())?;
+        writeln!(out, "  {:<22}{}", title(&row.property), cells.concat().trim_end())?;
     }
     out.flush()
 }
@@ -96,6 +96,7 @@ fn painted(cell: &Cell) -> String {
     match cell {
         Cell::Yes { .. } => paint(&text, Colour::Green),
         Cell::No { .. } => paint(&text, Colour::Red),
+        Cell::Never => text,
         Cell::Bounded { .. } => paint(&text, Colour::Yellow),
     }
 }
@@ -107,6 +108,8 @@ fn csv(row: &GuaranteeRow) -> Vec<(String, String)> {
         ("property".to_owned(), row.property.clone()),
     ];
     let cells = CONDITIONS.iter().zip(&row.cells);
-    fields.extend(cells.map(|(condition, cell)| (condition.replace(' ', "_"), cell.to_string())));
+    fields.extend(cells.map(|(condition, cell)| {
+        (condition.replace(": ", "_").replace(' ', "_"), cell.to_string())
+    }));
     fields
 }
