@@ -1,5 +1,6 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask bench`, `cargo xtask tidy`.
 
+mod browser;
 mod tidy;
 
 use std::env;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
 fn test(args: &[&str]) -> Result<()> {
     let long = args.contains(&"--long");
     let filter: Vec<&str> = args.iter().copied().filter(|a| *a != "--long").collect();
+    browser::set_up()?;
     if filter.is_empty() {
         verify()?;
     }
@@ -83,7 +85,7 @@ fn verify() -> Result<()> {
     let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
     run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     if has("deny") {
-        run(&mut cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))?;
+        run(&mut cargo(&["deny", "check", "bans", "licenses", "sources"]))?;
     } else {
         println!("xtask: cargo-deny is not here: licences and sources are not checked this time");
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 /// What the pure crates may depend on, and nothing else.
 const PURE: &[(&str, &[&str])] = &[
-    ("process", &["serde", "smallvec", "thiserror"]),
+    ("process", &["prefetch-index", "serde", "smallvec", "thiserror"]),
     ("algorithms", &["konklave-process", "serde", "smallvec"]),
 ];
 

@@ -1,15 +1,19 @@
 //! The algorithms: each one file, one pure state machine, with its data sheet on top.
 //!
-//! A *problem* file ([`mutex`], [`election`], [`detector`]) owns the requests, the indications, the
+//! A *problem* file ([`mutex`], [`election`], [`multicast`], [`detector`]) owns the requests, the indications, the
 //! clients, the properties and the measures; the files in the folder beside it solve the problem.
 //! Nothing here knows which world it runs in.
 
 pub mod detector;
 pub mod election;
+pub mod group;
+pub mod multicast;
 pub mod mutex;
+mod sample;
 mod setup;
 mod sheet;
 
+pub use sample::Spread;
 pub use setup::{Chosen, Setup, SetupError, Shared};
 pub use sheet::{
     Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,

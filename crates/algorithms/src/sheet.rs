@@ -134,7 +134,7 @@ pub enum Guarantee {
     UniquePerEpoch,
     /// A process that comes into office again does so in a higher epoch.
     GrowingEpochs,
-    /// In the end all name the same leader.
+    /// In the end all name the same leader, or have delivered the same messages.
     Agreement,
     /// In the end nobody takes a dead process for the leader.
     LiveLeader,
@@ -150,6 +150,28 @@ pub enum Guarantee {
     Completeness,
     /// In the end no live process is suspected.
     EventualAccuracy,
+    /// All agree on the views.
+    ViewAgreement,
+    /// Who goes from one view to the next together has delivered the same before.
+    VirtualSynchrony,
+    /// All deliver in the same order.
+    TotalOrder,
+    /// What anyone delivers, even one who is gone, all who go on deliver.
+    UniformAgreement,
+    /// Who goes on has delivered what it sent.
+    SelfDelivery,
+    /// What one that stays up multicasts is delivered by all that stay up.
+    Validity,
+    /// Nothing is delivered twice, and nothing that nobody multicast.
+    Integrity,
+    /// The messages of one sender are delivered in the order in which it sent them.
+    FifoOrder,
+    /// Nothing is delivered before what led to it.
+    CausalOrder,
+    /// Nobody delivers what a majority does not hold: no crash of a minority can undo it.
+    UniformDelivery,
+    /// Nobody delivers what not everyone holds.
+    SafeDelivery,
 }
 
 impl fmt::Display for Guarantee {
@@ -170,6 +192,17 @@ impl fmt::Display for Guarantee {
             Self::SpanningTree => "spanning tree",
             Self::Completeness => "completeness",
             Self::EventualAccuracy => "eventual accuracy",
+            Self::ViewAgreement => "view agreement",
+            Self::VirtualSynchrony => "virtual synchrony",
+            Self::TotalOrder => "total order",
+            Self::UniformAgreement => "uniform agreement",
+            Self::SelfDelivery => "self-delivery",
+            Self::Validity => "validity",
+            Self::Integrity => "integrity",
+            Self::FifoOrder => "FIFO order",
+            Self::CausalOrder => "causal order",
+            Self::UniformDelivery => "uniform delivery",
+            Self::SafeDelivery => "safe delivery",
         })
     }
 }
@@ -213,6 +246,8 @@ pub enum Metric {
     EntryDelay,
     /// From the first start to the last process informed, in T.
     Time,
+    /// From a multicast to its last delivery: the longest, in T.
+    Delivery,
 }
 
 /// What an algorithm costs under one metric.
@@ -274,6 +309,8 @@ pub struct Facts<'a> {
     pub assumptions_hold: bool,
     /// Whether requests never overlap.
     pub uncontended: bool,
+    /// Whether the world does nothing to messages and processes at all.
+    pub undisturbed: bool,
 }
 
 impl Facts<'_> {

@@ -57,11 +57,24 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
         "by those who knew of its request when they asked, nobody is overtaken more than K times",
     ),
     ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
-    ("agreement", &["agreement"], "in the end all name the same leader"),
+    ("agreement", &["agreement"], "in the end all name the same leader, or have the same messages"),
     ("alive", &["live leader"], "in the end nobody follows a dead process"),
     ("winner", &["right winner"], "the right one wins"),
+    ("views", &["view agreement", "growing views", "self-inclusion"], "all agree on the views"),
+    ("synchrony", &["virtual synchrony", "self-delivery", "sending view"], "a view is a barrier"),
+    ("uniform", &["uniform agreement", "total order"], "all deliver the same in the same order"),
+    ("delivery", &["no gaps", "integrity"], "each message once, in the sender's order"),
+    ("loss", &["told of loss"], "who loses a lock is told"),
+    ("progress", &["view progress"], "in the end all live members are in one view"),
     ("termination", &["termination"], "in the end all know who leads"),
     ("tree", &["acyclic parents", "spanning tree"], "parents form no cycle, in the end a tree"),
+    ("validity", &["validity"], "what one that stays up multicasts reaches all that stay up"),
+    ("integrity", &["no duplication", "no creation"], "nothing twice, nothing invented"),
+    ("fifo", &["fifo order"], "the messages of one sender come in its order"),
+    ("causal", &["causal order"], "no message comes before what led to it"),
+    ("total", &["total order"], "all deliver one row of messages"),
+    ("uniform", &["uniform delivery"], "nobody delivers what a majority does not hold"),
+    ("accuracy", &["accuracy"], "nobody who is up is given up"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
     ("deadlock", &["deadlock"], "nobody waits for ever"),
     ("quiescence", &["quiescence"], "in the end everything is at rest"),
@@ -208,7 +221,10 @@ fn watched(names: &[String]) -> Result<(Watch, Vec<String>), Error> {
             )));
         };
         match word {
-            "order" => watch.order = Order::Judge,
+            // What an algorithm does not claim is judged only if it is asked for.
+            "order" | "fifo" | "causal" | "total" | "uniform" | "accuracy" | "agreement" => {
+                watch.order = Order::Judge;
+            }
             "fence" => watch.fence = true,
             "bypass" | "overtaking" => {
                 let most = argument.and_then(|a| a.parse().ok()).ok_or_else(|| {

@@ -106,6 +106,20 @@ impl Entry {
                 ("all enter, once", Scenario { entries: Some(1), ..base.clone() }),
                 ("all enter, ten times", Scenario { entries: Some(10), ..base }),
             ],
+            "multicast" => vec![
+                (
+                    "one sends, once",
+                    Scenario { requests: requests(&|i| u32::from(i + 1 == n)), ..base.clone() },
+                ),
+                (
+                    "one sends, ten times",
+                    Scenario {
+                        requests: requests(&|i| 10 * u32::from(i + 1 == n)),
+                        ..base.clone()
+                    },
+                ),
+                ("all send, three times", Scenario { entries: Some(3), ..base }),
+            ],
             _ => Vec::new(),
         }
     }

@@ -39,6 +39,13 @@ use konklave_algorithms::election::{
     itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
     virtual_tree::VirtualTree, virtual_tree_wave::VirtualTreeWave,
 };
+use konklave_algorithms::group::{
+    leader::Leader, lifted::Lifted, lock_table::LockTable, virtual_synchrony::VirtualSynchrony,
+};
+use konklave_algorithms::multicast::{
+    ack::Ack, best_effort::BestEffort, causal::Causal, fifo::Fifo, isis::Isis,
+    lamport_order::LamportOrder, nack::Nack, sequencer::Sequencer, srm::Srm,
+};
 use konklave_algorithms::mutex::{
     cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
     lamport::Lamport, maekawa::Maekawa, naimi_trehel::NaimiTrehel, neilsen_mizuno::NeilsenMizuno,
@@ -68,6 +75,19 @@ pub static CATALOG: &[Entry] = &[
     entry::<TreeWave>(),
     entry::<VirtualTree>(),
     entry::<VirtualTreeWave>(),
+    entry::<Leader>(),
+    entry::<Lifted>(),
+    entry::<LockTable>(),
+    entry::<VirtualSynchrony>(),
+    entry::<Ack>(),
+    entry::<BestEffort>(),
+    entry::<Causal>(),
+    entry::<Fifo>(),
+    entry::<Isis>(),
+    entry::<LamportOrder>(),
+    entry::<Nack>(),
+    entry::<Sequencer>(),
+    entry::<Srm>(),
     entry::<CaoSinghal>(),
     entry::<CarvalhoRoucairol>(),
     entry::<Central>(),

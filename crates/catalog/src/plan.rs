@@ -34,6 +34,8 @@ pub struct Plan {
 
 /// As many nodes where nobody says.
 const DEFAULT_NODES: usize = 5;
+/// No message takes less, in T.
+const TICK: f64 = 1.0 / konklave_sim::UNIT as f64;
 /// Above this many nodes, happened-before order is not watched: its vectors would be too large.
 const MOST_FOR_ORDER: usize = 256;
 
@@ -52,7 +54,9 @@ impl Plan {
         };
         let script = script(&scenario, &setup.group)?;
         let workload = workload(&scenario, &setup, &script, &rng)?;
-        let config = Config { script, ..config(&scenario, &setup, seed, endless)? };
+        let mut config = Config { script, ..config(&scenario, &setup, seed, endless)? };
+        config.step_limit =
+            scenario.step_limit.unwrap_or_else(|| enough(&workload, setup.group.len()));
         let mut watch = Watch::all(sheet);
         if setup.group.len() > MOST_FOR_ORDER {
             watch.order = konklave_algorithms::Order::Ignore;
@@ -81,9 +85,11 @@ impl Plan {
             setup: &self.setup,
             initiators: &self.workload.initiators,
             served,
-            delay_max: self.config.delay.longest().filter(|_| !delayed),
+            delay_max: self.config.delay.longest().filter(|_| !delayed).map(|t| t.max(TICK)),
             assumptions_hold: self.regular && self.broken.is_empty(),
             uncontended: false,
+            undisturbed: self.config.faults.is_empty()
+                && self.config.loss + self.config.duplicate == 0.0,
         }
     }
 }
@@ -384,6 +390,14 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
         step_limit: scenario.step_limit.unwrap_or(u64::MAX),
         app_messages: scenario.app_messages.unwrap_or(0),
     })
+}
+
+/// So many steps let every algorithm of the catalog end that ends at all; a run that goes on is cut off
+/// there, and says so.
+fn enough(workload: &Workload, n: usize) -> u64 {
+    let n = n as u64;
+    let wishes: u64 = workload.requests.iter().map(|&r| u64::from(r)).sum();
+    (10_000_000 + 1000 * n + 4 * n * n).min(1_000_000_000).saturating_add(wishes * (100 + 20 * n))
 }
 
 fn delay(scenario: &Scenario) -> Result<Delay, Error> {

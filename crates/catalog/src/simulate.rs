@@ -141,10 +141,11 @@ pub(crate) fn report<P: Algorithm>(
     {
         for bound in bounds.iter().filter(|b| b.holds == Some(false)) {
             let (measured, limit) = (bound.measured.unwrap_or(0.0), bound.limit.unwrap_or(0.0));
-            let detail = format!(
-                "{:?} should be {} = {limit}, but {measured} was measured",
-                bound.metric, bound.formula
-            );
+            let metric = serde_json::to_value(bound.metric).unwrap_or_default();
+            let metric = metric.as_str().unwrap_or_default().replace('_', " ");
+            let formula = &bound.formula;
+            let detail =
+                format!("{metric} should be {formula} = {limit}, but {measured} was measured");
             violations.push(ViolationReport { property: "bound".into(), at: time, detail });
         }
     }
@@ -215,7 +216,7 @@ fn bounds<P: Algorithm>(
         let measured = match cost.metric {
             Metric::Messages => Some(sent),
             Metric::MessagesPerEntry => (entries > 0.0).then(|| sent / entries),
-            Metric::SyncDelay | Metric::EntryDelay | Metric::Time => {
+            Metric::SyncDelay | Metric::EntryDelay | Metric::Time | Metric::Delivery => {
                 P::Problem::measured(meter, cost.metric, run.unit)
             }
         };

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -12,6 +13,7 @@ Examples:
   konklave demo                                      a tour of ten seconds
   konklave list                                      every algorithm with its data sheet
   konklave run ricart-agrawala -n 4 --entries 2      run it, see what it costs
+  konklave ui                                        the same in the browser, faults by click
   konklave check tree-wave -n 4 --topology path --initiators 0,3 --mistake leaf-rule
                                                      find the shortest run that breaks it
 Exit codes:
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Run two to four algorithms in the same world and draw them one above the other
     Race(Box<RaceArgs>),
+    /// Open the workbench in the browser: run, watch, break and compare
+    Ui(UiArgs),
     /// The project report's program: a ring of workers elects a leader, again and again
     Ring(RingArgs),
     /// A tour of ten seconds
@@ -96,6 +100,7 @@ Examples:
   konklave run suzuki-kasami -n 3 --fault lose:/Token --story
   konklave run ricart-agrawala -n 3 --svg run.svg --record run.run
   konklave run --scenario lossy.toml --format json")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
     /// The algorithm: problem/name, or the name alone
     pub(crate) algorithm: Option<String>,
@@ -140,6 +145,24 @@ pub(crate) struct RunArgs {
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave ui
+  konklave ui --no-open --port 8000
+The address that is printed holds a token: whoever knows it can use the workbench, nobody else.")]
+pub(crate) struct UiArgs {
+    /// Only print the address, open no browser
+    #[arg(long, env = "KONKLAVE_NO_OPEN")]
+    pub(crate) no_open: bool,
+    /// The port; 0 takes a free one
+    #[arg(long, env = "KONKLAVE_PORT", value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Where to listen; anything but loopback can be reached by others, without encryption
+    #[arg(long, env = "KONKLAVE_LISTEN", value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) listen: IpAddr,
 }
 
 #[derive(Args, Debug)]
@@ -208,6 +231,7 @@ Examples:
   konklave check chang-roberts -n 3 --crash 1 --mistake no-hop-limit --property livelock
   konklave check central -n 3 --loss 1 --svg witness.svg
 Exit codes: 0 exhausted, all is well · 1 violated · 2 a bound was reached first")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CheckArgs {
     /// The algorithm: problem/name, or the name alone
     pub(crate) algorithm: String,
@@ -397,6 +421,7 @@ Examples:
   konklave costs mutex --table --nodes 9          messages, delays, response times of all locks
   konklave costs sanders --matrix --nodes 4       who follows whom how quickly
 Exit codes: 0 every formula holds · 1 one does not")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CostsArgs {
     /// A problem or an algorithm; default: everything
     pub(crate) what: Option<String>,
@@ -447,6 +472,7 @@ Examples:
   konklave sweep merge part-*.jsonl -o results.jsonl
 Exit codes: 0 every run was ok · 1 one was not · 130 interrupted; what is done is kept"
 )]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct SweepArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SweepCommand>,
@@ -506,6 +532,7 @@ Examples:
   konklave compare mutex raymond naimi-trehel suzuki-kasami -n 15 --loads high --svg tokens.svg
   konklave compare election chang-roberts franklin hirschberg-sinclair -n 64 --html rings.html
   konklave compare mutex --format markdown --no-faults")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CompareArgs {
     /// The problem: mutex, election, …
     pub(crate) problem: String,
@@ -752,6 +779,7 @@ Examples:
   konklave race central ricart-agrawala suzuki-kasami -n 4 --entries 2 --svg race.svg
   konklave race ricart-agrawala suzuki-kasami -n 3 --fault crash:1@4 --html race.html
 Exit codes: 0 all are fine · 1 one is violated or stuck · 2 one was cut off")]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct RaceArgs {
     /// Two to four algorithms: problem/name, or the name alone
     #[arg(required = true, num_args = 2..=4, value_name = "ALGORITHM")]

@@ -20,6 +20,7 @@ mod run;
 mod shrink;
 mod sweep;
 mod tolerance;
+mod ui;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -47,6 +48,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Draw(args) => draw::draw(&args),
         Command::Export(args) => export::export(&args),
         Command::Race(args) => race::race(*args),
+        Command::Ui(args) => ui::ui(&args),
         Command::Ring(args) => ring::ring(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Help(args) => help::help(&args),

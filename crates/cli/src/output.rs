@@ -118,17 +118,26 @@ pub(crate) enum Colour {
 pub(crate) struct Target {
     path: PathBuf,
     draft: Option<(PathBuf, File)>,
+    /// A device or a pipe.
+    direct: Option<File>,
 }
 
 impl Target {
-    /// Opens `path` for writing; `-` is stdout.
+    /// Opens `path` for writing; `-` is stdout. Where a link leads is replaced, not the link; a device
+    /// or a pipe is written to as it is.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         if path == Path::new("-") {
-            return Ok(Self { path: path.to_owned(), draft: None });
+            return Ok(Self { path: path.to_owned(), draft: None, direct: None });
         }
         let fail = |why| Error::Unwritable { file: path.display().to_string(), why };
         if path.is_dir() {
             return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")));
+        }
+        let path =
+            &if path.exists() { path.canonicalize().map_err(fail)? } else { path.to_owned() };
+        if path.exists() && !path.is_file() {
+            let file = fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
+            return Ok(Self { path: path.clone(), draft: None, direct: Some(file) });
         }
         let name = path.file_name().ok_or_else(|| {
             fail(io::Error::new(io::ErrorKind::InvalidInput, "it has no file name"))
@@ -140,7 +149,7 @@ impl Target {
             fs::OpenOptions::new().append(true).open(path).map_err(fail)?;
         }
         let file = File::create(&draft).map_err(fail)?;
-        Ok(Self { path: path.to_owned(), draft: Some((draft, file)) })
+        Ok(Self { path: path.clone(), draft: Some((draft, file)), direct: None })
     }
 
     /// Opens `path`, if there is one.
@@ -154,6 +163,9 @@ impl Target {
         write: impl FnOnce(&mut dyn Write) -> Result<io::Result<T>, Error>,
     ) -> Result<T, Error> {
         let fail = |why| Error::Unwritable { file: self.path.display().to_string(), why };
+        if let Some(file) = &mut self.direct {
+            return write(file)?.map_err(fail);
+        }
         let Some((_, file)) = &mut self.draft else {
             return write(&mut stdout())?.map_err(fail);
         };
@@ -166,7 +178,10 @@ impl Target {
     pub(crate) fn finish(mut self, content: &[u8]) -> Result<(), Error> {
         let fail = |why| Error::Unwritable { file: self.path.display().to_string(), why };
         let Some((draft, mut file)) = self.draft.take() else {
-            let written = io::stdout().write_all(content);
+            let written = match self.direct.take() {
+                Some(mut file) => file.write_all(content),
+                None => io::stdout().write_all(content),
+            };
             return match written {
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 other => other.map_err(fail),

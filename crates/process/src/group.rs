@@ -115,13 +115,20 @@ impl Group {
         self.places.of(id)
     }
 
-    /// Where `id` stands, tried first right after `place`: on a ring that is where it is, and the
-    /// table of a large group is spared.
+    /// Where `id` stands, tried first right after `place` and right before it: on a ring that is
+    /// where it is, and the table of a large group is spared.
     #[inline]
     pub fn place_near(&self, id: ProcessId, place: usize) -> Option<usize> {
-        match &self.places {
-            Places::Table(_) if self.members.get(place + 1) == Some(&id) => Some(place + 1),
-            places => places.of(id),
+        if let Places::Same(_) = self.places {
+            return self.places.of(id);
+        }
+        let is_at = |place: usize| self.members.get(place) == Some(&id);
+        if is_at(place + 1) {
+            Some(place + 1)
+        } else if is_at(place.wrapping_sub(1)) {
+            Some(place - 1)
+        } else {
+            self.places.of(id)
         }
     }
 

@@ -46,6 +46,7 @@
 //! assert_eq!(notes.0, [Effect::Send { to: ProcessId(1), message: "yes" }]);
 //! ```
 
+mod ahead;
 mod application;
 mod clock;
 mod context;
@@ -60,6 +61,7 @@ mod rng;
 mod set;
 pub mod topology;
 
+pub use ahead::call_up;
 pub use application::Application;
 pub use clock::{LamportClock, Timestamp, VectorClock};
 pub use context::{Context, Host, Indications};
@@ -144,6 +146,11 @@ pub trait Process: Clone + Eq + Hash + Debug {
     fn parent(&self) -> Option<ProcessId> {
         None
     }
+
+    /// A message will come soon: a chance to [call up](call_up) what most messages look at besides
+    /// the process itself, such as a list on the heap. Only hosts of large groups ask.
+    #[inline]
+    fn call_up(&self) {}
 
     /// The one door for hosts: what a trace records is what a replay feeds in.
     // Inlined, an input is never built: the host's kind of input picks the handler at once.

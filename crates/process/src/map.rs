@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
+use prefetch_index::prefetch_index;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -76,6 +77,15 @@ impl<T> ProcessMap<T> {
         let i = self.position(p)?;
         self.keys.0.last = i as u32;
         Some(&mut self.values[i])
+    }
+
+    /// Calls the value of `p` up ahead of its use; where ids are not places, their table would have
+    /// to be looked up first, and nothing is done.
+    #[inline]
+    pub fn call_up(&self, p: ProcessId) {
+        if let Places::Same(_) = self.keys.places {
+            prefetch_index(&self.values, p.0 as usize);
+        }
     }
 
     /// All members with their values, in node order.

@@ -67,6 +67,10 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
         true
     }
 
+    /// Something will happen at `at` soon: a chance to call up what is kept for it, in large groups.
+    #[inline]
+    fn call_up(&self, _at: ProcessId) {}
+
     /// Nothing more can happen.
     fn at_end(&self, _end: &End) -> Verdict {
         Ok(())

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
@@ -234,7 +235,10 @@ impl<T: Numbered + fmt::Debug> fmt::Debug for Set<T> {
 
 impl<T: Numbered + Serialize> Serialize for Set<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
+        // Who is told how many there are need not collect them first.
+        let mut members = serializer.serialize_seq(Some(self.len()))?;
+        self.iter().try_for_each(|x| members.serialize_element(&x))?;
+        members.end()
     }
 }
 impl<'de, T: Numbered + Deserialize<'de>> Deserialize<'de> for Set<T> {

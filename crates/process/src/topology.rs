@@ -1,6 +1,7 @@
 //! Who is linked with whom.
 
 mod generate;
+mod hops;
 mod parse;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use thiserror::Error;
 
 use crate::{Fixed, Group, MAX_ID, ProcessId};
 
+pub use hops::Hops;
 pub use parse::{ParsedTopology, Spec};
 
 /// A graph over the places 0 to n − 1 of a group. The places also stand in a circle: ring order.

@@ -99,9 +99,11 @@ impl std::str::FromStr for Pace {
             Ok(Delay::Constant(t)) => Ok(Self::Constant(t)),
             Ok(Delay::Uniform(low, high)) => Ok(Self::Uniform(low, high)),
             Ok(Delay::Exponential(mean)) => Ok(Self::Exponential(mean)),
-            Ok(Delay::LogNormal(..) | Delay::PerLink(..)) | Err(_) => Err(format!(
-                "`{text}` is no pause: pauses are a number of T, uniform:LOW..HIGH, exponential:MEAN or arrivals:MEAN"
-            )),
+            Ok(Delay::LogNormal(..) | Delay::PerLink(..) | Delay::Hops(_)) | Err(_) => {
+                Err(format!(
+                    "`{text}` is no pause: pauses are a number of T, uniform:LOW..HIGH, exponential:MEAN or arrivals:MEAN"
+                ))
+            }
         }
     }
 }

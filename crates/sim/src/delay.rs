@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
+use konklave_process::topology::Hops;
 use konklave_process::{ProcessId, Rng};
 
 /// A model of delays, in units of T.
@@ -19,6 +21,8 @@ pub enum Delay {
     LogNormal(f64, f64),
     /// Each link its own constant, the rest the default.
     PerLink(BTreeMap<(ProcessId, ProcessId), f64>, f64),
+    /// One T for each link on the way.
+    Hops(Arc<Hops>),
 }
 
 impl Default for Delay {
@@ -40,6 +44,7 @@ impl Delay {
             Self::Exponential(mean) => mean * rng.exponential(),
             Self::LogNormal(median, sigma) => (median * (sigma * rng.normal()).exp()).min(LONGEST),
             Self::PerLink(links, default) => *links.get(&(from, to)).unwrap_or(default),
+            Self::Hops(hops) => f64::from(hops.between(from, to)),
         }
     }
 
@@ -48,14 +53,14 @@ impl Delay {
         match self {
             Self::Constant(t) => Some(*t),
             Self::Uniform(_, high) => Some(*high),
-            Self::Exponential(_) | Self::LogNormal(..) => None,
+            Self::Exponential(_) | Self::LogNormal(..) | Self::Hops(_) => None,
             Self::PerLink(links, default) => Some(links.values().copied().fold(*default, f64::max)),
         }
     }
 
     /// Whether each link has one constant delay: then channels keep their order by themselves.
     pub fn is_constant(&self) -> bool {
-        matches!(self, Self::Constant(_) | Self::PerLink(..))
+        matches!(self, Self::Constant(_) | Self::PerLink(..) | Self::Hops(_))
     }
 
     /// Reads delays link by link: lines `from to delay`, and `default delay`.
@@ -96,6 +101,7 @@ impl fmt::Display for Delay {
             Self::PerLink(links, default) => {
                 write!(f, "links:{} (default {default})", links.len())
             }
+            Self::Hops(_) => f.write_str("hops"),
         }
     }
 }

@@ -56,7 +56,8 @@ impl Network {
             Delay::Uniform(..)
             | Delay::Exponential(_)
             | Delay::LogNormal(..)
-            | Delay::PerLink(..) => (1, 1, Some(config.delay.clone())),
+            | Delay::PerLink(..)
+            | Delay::Hops(_) => (1, 1, Some(config.delay.clone())),
         };
         let mishaps: Vec<(Selector, Mishap, u64)> = config
             .faults

@@ -29,6 +29,16 @@ pub struct Wheel<E> {
     far: BinaryHeap<Reverse<Far<E>>>,
     scheduled: u64,
     len: usize,
+    scout: Scout,
+}
+
+/// Where [`Wheel::upcoming`] has looked beyond the slot of this moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Scout {
+    /// Up to which time.
+    at: Time,
+    /// How many of the slots it looked at are still to come.
+    ahead: u32,
 }
 
 /// Where the first and the last event of a slot stand: chunk times [`CHUNK`] plus position. Of an
@@ -41,8 +51,10 @@ struct Slot {
 
 const EMPTY: Slot = Slot { first: NIL, last: NIL };
 
-/// How far ahead [`Wheel::upcoming`] looks: about as long as memory takes.
-const AHEAD: usize = 3;
+/// How many slots ahead of this moment's the scout looks, and how many ticks at most: where a
+/// moment has hardly an event of its own, the next ones stand in the slots that follow.
+const SLOTS_AHEAD: u32 = 4;
+const TICKS_AHEAD: Time = 256;
 
 /// Events in a chunk.
 const CHUNK: u32 = 16;
@@ -93,6 +105,7 @@ impl<E> Default for Wheel<E> {
             far: BinaryHeap::new(),
             scheduled: 0,
             len: 0,
+            scout: Scout::default(),
         }
     }
 }
@@ -183,7 +196,7 @@ impl<E> Wheel<E> {
     }
 
     /// Takes the next event, if it comes before `limit`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_before(&mut self, limit: Time) -> Option<(Time, E)> {
         if self.slots[self.now as usize % SLOTS].first == NIL || self.now >= limit {
             self.advance(limit)?;
@@ -199,19 +212,47 @@ impl<E> Wheel<E> {
         Some((self.now, event))
     }
 
-    /// An event that will be taken soon, if one stands close by.
+    /// The event that will be taken as the `ahead`-th from now (the next is the 0th) if nothing
+    /// comes before it, if it is of this moment. `ahead` is at most the length of a chunk.
     #[inline]
-    pub fn upcoming(&self) -> Option<&E> {
-        let Slot { first, .. } = self.slots[self.now as usize % SLOTS];
-        let chunk = self.pool.get((first / CHUNK) as usize)?;
-        chunk.events.get((first % CHUNK) as usize + AHEAD)?.as_ref()
+    pub fn peek(&self, ahead: u32) -> Option<&E> {
+        let Slot { first, last } = self.slots[self.now as usize % SLOTS];
+        let mut chunk = self.pool.get((first / CHUNK) as usize)?;
+        let mut at = first % CHUNK + ahead;
+        if at >= CHUNK {
+            if first / CHUNK == last / CHUNK {
+                return None;
+            }
+            at -= CHUNK;
+            chunk = self.pool.get(chunk.next as usize)?;
+        }
+        chunk.events.get(at as usize)?.as_ref()
+    }
+
+    /// An event that will be taken soon, in a slot at which nobody has looked yet. To be asked when
+    /// this moment has no more to [`peek`](Self::peek) at.
+    #[inline]
+    pub fn upcoming(&mut self) -> Option<&E> {
+        let Scout { at, ahead } = self.scout;
+        if ahead >= SLOTS_AHEAD {
+            return None;
+        }
+        let from = at.max(self.now) + 1;
+        let slot = self.next_busy(from)?;
+        let at = self.time_of(slot, from);
+        if at > self.now + TICKS_AHEAD {
+            return None;
+        }
+        self.scout = Scout { at, ahead: ahead + 1 };
+        let first = self.slots[slot].first;
+        self.pool.get((first / CHUNK) as usize)?.events[(first % CHUNK) as usize].as_ref()
     }
 
     /// Moves on to the time of the next event, if that comes before `limit`.
     #[inline(never)]
     fn advance(&mut self, limit: Time) -> Option<()> {
-        let at = match self.next_busy() {
-            Some(slot) => self.now + ((slot + SLOTS - self.now as usize % SLOTS) % SLOTS) as u64,
+        let at = match self.next_busy(self.now) {
+            Some(slot) => self.time_of(slot, self.now),
             // Nothing near: jump to what lies beyond.
             None => self.far.peek()?.0.at,
         };
@@ -219,15 +260,23 @@ impl<E> Wheel<E> {
             return None;
         }
         self.now = at;
+        self.scout.ahead = self.scout.ahead.saturating_sub(1);
         if !self.far.is_empty() {
             self.bring_near();
         }
         Some(())
     }
 
-    /// The slot of the next event in the wheel, searching from `now` once round.
-    fn next_busy(&self) -> Option<usize> {
-        let from = self.now as usize % SLOTS;
+    /// The time of this slot in the turn that begins at `from`.
+    #[inline]
+    fn time_of(&self, slot: usize, from: Time) -> Time {
+        from + ((slot + SLOTS - from as usize % SLOTS) % SLOTS) as Time
+    }
+
+    /// The slot of the next event in the wheel, searching once round from that time.
+    #[inline]
+    fn next_busy(&self, from: Time) -> Option<usize> {
+        let from = from as usize % SLOTS;
         let (word, bit) = (from / 64, from % 64);
         let here = self.busy[word] & (!0 << bit);
         if here != 0 {

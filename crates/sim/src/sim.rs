@@ -15,11 +15,25 @@ use crate::kinds::Kinds;
 use crate::network::Network;
 use crate::pause::Pause;
 use crate::timers::Timers;
-use crate::world::{At, World};
+use crate::world::{At, SENT, World};
 use crate::{Config, Observer, Time, UNIT, Wheel};
 
 /// Bytes of processes that stay near the processor.
 const CACHE: usize = 1 << 18;
+
+/// How many events ahead of its turn a process is called up, and how many what it refers to: each
+/// about as long as memory takes before it is looked at.
+const FAR: u32 = 8;
+const NEAR: u32 = 4;
+
+/// Clients and judges keep something of every member, too. It is called up if a client was told
+/// something within so many steps: there are times when nobody is.
+const LATELY: u64 = 64;
+
+/// With fewer events pending than these, the events of a moment are few, and there is little to look
+/// ahead at; but what is called up stays near for so long. So who is sent a message is called up at
+/// once.
+const SPARSE: usize = 4096;
 
 /// What comes from outside: processes, clients, judges, measures, watchers.
 #[derive(Debug)]
@@ -130,6 +144,8 @@ where
                 condition: Condition::new(&config.faults, &group),
                 stamps: (BTreeMap::new(), 0),
                 faulty: false,
+                sent_to: [0; SENT],
+                last_told: 0,
                 app_messages: config.app_messages,
                 nanos_per_tick: config.unit.as_nanos() as f64 / UNIT as f64,
             },
@@ -188,26 +204,71 @@ where
                     world.counts.delivered += 1;
                     let verdict = world.monitor.on_receive(id, Some(&message), &tags.0);
                     world.note(verdict);
+                    let before = world.counts.sent;
                     self.step(place, id, Input::Message { from, message }, &tags.1);
+                    if self.crowded && self.world.queue.len() < SPARSE {
+                        self.call_receivers(before);
+                    }
                 }
                 other => self.happen(place, id, other),
             }
         }
     }
 
-    #[inline]
+    // Not inlined, every event would be copied once more.
+    #[inline(always)]
     fn next_event(&mut self, limit: Time) -> Option<EventOf<P, M, O>> {
         if !self.ready.is_empty() {
             return self.ready.pop_front();
         }
         let (now, event) = self.world.queue.pop_before(limit)?;
         self.world.now = now;
-        if self.crowded
-            && let Some(upcoming) = self.world.queue.upcoming()
-        {
-            prefetch_index(&self.processes, upcoming.place as usize);
+        if self.crowded && self.world.queue.len() >= SPARSE {
+            self.call_up();
         }
         Some(event)
+    }
+
+    /// Calls up those to whom messages went since there were `before`.
+    fn call_receivers(&self, before: u64) {
+        let sent = self.world.counts.sent;
+        for number in before.max(sent.saturating_sub(SENT as u64)) + 1..=sent {
+            self.call_up_member(self.world.sent_to[number as usize % SENT] as usize);
+        }
+    }
+
+    /// Calls up what the step of a member looks at.
+    #[inline]
+    fn call_up_member(&self, place: usize) {
+        prefetch_index(self.processes.as_slice(), place);
+        // It may reach into the line after the one where it begins.
+        if size_of::<P>() > 16 {
+            prefetch_index(self.processes.as_slice(), place + 1);
+        }
+        let world = &self.world;
+        if world.counts.steps - world.last_told < LATELY {
+            let id = self.group.id(place);
+            world.monitor.call_up(id);
+            world.application.call_up(id);
+        }
+    }
+
+    /// Calls up what the next events will look at: in large groups that is in no near cache.
+    #[inline]
+    fn call_up(&mut self) {
+        if let Some(near) = self.world.queue.peek(NEAR)
+            && let Some(process) = self.processes.get(near.place as usize)
+        {
+            process.call_up();
+        }
+        let queue = &mut self.world.queue;
+        let far = match queue.peek(FAR) {
+            Some(event) => Some(event.place),
+            None => queue.upcoming().map(|event| event.place),
+        };
+        if let Some(place) = far {
+            self.call_up_member(place as usize);
+        }
     }
 
     /// Judges the end of the run; to be called once, after [`run`](Self::run).

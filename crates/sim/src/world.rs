@@ -37,9 +37,16 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     /// Messages of the application on their way, and how many there ever were.
     pub(crate) stamps: (BTreeMap<u32, StampOf<P, M, O>>, u32),
     pub(crate) faulty: bool,
+    /// To which places the last messages went, by their number.
+    pub(crate) sent_to: [u32; SENT],
+    /// In which step a client was last told something.
+    pub(crate) last_told: u64,
     pub(crate) app_messages: u32,
     pub(crate) nanos_per_tick: f64,
 }
+
+/// Of so many messages, the last ones, it is known who receives them.
+pub(crate) const SENT: usize = 8;
 
 /// As many violations are kept; a broken run may have millions.
 const MOST_VIOLATIONS: usize = 100;
@@ -125,6 +132,7 @@ where
             return self.violate(stranger(from, to));
         };
         let (place, tags) = (place as u32, (tag, seen));
+        self.sent_to[self.counts.sent as usize % SENT] = place;
         if self.network.calm {
             let at = self.now + self.network.delay(from, to, &mut self.rng);
             self.queue.push_with(at, || Event {
@@ -277,6 +285,7 @@ where
                 world.application.on_indication(self.id, &indication);
                 let verdict = world.monitor.on_indication(self.id, &indication);
                 world.note(verdict);
+                world.last_told = world.counts.steps;
                 self.consult = true;
             }
             Effect::SetTimer { timer, after } => {
@@ -296,7 +305,8 @@ where
         }
     }
 
-    #[inline]
+    // Inlined where the process is, a message goes from its hands to the queue without being put down.
+    #[inline(always)]
     fn send(&mut self, to: ProcessId, message: P::Message) {
         self.world.send((self.id, self.place), to, message, self.group);
     }

@@ -163,6 +163,11 @@ impl Study {
                     let scenario = self.scenario(entry, n, &parameters)?;
                     match entry.plan(scenario.clone()) {
                         Ok(_) => {}
+                        // A value that makes no sense is no combination that one may leave out.
+                        Err(e) if e.to_string().starts_with("--") => {
+                            let what = e.to_string().trim_start_matches('-').to_owned();
+                            return Err(StudyError::Data(format!("the study: {what}")));
+                        }
                         Err(e) => {
                             let shown = show(&parameters);
                             impossible.push(format!("{} n={n}{shown}: {e}", entry.name()));

@@ -6,6 +6,8 @@
 //! differs from the last one is written.
 
 mod bytes;
+mod difference;
+mod id;
 mod read;
 mod value;
 
@@ -19,12 +21,13 @@ use crate::record::json;
 use crate::{
     EffectRecord, Entry, Footer, Header, Incident, IncidentKind, InputRecord, Recordable, Run,
 };
+use difference::put_difference;
 use value::{Names, encode, put_varint, put_zigzag};
 
 pub use read::salvage;
 
 /// How a file in the compact form begins.
-pub const MAGIC: &[u8; 8] = b"konkrun\x01";
+pub const MAGIC: &[u8; 8] = b"konkrun\x02";
 
 // Records.
 const END: u8 = 0;
@@ -83,6 +86,8 @@ pub struct CompactRecorder<W> {
     body: Vec<u8>,
     /// For new values.
     scratch: Vec<u8>,
+    /// For what differs.
+    pieces: Vec<u8>,
     /// The state after each node's last step, by place.
     states: Vec<Vec<u8>>,
     waiting: Vec<Incident>,
@@ -111,7 +116,7 @@ impl<W: Write> CompactRecorder<W> {
             result: Ok(()),
             buffer,
             places,
-            names: Names::default(),
+            names: Names::new(&header.nodes),
             next_id: 1,
             told_id: 1,
             last_at: 0,
@@ -121,6 +126,7 @@ impl<W: Write> CompactRecorder<W> {
             effects: Vec::new(),
             body: Vec::new(),
             scratch: Vec::new(),
+            pieces: Vec::new(),
             states,
             waiting: Vec::new(),
         }
@@ -319,7 +325,7 @@ impl<W: Write> CompactRecorder<W> {
         self.buffer.push(0);
         if changed {
             let last = &mut self.states[open.place];
-            put_difference(&mut self.buffer, last, &self.scratch);
+            put_difference(&mut self.buffer, last, &self.scratch, &mut self.pieces);
             std::mem::swap(last, &mut self.scratch);
         }
         for incident in std::mem::take(&mut self.waiting) {
@@ -362,18 +368,6 @@ impl<W: Write> CompactRecorder<W> {
         }
         self.buffer.clear();
     }
-}
-
-/// Writes what differs: how many bytes are the same at the begin and at the end, and the others.
-fn put_difference(out: &mut Vec<u8>, old: &[u8], new: &[u8]) {
-    let begin = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[begin..], &new[begin..]);
-    let end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-    let middle = &new[..new.len() - end];
-    put_varint(out, begin as u64);
-    put_varint(out, end as u64);
-    put_varint(out, middle.len() as u64);
-    out.extend_from_slice(middle);
 }
 
 fn put_json(out: &mut Vec<u8>, value: &impl Serialize) {

@@ -100,7 +100,7 @@ fn no_wrong_byte_breaks_the_reader() {
     let error = |bytes: &[u8]| compact::salvage("x.runz", bytes).unwrap_err().to_string();
     assert_eq!(error(b"hello"), "x.runz:1: this is no run in the compact form");
     let newer = "x.runz:1: this version of the compact form is not known here";
-    assert_eq!(error(b"konkrun\x02"), newer);
+    assert_eq!(error(b"konkrun\x03"), newer);
     let mut more = bytes;
     more.push(0);
     assert!(error(&more).contains("something comes after the end"));

@@ -7,7 +7,9 @@
 //! third of its four cases corrected: who lags behind is told the strongest wave, not its own.
 
 use konklave_process::topology::Shape;
-use konklave_process::{Context, Fixed, NoRecord, NoTimer, Port, PortSet, Process, ProcessId};
+use konklave_process::{
+    Context, Fixed, NoRecord, NoTimer, Port, PortSet, Process, ProcessId, call_up,
+};
 use serde::{Deserialize, Serialize};
 
 use super::edges::{Edges, echo_time, flood, links};
@@ -263,6 +265,12 @@ impl Process for Adoption {
                 }
             }
         }
+    }
+
+    #[inline]
+    fn call_up(&self) {
+        self.edges.call_up();
+        call_up(&self.marks);
     }
 
     fn at_rest(&self) -> bool {

@@ -225,6 +225,7 @@ impl ChangRoberts {
         if self.rules.has(Rules::NO_HOP_LIMIT) { hops } else { hops + 1 }
     }
 
+    #[inline(always)]
     fn on_proposal(&mut self, id: ProcessId, hops: u32, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         if id != me {
@@ -288,6 +289,8 @@ impl Process for ChangRoberts {
         self.propose(ctx.me(), 1, ctx);
     }
 
+    // Inlined, a host that has one kind of effect most of the time carries it out on the spot.
+    #[inline(always)]
     fn on_message(&mut self, _from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Propose { hops, .. } | Message::Elected { hops, .. }

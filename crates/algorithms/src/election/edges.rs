@@ -1,17 +1,27 @@
 //! The edges of a process, as it numbers them.
 
-use konklave_process::{Context, Fixed, Port, PortSet, Process, ProcessId};
+use konklave_process::{Context, Fixed, Port, PortSet, Process, ProcessId, call_up};
+use smallvec::SmallVec;
 
 use crate::{Bound, Facts, Setup};
 
-/// The edges of one process: port i leads to the neighbour with the i-th lowest id.
+/// The edges of one process: port i leads to the neighbour with the i-th lowest id. Few of them, as
+/// most processes of a tree have, are kept where the process is.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Edges(Fixed<Box<[ProcessId]>>);
+pub(super) struct Edges(Fixed<SmallVec<[ProcessId; 4]>>);
 
 impl Edges {
     /// The edges of `me`.
     pub(super) fn new(me: ProcessId, setup: &Setup) -> Self {
         Self(Fixed(setup.neighbours(me).into()))
+    }
+
+    /// Calls them up ahead of their use.
+    #[inline]
+    pub(super) fn call_up(&self) {
+        if self.0.spilled() {
+            call_up(&self.0);
+        }
     }
 
     /// How many there are.

@@ -175,6 +175,11 @@ impl Process for Extinction {
         }
     }
 
+    #[inline]
+    fn call_up(&self) {
+        self.edges.call_up();
+    }
+
     fn at_rest(&self) -> bool {
         self.awaited.is_empty() && self.wave.is_some() == self.leader.is_some()
     }

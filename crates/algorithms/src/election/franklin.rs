@@ -6,7 +6,7 @@
 
 use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 
 use super::ring::{self, Sides, Way};
@@ -88,14 +88,13 @@ fn rounds(f: &Facts<'_>) -> f64 {
     ring::log_of_starters(&SHEET, f) + 1.0
 }
 
-/// One process of the algorithm.
+/// One process of the algorithm. Rings of millions are built of these: it takes 32 bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Franklin {
     role: Role,
     /// Our round; 0 for ever where numbers do not tell theirs.
     round: u32,
-    /// What came from each side and was not compared yet, by round.
-    heard: [SmallVec<[Heard; 2]>; 2],
+    heard: Queues,
     #[serde(skip)]
     sides: Fixed<Sides>,
     #[serde(skip)]
@@ -126,6 +125,45 @@ pub enum Role {
 struct Heard {
     round: u32,
     id: ProcessId,
+}
+
+/// What came from each side and was not compared yet, by round. In most processes, and soon in all
+/// but a few, that is nothing.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Queues(Option<Box<[Queue; 2]>>);
+
+type Queue = SmallVec<[Heard; 2]>;
+
+impl Queues {
+    fn hear(&mut self, heard: Heard, way: Way) {
+        let queue = &mut self.0.get_or_insert_default()[way as usize];
+        let place = queue.partition_point(|earlier| earlier.round <= heard.round);
+        queue.insert(place, heard);
+    }
+
+    /// The first of each side, if they are of this round; they leave the queues.
+    fn take_both(&mut self, round: u32) -> Option<[ProcessId; 2]> {
+        let queues = self.0.as_mut()?;
+        let of_round = |queue: &Queue| queue.first().filter(|h| h.round == round).map(|h| h.id);
+        let [Some(a), Some(b)] = [of_round(&queues[0]), of_round(&queues[1])] else { return None };
+        for queue in queues.iter_mut() {
+            queue.remove(0);
+        }
+        // Equal states are equal values.
+        if queues.iter().all(|queue| queue.is_empty()) {
+            self.0 = None;
+        }
+        Some([a, b])
+    }
+}
+
+impl Serialize for Queues {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(queues) => queues.serialize(serializer),
+            None => <[[Heard; 0]; 2]>::default().serialize(serializer),
+        }
+    }
 }
 
 /// What goes round.
@@ -168,27 +206,12 @@ impl Franklin {
         ctx.send(self.sides.towards(way), Message::Id { id, round, way });
     }
 
-    fn hear(&mut self, heard: Heard, way: Way) {
-        let queue = &mut self.heard[way as usize];
-        let place = queue.partition_point(|earlier| earlier.round <= heard.round);
-        queue.insert(place, heard);
-    }
-
-    /// The number that came this way in our round.
-    fn of_this_round(&self, way: Way) -> Option<ProcessId> {
-        let first = self.heard[way as usize].first()?;
-        (first.round == self.round).then_some(first.id)
-    }
-
     /// Compares round by round, as long as both sides have spoken.
     fn compare(&mut self, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         while self.role == Role::Active
-            && let [Some(a), Some(b)] = Way::BOTH.map(|way| self.of_this_round(way))
+            && let Some([a, b]) = self.heard.take_both(self.round)
         {
-            for queue in &mut self.heard {
-                queue.remove(0);
-            }
             if a == b && (a == me || *self.equal_sides) {
                 // Our own number came home both ways: nobody else is active.
                 self.end(me, ctx);
@@ -205,11 +228,10 @@ impl Franklin {
     fn turn_passive(&mut self, ctx: &mut Context<'_, Self>) {
         self.role = Role::Passive;
         self.round = 0;
-        for way in Way::BOTH {
-            for heard in std::mem::take(&mut self.heard[way as usize]) {
-                if !*self.drop_queued {
-                    self.pass_on(heard, way, ctx);
-                }
+        let Some(queues) = self.heard.0.take().filter(|_| !*self.drop_queued) else { return };
+        for (queue, way) in queues.iter().zip(Way::BOTH) {
+            for &heard in queue {
+                self.pass_on(heard, way, ctx);
             }
         }
     }
@@ -217,7 +239,7 @@ impl Franklin {
     fn end(&mut self, leader: ProcessId, ctx: &mut Context<'_, Self>) {
         self.role = Role::Over(leader);
         self.round = 0;
-        self.heard = Default::default();
+        self.heard = Queues::default();
         ring::announce(leader, 0, ctx);
     }
 }
@@ -250,7 +272,7 @@ impl Process for Franklin {
                 }
                 match self.role {
                     Role::Active => {
-                        self.hear(Heard { round, id }, way);
+                        self.heard.hear(Heard { round, id }, way);
                         self.compare(ctx);
                     }
                     Role::Asleep | Role::Passive => self.pass_on(Heard { round, id }, way, ctx),
@@ -280,7 +302,7 @@ impl Algorithm for Franklin {
         Self {
             role: Role::Asleep,
             round: 0,
-            heard: Default::default(),
+            heard: Queues::default(),
             sides: Sides::new(me, setup),
             joins: Fixed(ring::joins(&SHEET, setup)),
             tells_round: Fixed(setup.chosen(&SHEET, "rounds").is("told")),

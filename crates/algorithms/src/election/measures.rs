@@ -41,7 +41,8 @@ impl Measures {
             Metric::Messages
             | Metric::MessagesPerEntry
             | Metric::SyncDelay
-            | Metric::EntryDelay => None,
+            | Metric::EntryDelay
+            | Metric::Delivery => None,
         }
     }
 }

@@ -262,6 +262,14 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         Err(Violation::new("acyclic parents", detail))
     }
 
+    #[inline]
+    fn call_up(&self, at: ProcessId) {
+        self.views.call_up(at);
+        if let Some(parents) = &self.parents {
+            parents.call_up(at);
+        }
+    }
+
     fn at_end(&self, end: &End) -> Verdict {
         // A run that was cut off after a fault may be in the middle of getting over it.
         let unsettled = !end.quiet && end.faulty;

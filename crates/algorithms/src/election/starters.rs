@@ -64,6 +64,11 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
         self.0[at].crashed = false;
     }
 
+    #[inline]
+    fn call_up(&self, at: ProcessId) {
+        self.0.call_up(at);
+    }
+
     fn waiting(&self) -> Vec<ProcessId> {
         self.0.iter().filter(|(_, starter)| starter.waits).map(|(p, _)| p).collect()
     }

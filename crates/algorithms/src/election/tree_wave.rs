@@ -171,6 +171,11 @@ impl Process for TreeWave {
         }
     }
 
+    #[inline]
+    fn call_up(&self) {
+        self.edges.call_up();
+    }
+
     fn at_rest(&self) -> bool {
         self.awake == self.decided
     }

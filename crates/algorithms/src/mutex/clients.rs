@@ -70,6 +70,11 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
         self.0[at].phase = Phase::Outside;
     }
 
+    #[inline]
+    fn call_up(&self, at: ProcessId) {
+        self.0.call_up(at);
+    }
+
     fn holds(&self, at: ProcessId) -> bool {
         self.0[at].phase == Phase::Inside
     }

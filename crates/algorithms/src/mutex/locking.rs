@@ -13,7 +13,9 @@ mod requester;
 
 use std::sync::Arc;
 
-use konklave_process::{Context, Fixed, LamportClock, Process, ProcessId, ProcessMap, Timestamp};
+use konklave_process::{
+    Context, Fixed, LamportClock, Process, ProcessId, ProcessMap, Timestamp, call_up,
+};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -308,6 +310,13 @@ impl Node {
 
     pub(super) fn on_stamp(&mut self, stamp: u64) {
         self.clock.witness(u32::try_from(stamp).unwrap_or(u32::MAX));
+    }
+
+    /// Calls up what most messages look at: quorums and queues of a large group are long.
+    pub(super) fn call_up(&self) {
+        call_up(std::slice::from_ref(&**self.rules));
+        self.halves.requester.call_up();
+        self.halves.arbiter.call_up();
     }
 
     pub(super) fn at_rest(&self) -> bool {

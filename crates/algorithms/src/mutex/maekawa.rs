@@ -164,6 +164,11 @@ impl Process for Maekawa {
         self.0.on_stamp(stamp);
     }
 
+    #[inline]
+    fn call_up(&self) {
+        self.0.call_up();
+    }
+
     fn at_rest(&self) -> bool {
         self.0.at_rest()
     }

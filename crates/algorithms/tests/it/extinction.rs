@@ -116,6 +116,7 @@ fn within_bounds(case: &Case<Extinction>, sent: u64, time: Option<f64>) {
         delay_max: case.config.delay.longest(),
         assumptions_hold: true,
         uncontended: false,
+        undisturbed: true,
     };
     for cost in Extinction::SHEET.costs {
         let measured = match cost.metric {

@@ -17,11 +17,15 @@ mod hirschberg_sinclair;
 mod invitation;
 mod itai_rodeh;
 mod lamport;
+mod leader;
+mod lifted;
+mod lock_table;
 mod maekawa;
 mod naimi_trehel;
 mod neilsen_mizuno;
 mod overtaking;
 mod phi_accrual;
+mod play;
 mod quorum;
 mod raymond;
 mod ricart_agrawala;
@@ -36,6 +40,7 @@ mod stage;
 mod suzuki_kasami;
 mod token_ring;
 mod tree_wave;
+mod virtual_synchrony;
 mod virtual_tree;
 mod virtual_tree_wave;
 mod voting;
@@ -62,6 +67,7 @@ where
         delay_max: case.config.delay.longest(),
         assumptions_hold: true,
         uncontended: false,
+        undisturbed: true,
     };
     for cost in P::SHEET.costs.iter().filter(|c| c.metric == Metric::Messages) {
         let bound = (cost.bound)(&facts).expect("it always applies");

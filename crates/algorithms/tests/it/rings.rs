@@ -89,12 +89,16 @@ where
         delay_max: Some(1.0),
         assumptions_hold: true,
         uncontended: false,
+        undisturbed: true,
     };
     for cost in P::sheet(&case.setup).costs {
         let measured = match cost.metric {
             Metric::Messages => Some(seen.sent as f64),
             Metric::Time => seen.summary.time_to_all,
-            Metric::MessagesPerEntry | Metric::SyncDelay | Metric::EntryDelay => None,
+            Metric::MessagesPerEntry
+            | Metric::SyncDelay
+            | Metric::EntryDelay
+            | Metric::Delivery => None,
         };
         if let (Some(bound), Some(measured)) = ((cost.bound)(&facts), measured) {
             let (n, k) = (facts.n(), facts.k());

@@ -60,7 +60,8 @@ fn many(entries: &[&Entry], format: Format) -> io::Result<()> {
         let sheet = &entry.sheet;
         writeln!(out, "{:width$}  {}", entry.name(), sheet.idea)?;
         let costs: Vec<&str> = sheet.costs.iter().take(1).map(|c| c.formula).collect();
-        let mut facts = vec![format!("on a {}", shapes(sheet))];
+        let mut facts =
+            vec![format!("on a {}", shapes(sheet)).replace("a undirected", "an undirected")];
         if let Some(cost) = costs.first() {
             facts.push(format!("messages: {cost}"));
         }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use konklave_catalog::{Error, RunReport, Scenario, Verdict, find};
+use konklave_catalog::{Entry, Error, Plan, RunReport, Scenario, Verdict, find};
 use konklave_trace::diagram::{Options, layout_all};
 use konklave_trace::export::html_race;
 use konklave_trace::{Run, svg};
@@ -21,6 +21,12 @@ pub(crate) fn race(args: RaceArgs) -> Done {
     let mut racers = Vec::new();
     for name in &args.algorithms {
         let entry = find(name)?;
+        if let Some((first, _)) =
+            racers.first().filter(|(f, _): &&(&Entry, Plan)| f.problem != entry.problem)
+        {
+            let why = format!("{} and {} solve different problems", first.name(), entry.name());
+            return Err(Error::Usage(why).into());
+        }
         let scenario = Scenario { algorithm: Some(entry.name()), ..scenario.clone() };
         let plan = entry.plan(scenario).map_err(|e| for_racer(&entry.name(), e))?;
         racers.push((entry, plan));

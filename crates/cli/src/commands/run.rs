@@ -88,8 +88,31 @@ fn plan(args: &RunArgs) -> Result<(&'static konklave_catalog::Entry, Plan), Erro
     if args.unit.is_nan() || args.unit <= 0.0 || args.unit > 60_000.0 {
         return Err(Error::Usage(format!("--unit {}: T is a positive number of ms", args.unit)));
     }
-    let plan = entry.plan(Scenario { algorithm: Some(entry.name()), ..scenario })?;
+    let plan = entry.plan(Scenario { algorithm: Some(entry.name()), ..scenario });
+    let plan = plan.map_err(|e| match &args.file {
+        Some(file) => in_file(e, &args.scenario, file),
+        None => e,
+    })?;
     Ok((entry, plan))
+}
+
+/// What is wrong with a value that came from a scenario file, with the line it stands on.
+fn in_file(error: Error, given: &Scenario, path: &Path) -> Error {
+    let Error::Usage(message) = &error else { return error };
+    let Some(rest) = message.strip_prefix("--") else { return error };
+    let end = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '-').unwrap_or(rest.len());
+    let key = if &rest[..end] == "fault" { "faults" } else { &rest[..end] };
+    let given = serde_json::to_value(given).unwrap_or_default();
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let names = |line: &str| {
+        line.trim_start().strip_prefix(key).is_some_and(|l| l.trim_start().starts_with('='))
+    };
+    match text.lines().position(names) {
+        Some(line) if given.get(key).is_none() => {
+            Error::Data(format!("{}:{}: {rest}", path.display(), line + 1))
+        }
+        _ => error,
+    }
 }
 
 /// Says once which assumptions do not hold, and what may follow.
@@ -138,7 +161,14 @@ pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<
         Verdict::Stuck => paint("stuck", Colour::Red),
         Verdict::Unfinished => paint("unfinished", Colour::Yellow),
     };
-    writeln!(out, "verdict     {verdict}{}", waiting(report))?;
+    let despite = match &report.broken_assumptions[..] {
+        [] => String::new(),
+        broken => {
+            let what = broken.iter().map(|b| b.split(':').next().unwrap_or_default());
+            format!(", though it assumes {}", what.collect::<Vec<_>>().join(", "))
+        }
+    };
+    writeln!(out, "verdict     {verdict}{}{despite}", waiting(report))?;
     for violation in report.violations.iter().take(5) {
         writeln!(
             out,
@@ -201,8 +231,14 @@ fn meter(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
     for bound in &report.bounds {
         let metric = serde_json::to_value(bound.metric)?;
         let metric = metric.as_str().unwrap_or_default().replace('_', " ");
-        let Some(limit) = bound.limit else { continue };
-        let Some(measured) = bound.measured else { continue };
+        let (Some(limit), Some(measured)) = (bound.limit, bound.measured) else {
+            let why = match report.broken_assumptions.is_empty() {
+                true => format!("only if {}", bound.when),
+                false => "what it assumes does not hold".to_owned(),
+            };
+            writeln!(out, "bound       {metric}: not applicable, {} ({why})", bound.formula)?;
+            continue;
+        };
         let relation = if bound.exact { "=" } else { "≤" };
         let verdict = match bound.holds {
             Some(true) => paint("holds", Colour::Green),

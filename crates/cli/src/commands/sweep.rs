@@ -34,11 +34,23 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
     let shard = shard(&args)?;
     let heading = Heading::new(study.hash(), cases.len() as u64, shard);
     let ours: Vec<Case> = cases.into_iter().filter(|c| shard.has(c.number)).collect();
+    known_measure(&args, &ours)?;
     let plot = Target::open_if(args.plot.as_ref())?;
     let table = table_target(&args)?;
     let (mut rows, ours, mut out) = begin(&args, &heading, ours)?;
     let stop = super::check::interrupt()?;
+    let kept = rows.len();
     rows.extend(run(&args, &ours, &stop, &mut out)?);
+    if kept > 0 && !rows.is_sorted_by_key(|row| row.case) {
+        // A row in the middle was missing: put all in order.
+        rows.sort_by_key(|row| row.case);
+        if let Some(path) = &args.output {
+            let mut whole = Vec::new();
+            Results { heading: heading.clone(), rows: rows.clone(), cut: false }
+                .write(&mut whole)?;
+            Target::open(path)?.finish(&whole)?;
+        }
+    }
     let interrupted = stop.load(Ordering::Relaxed) && rows.len() < ours.len();
     if let (Some(target), false) = (plot, interrupted) {
         let picture = super::plot::plot(&groups(&rows), &args.measure);
@@ -57,6 +69,25 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
         return Ok(130);
     }
     Ok(if rows.iter().all(|row| row.verdict == "ok") { 0 } else { 1 })
+}
+
+/// That there is such a measure is seen before the work, by one run.
+fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
+    let Some(first) = cases.first() else { return Ok(()) };
+    let row = work(&cases[..1], 1, &AtomicBool::new(false), &mut io::sink(), |_| {})?;
+    let known: Vec<&str> = row.iter().flat_map(|r| r.measures.keys().map(String::as_str)).collect();
+    if known.contains(&args.measure.as_str()) || known.is_empty() {
+        return Ok(());
+    }
+    // Some measures are there only if something happened: one name of the problem will do.
+    let measure = args.measure.split('.').next().unwrap_or_default();
+    let report = first.entry.simulate(&first.entry.plan(first.scenario.clone())?, false)?.report;
+    let problem = report.problem.get(first.entry.problem);
+    if problem.is_some_and(|p| p.get(measure).is_some()) {
+        return Ok(());
+    }
+    let why = format!("--measure {}: there are {}", args.measure, known.join(", "));
+    Err(Error::Usage(why).into())
 }
 
 /// Where the table goes, and whether it is Parquet.
@@ -124,6 +155,15 @@ fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
     if let Some(text) = &args.shard {
         return Ok(Shard::parse(text)?);
     }
+    let set = |name| std::env::var_os(name).is_some();
+    if set("JOB_COMPLETION_INDEX") && !set("KONKLAVE_SHARDS") {
+        return Err(Error::Usage(
+            "JOB_COMPLETION_INDEX says which shard this is, but not of how many: set KONKLAVE_SHARDS \
+             to the job's completions, or give --shard i/n"
+                .into(),
+        )
+        .into());
+    }
     let given = Shard::from_environment(|name| std::env::var(name).ok());
     if let Some(shard) = given {
         eprintln!("konklave: shard {}/{}, as the batch system says", shard.index + 1, shard.of);
@@ -140,7 +180,11 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
     };
     let file = path.display().to_string();
     let unwritable = |why| Error::Unwritable { file: file.clone(), why };
-    if args.resume && path.exists() {
+    let line = serde_json::to_string(heading).map_err(io::Error::from)? + "\n";
+    // Not even the heading was written whole: nothing is lost by beginning anew.
+    let hardly = |text: Vec<u8>| line.as_bytes().starts_with(&text);
+    let begun = args.resume && path.exists() && !std::fs::read(path).is_ok_and(hardly);
+    if begun {
         let source =
             File::open(path).map_err(|why| Error::Unreadable { file: file.clone(), why })?;
         let there = Results::read(BufReader::new(source), &file)?;
@@ -153,6 +197,10 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
         if there.cut {
             eprintln!("konklave: {file}: the last line was cut off; that run is done again");
         }
+        let mut seen = BTreeSet::new();
+        if let Some(row) = there.rows.iter().find(|row| !seen.insert(row.case)) {
+            return Err(Error::Data(format!("{file}: case {} is there twice", row.case)).into());
+        }
         // Written anew without the cut line, then appended to.
         let mut whole = Vec::new();
         there.write(&mut whole)?;
@@ -162,7 +210,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
         let out = OpenOptions::new().append(true).open(path).map_err(unwritable)?;
         return Ok((there.rows, left, Box::new(BufWriter::new(out))));
     }
-    if path.exists() && !args.overwrite {
+    if path.exists() && !args.overwrite && !args.resume {
         return Err(Error::Usage(format!(
             "{file} is there already: --resume goes on with it, --overwrite begins anew"
         ))
@@ -192,9 +240,10 @@ fn run(
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left") {
         bar.set_style(style);
     }
-    let rows = work(cases, threads, stop, out, |progress| bar.set_position(progress.done as u64))?;
+    let rows = work(cases, threads, stop, out, |progress| bar.set_position(progress.done as u64));
     bar.finish_and_clear();
-    Ok(rows)
+    let file = args.output.as_ref().map_or("the results".into(), |p| p.display().to_string());
+    Ok(rows.map_err(|why| Error::Unwritable { file, why })?)
 }
 
 /// What is told of one measure of one algorithm over n.
@@ -292,13 +341,14 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
         let formula = g.formula.as_ref().map_or(String::new(), |f| format!("; the formula: {f}"));
         writeln!(
             out,
-            "{:width$}  {} grows like {} ({} · {} + {}, R² = {:.4}){formula}",
+            "{:width$}  {} grows like {} ({} · {} {} {}, R² = {:.4}){formula}",
             g.algorithm,
             g.measure,
             g.fit.law,
             number(g.fit.a),
             g.fit.law,
-            number(g.fit.b),
+            if g.fit.b < 0.0 { '−' } else { '+' },
+            number(g.fit.b.abs()),
             g.fit.r2
         )?;
     }

@@ -74,6 +74,7 @@ fn every_command_has_help_with_examples() {
         "draw",
         "export",
         "race",
+        "ui",
         "ring",
         "demo",
         "completions",

@@ -34,7 +34,7 @@ fn a_run_goes_into_every_form() {
         ("csv", "csv", b"line,at,time,node,event,"),
         ("parquet", "parquet", b"PAR1"),
         ("html", "html", b"<!doctype html>"),
-        ("runz", "runz", b"konkrun\x01"),
+        ("runz", "runz", b"konkrun\x02"),
     ];
     for (form, ending, begin) in forms {
         let said = konklave(&["export", &run, "--to", form]);

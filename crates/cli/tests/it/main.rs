@@ -15,6 +15,7 @@ mod ring;
 mod searching;
 mod stories;
 mod thousand;
+mod ui;
 mod verdicts;
 mod worlds;
 

@@ -102,12 +102,13 @@ pub(crate) fn messages_hold<P: Runnable>(
         delay_max: None,
         assumptions_hold: true,
         uncontended: false,
+        undisturbed: true,
     };
     let sent = outcome.counts.sent as f64;
     let measured = |metric| match metric {
         Metric::Messages => Some(sent),
         Metric::MessagesPerEntry => Some(sent / facts.entries()),
-        Metric::SyncDelay | Metric::EntryDelay | Metric::Time => None,
+        Metric::SyncDelay | Metric::EntryDelay | Metric::Time | Metric::Delivery => None,
     };
     let mut bounds = P::SHEET
         .costs

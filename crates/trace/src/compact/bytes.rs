@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::value::{
-    FALSE, FLOAT, LIST, LOW_NAMED, LOW_VARIANT, NAMED, NEGATIVE, NULL, OBJECT, POSITIVE,
+    FALSE, FLOAT, LIST, LOW_NAMED, LOW_VARIANT, MEMBERS, NAMED, NEGATIVE, NULL, OBJECT, POSITIVE,
     SHORT_LIST, SHORT_OBJECT, TEXT, TRUE, VARIANT,
 };
 
@@ -15,6 +15,13 @@ const DEEPEST: u32 = 100;
 pub(super) struct Bytes<'a> {
     all: &'a [u8],
     pub(super) at: usize,
+}
+
+/// What values refer to.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    names: &'a [String],
+    members: &'a [u32],
 }
 
 /// Why bytes cannot be read.
@@ -75,20 +82,21 @@ impl<'a> Bytes<'a> {
         std::str::from_utf8(self.take(count)?).map_err(|_| Bad::Nonsense("this is no UTF-8 text"))
     }
 
-    pub(super) fn value(&mut self, names: &[String]) -> Result<Value, Bad> {
-        self.nested(names, 0)
+    /// A value; with the names told so far, and the nodes of the run.
+    pub(super) fn value(&mut self, names: &[String], members: &[u32]) -> Result<Value, Bad> {
+        self.nested(Known { names, members }, 0)
     }
 
-    fn nested(&mut self, names: &[String], depth: u32) -> Result<Value, Bad> {
+    fn nested(&mut self, known: Known<'_>, depth: u32) -> Result<Value, Bad> {
         if depth > DEEPEST {
             return Err(Bad::Nonsense("a value is nested too deep"));
         }
         let name = |number: u64| {
-            let name = usize::try_from(number).ok().and_then(|number| names.get(number));
+            let name = usize::try_from(number).ok().and_then(|number| known.names.get(number));
             name.cloned().ok_or(Bad::Nonsense("a name was never told"))
         };
         let variant = |this: &mut Self, name: String| -> Result<Value, Bad> {
-            let inner = this.nested(names, depth + 1)?;
+            let inner = this.nested(known, depth + 1)?;
             Ok(Value::Object(Map::from_iter([(name, inner)])))
         };
         Ok(match self.byte()? {
@@ -112,40 +120,48 @@ impl<'a> Bytes<'a> {
             low @ LOW_VARIANT..LOW_NAMED => variant(self, name(u64::from(low - LOW_VARIANT))?)?,
             LIST => {
                 let count = self.count()?;
-                self.list(count, names, depth)?
+                self.list(count, known, depth)?
             }
             short @ SHORT_LIST..LOW_VARIANT => {
-                self.list(usize::from(short - SHORT_LIST), names, depth)?
+                self.list(usize::from(short - SHORT_LIST), known, depth)?
             }
             OBJECT => {
                 let count = self.count()?;
-                self.object(count, names, depth)?
+                self.object(count, known, depth)?
             }
             short @ SHORT_OBJECT..SHORT_LIST => {
-                self.object(usize::from(short - SHORT_OBJECT), names, depth)?
+                self.object(usize::from(short - SHORT_OBJECT), known, depth)?
             }
-            0x8b..SHORT_OBJECT => return Err(Bad::Nonsense("a value is of no known kind")),
+            MEMBERS => {
+                let fields = known
+                    .members
+                    .iter()
+                    .map(|member| Ok((member.to_string(), self.nested(known, depth + 1)?)));
+                Value::Object(fields.collect::<Result<Map<String, Value>, Bad>>()?)
+            }
+            0x8c..SHORT_OBJECT => return Err(Bad::Nonsense("a value is of no known kind")),
         })
     }
 
-    fn list(&mut self, count: usize, names: &[String], depth: u32) -> Result<Value, Bad> {
-        let items = (0..count).map(|_| self.nested(names, depth + 1));
+    fn list(&mut self, count: usize, known: Known<'_>, depth: u32) -> Result<Value, Bad> {
+        let items = (0..count).map(|_| self.nested(known, depth + 1));
         items.collect::<Result<Vec<Value>, Bad>>().map(Value::Array)
     }
 
-    fn object(&mut self, count: usize, names: &[String], depth: u32) -> Result<Value, Bad> {
+    fn object(&mut self, count: usize, known: Known<'_>, depth: u32) -> Result<Value, Bad> {
         let mut fields = Map::new();
         for _ in 0..count {
             let key = self.varint()?;
             let name = if key & 1 == 0 {
-                let name = usize::try_from(key >> 1).ok().and_then(|number| names.get(number));
+                let name =
+                    usize::try_from(key >> 1).ok().and_then(|number| known.names.get(number));
                 name.cloned().ok_or(Bad::Nonsense("a name was never told"))?
             } else {
                 let bytes = self.take(usize::try_from(key >> 1).map_err(|_| Bad::CutOff)?)?;
                 let text = std::str::from_utf8(bytes);
                 text.map_err(|_| Bad::Nonsense("this is no UTF-8 text"))?.to_owned()
             };
-            let value = self.nested(names, depth + 1)?;
+            let value = self.nested(known, depth + 1)?;
             fields.insert(name, value);
         }
         Ok(Value::Object(fields))

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::bytes::{Bad, Bytes};
+use super::difference::read_difference;
 use super::{
     ARRIVAL, CANCEL, CHANGED, DREW, DUPLICATED, END, INCIDENT, INDICATE, LOST, MAGIC, MESSAGE,
     NAME, RECOVER, RECOVER_SAVED, REQUEST, SAVE, SEND, SEND_NUMBERED, SEND_SAME, SET_TIMER, STAMP,
@@ -122,7 +123,7 @@ impl Reading<'_> {
     }
 
     fn value(&mut self) -> Result<Value, Bad> {
-        self.bytes.value(&self.names)
+        self.bytes.value(&self.names, &self.run.header.nodes)
     }
 
     fn id(&mut self) -> Result<u32, Bad> {
@@ -145,16 +146,9 @@ impl Reading<'_> {
         let effects = self.effects(node)?;
         let mut state = None;
         if flags & CHANGED != 0 {
-            let (begin, end) = (self.bytes.varint()? as usize, self.bytes.varint()? as usize);
-            let count = self.bytes.count()?;
-            let middle = self.bytes.take(count)?;
-            let old = &self.states[place];
-            if begin.checked_add(end).is_none_or(|same| same > old.len()) {
-                return Err(Bad::Nonsense("a state goes on from another one"));
-            }
-            let new = [&old[..begin], middle, &old[old.len() - end..]].concat();
+            let new = read_difference(&mut self.bytes, &self.states[place])?;
             let mut bytes = Bytes::new(&new);
-            let read = bytes.value(&self.names);
+            let read = bytes.value(&self.names, &self.run.header.nodes);
             let whole = read.ok().filter(|_| bytes.is_empty());
             state = Some(whole.ok_or(Bad::Nonsense("a state is no value"))?);
             self.states[place] = new;

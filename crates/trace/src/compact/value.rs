@@ -7,6 +7,8 @@ use rustc_hash::FxHashMap;
 use serde::ser::{self, Serialize};
 use serde_json::Value;
 
+use super::id::Id;
+
 // Below 0x80: that number.
 pub(super) const NULL: u8 = 0x80;
 pub(super) const FALSE: u8 = 0x81;
@@ -19,6 +21,8 @@ pub(super) const NAMED: u8 = 0x87;
 pub(super) const LIST: u8 = 0x88;
 pub(super) const OBJECT: u8 = 0x89;
 pub(super) const VARIANT: u8 = 0x8a;
+/// An object with a field for each node of the header, in its order: only their values follow.
+pub(super) const MEMBERS: u8 = 0x8b;
 /// Lists and objects of up to fifteen, and names of low number, carry it along.
 pub(super) const SHORT_OBJECT: u8 = 0xa0;
 pub(super) const SHORT_LIST: u8 = 0xb0;
@@ -28,6 +32,7 @@ pub(super) const LOW_NAMED: u8 = 0xe0;
 /// Names beyond are told each time.
 const MOST_NAMES: usize = 4096;
 
+#[inline]
 pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -50,11 +55,21 @@ pub(super) struct Names {
     by_key: FxHashMap<Vec<u8>, u32>,
     /// For new keys.
     key: Vec<u8>,
+    /// The nodes of the header.
+    members: Vec<u32>,
+    /// Whether a value had as many fields as there are nodes, and other ones: that is not tried again.
+    other_fields: bool,
     /// Those not yet written.
     pub(super) fresh: Vec<String>,
 }
 
 impl Names {
+    /// No names yet, for a run of these nodes.
+    pub(super) fn new(members: &[u32]) -> Self {
+        Self { members: members.to_vec(), ..Self::default() }
+    }
+
+    #[inline]
     fn fixed(&mut self, name: &'static str) -> u32 {
         let place = (name.as_ptr() as usize, name.len());
         if let Some(&number) = self.fixed.get(&place) {
@@ -79,10 +94,15 @@ impl Names {
 /// Appends `value` to `out`. What JSON cannot say becomes null.
 pub(super) fn encode(value: &impl Serialize, out: &mut Vec<u8>, names: &mut Names) {
     let begin = out.len();
-    if value.serialize(&mut Encoder { out, names }).is_err() {
-        out.truncate(begin);
-        out.push(NULL);
+    let tried = !names.other_fields;
+    if value.serialize(&mut Encoder { out, names }).is_ok() {
+        return;
     }
+    out.truncate(begin);
+    if tried && names.other_fields {
+        return encode(value, out, names);
+    }
+    out.push(NULL);
 }
 
 struct Encoder<'a> {
@@ -111,6 +131,7 @@ impl ser::Error for Unspeakable {
 type Done = Result<(), Unspeakable>;
 
 impl<'a> Encoder<'a> {
+    #[inline]
     fn positive(&mut self, value: u64) {
         if value < 0x80 {
             self.out.push(value as u8);
@@ -149,6 +170,10 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    fn object(&mut self, count: Option<usize>) -> Result<Parts<'_>, Unspeakable> {
+        Ok(Encoder { out: &mut *self.out, names: &mut *self.names }.parts(false, count))
+    }
+
     fn text(&mut self, text: &str) {
         self.out.push(TEXT);
         put_varint(self.out, text.len() as u64);
@@ -169,7 +194,7 @@ impl<'a> Encoder<'a> {
             }
             None => Some((Vec::new(), 0)),
         };
-        Parts { encoder: this, list, held }
+        Parts { encoder: this, list, held, members: None }
     }
 }
 
@@ -178,9 +203,24 @@ struct Parts<'a> {
     encoder: Encoder<'a>,
     list: bool,
     held: Option<(Vec<u8>, usize)>,
+    /// Of a field for each node: how many there are so far.
+    members: Option<usize>,
 }
 
 impl Parts<'_> {
+    /// Takes the key of the next node without writing it.
+    #[inline]
+    fn member<T: Serialize + ?Sized>(&mut self, key: &T, before: usize) -> Done {
+        let names = &mut *self.encoder.names;
+        if key.serialize(Id).ok().as_ref() == names.members.get(before) {
+            self.members = Some(before + 1);
+            return Ok(());
+        }
+        names.other_fields = true;
+        Err(Unspeakable)
+    }
+
+    #[inline]
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
         match &mut self.held {
             None => value.serialize(&mut Encoder {
@@ -194,6 +234,7 @@ impl Parts<'_> {
         }
     }
 
+    #[inline]
     fn name(&mut self, number: u32) {
         match &mut self.held {
             None => put_varint(self.encoder.out, u64::from(number) << 1),
@@ -204,6 +245,7 @@ impl Parts<'_> {
         }
     }
 
+    #[inline]
     fn finish(mut self) -> Done {
         if let Some((bytes, count)) = self.held.take() {
             if self.list {
@@ -256,6 +298,7 @@ impl<'a, 'b> ser::Serializer for &'b mut Encoder<'a> {
         self.positive(u64::from(value));
         Ok(())
     }
+    #[inline]
     fn serialize_u32(self, value: u32) -> Done {
         self.positive(u64::from(value));
         Ok(())
@@ -343,10 +386,15 @@ impl<'a, 'b> ser::Serializer for &'b mut Encoder<'a> {
         self.serialize_seq(Some(count))
     }
     fn serialize_map(self, count: Option<usize>) -> Result<Parts<'b>, Unspeakable> {
-        Ok(Encoder { out: &mut *self.out, names: &mut *self.names }.parts(false, count))
+        if count == Some(self.names.members.len()) && !self.names.other_fields {
+            self.out.push(MEMBERS);
+            let encoder = Encoder { out: &mut *self.out, names: &mut *self.names };
+            return Ok(Parts { encoder, list: false, held: None, members: Some(0) });
+        }
+        self.object(count)
     }
     fn serialize_struct(self, _: &'static str, count: usize) -> Result<Parts<'b>, Unspeakable> {
-        self.serialize_map(Some(count))
+        self.object(Some(count))
     }
     fn serialize_struct_variant(
         self,
@@ -356,13 +404,14 @@ impl<'a, 'b> ser::Serializer for &'b mut Encoder<'a> {
         count: usize,
     ) -> Result<Parts<'b>, Unspeakable> {
         self.named(LOW_VARIANT, VARIANT, variant);
-        self.serialize_map(Some(count))
+        self.object(Some(count))
     }
 }
 
 impl ser::SerializeSeq for Parts<'_> {
     type Ok = ();
     type Error = Unspeakable;
+    #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
         self.put(value)
     }
@@ -374,6 +423,7 @@ impl ser::SerializeSeq for Parts<'_> {
 impl ser::SerializeTuple for Parts<'_> {
     type Ok = ();
     type Error = Unspeakable;
+    #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
         self.put(value)
     }
@@ -431,7 +481,24 @@ impl ser::SerializeStructVariant for Parts<'_> {
 impl ser::SerializeMap for Parts<'_> {
     type Ok = ();
     type Error = Unspeakable;
+    #[inline]
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
+        if let Some(before) = self.members {
+            return self.member(key, before);
+        }
+        self.key(key)
+    }
+    #[inline]
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+        self.put(value)
+    }
+    fn end(self) -> Done {
+        self.finish()
+    }
+}
+
+impl Parts<'_> {
+    fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
         let names = &mut *self.encoder.names;
         let mut bytes = std::mem::take(&mut names.key);
         bytes.clear();
@@ -469,11 +536,5 @@ impl ser::SerializeMap for Parts<'_> {
         put_varint(out, (key.len() as u64) << 1 | 1);
         out.extend_from_slice(key.as_bytes());
         Ok(())
-    }
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        self.put(value)
-    }
-    fn end(self) -> Done {
-        self.finish()
     }
 }

@@ -104,6 +104,10 @@ impl Arbiter {
         self.holder.filter(named)
     }
 
+    pub(super) fn call_up(&self) {
+        self.queue.call_up();
+    }
+
     pub(super) fn at_rest(&self) -> bool {
         self.holder.is_none() && self.queue.is_empty() && self.over.is_empty()
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use konklave_process::ProcessId;
+use konklave_process::{ProcessId, call_up};
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
@@ -32,6 +32,11 @@ impl Members {
 
     pub(in crate::mutex) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Calls them up ahead of their use.
+    pub(in crate::mutex) fn call_up(&self) {
+        call_up(&self.0);
     }
 
     /// Whether these, lowest first, are all that are in.

@@ -1,6 +1,6 @@
 //! Who waits at an arbiter.
 
-use konklave_process::Timestamp;
+use konklave_process::{Timestamp, call_up};
 use serde::Serialize;
 use smallvec::SmallVec;
 
@@ -23,6 +23,11 @@ impl Queue {
         let place = self.find(request).err()?;
         self.0.insert(place, Waiting { request, failed });
         Some(place)
+    }
+
+    /// Calls them up ahead of their use.
+    pub(in crate::mutex) fn call_up(&self) {
+        call_up(&self.0);
     }
 
     /// The oldest request.

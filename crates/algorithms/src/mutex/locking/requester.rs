@@ -163,6 +163,13 @@ impl Requester {
         self.suspected.remove(peer);
     }
 
+    pub(super) fn call_up(&self) {
+        if let State::Wanting { locked, failed, .. } = &self.state {
+            locked.call_up();
+            failed.call_up();
+        }
+    }
+
     pub(super) fn at_rest(&self) -> bool {
         self.state == State::Idle
     }

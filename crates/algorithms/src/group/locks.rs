@@ -1,0 +1,190 @@
+//! Locks of a group: the problem that the lock table and the lifted algorithms solve.
+//!
+//! The application asks to [`Acquire`](Request::Acquire) a name, is told that it is
+//! [`Granted`](Indication::Granted) with a token, and holds it until it releases it or is told that
+//! it is [`Lost`](Indication::Lost). Tokens of a name grow from grant to grant, over views and
+//! generations: a resource that remembers the highest refuses a holder of the past, who may not
+//! know yet that it is one.
+
+mod clients;
+mod measures;
+mod properties;
+
+pub use clients::Lockers;
+pub use measures::{LockMeasures, LockSummary};
+pub use properties::LockProperties;
+
+use std::sync::Arc;
+
+use konklave_process::{Process, ProcessId};
+use serde::{Deserialize, Serialize};
+
+use super::lock_table::{Command, Event};
+use super::{View, ViewId};
+use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
+
+/// The name of a lock.
+pub type Name = Arc<str>;
+
+/// How a lock is held.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// Together with others who want it so.
+    Shared,
+}
+
+/// What tells a grant from all before it.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+pub struct Token {
+    /// Grows when a group is founded again after a total failure.
+    pub generation: u32,
+    /// Grows from view to view.
+    pub epoch: u64,
+    /// Grows within a view.
+    pub count: u64,
+}
+
+impl Token {
+    /// The token number `count` of a view.
+    pub fn of(view: ViewId, count: u64) -> Self {
+        Self { generation: view.generation, epoch: view.epoch, count }
+    }
+
+    /// As 20 bytes that compare like the token.
+    pub fn to_bytes(self) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        bytes[..4].copy_from_slice(&self.generation.to_be_bytes());
+        bytes[4..12].copy_from_slice(&self.epoch.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.count.to_be_bytes());
+        bytes
+    }
+
+    /// As one number of 64 bits within a generation, where it fits: 24 bits of epoch, 40 of count.
+    pub fn to_number(self) -> Option<u64> {
+        (self.epoch < 1 << 24 && self.count < 1 << 40).then_some(self.epoch << 40 | self.count)
+    }
+}
+
+/// What stands before a resource: it lets in no holder of the past.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct FenceGate {
+    highest: Token,
+}
+
+impl FenceGate {
+    /// Whether who has `token` may pass; whoever has a smaller one may not from now on.
+    pub fn admit(&mut self, token: Token) -> bool {
+        let passes = token >= self.highest;
+        self.highest = self.highest.max(token);
+        passes
+    }
+}
+
+/// What the application asks.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// It wants a lock.
+    Acquire {
+        /// Which.
+        name: Name,
+        /// How.
+        mode: Mode,
+    },
+    /// It wants it no more, whether it has it or not.
+    Release {
+        /// Which.
+        name: Name,
+    },
+    /// Become a member.
+    Join,
+    /// Cease to be one.
+    Leave,
+    /// Form a new view.
+    Reform,
+    /// Found the group again, in a new generation.
+    Refound,
+    /// An operation on the lock table, for a session that is not our own.
+    Operate(Command),
+}
+
+/// What the application is told.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Indication {
+    /// It has the lock.
+    Granted {
+        /// Which.
+        name: Name,
+        /// How.
+        mode: Mode,
+        /// What tells this grant from all before.
+        token: Token,
+    },
+    /// It has the lock no more, or must not rely on it.
+    Lost {
+        /// Which.
+        name: Name,
+    },
+    /// There is a new view.
+    Installed(View),
+    /// The others go on without us.
+    Excluded,
+    /// We have left.
+    Left,
+    /// No majority answers.
+    Blocked,
+    /// What became of an operation on the lock table.
+    Replied(Event),
+}
+
+/// The problem of locks in a group.
+#[derive(Clone, Copy, Debug)]
+pub struct Locks;
+
+impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem<P> for Locks {
+    type Application = Lockers;
+    type Monitor = LockProperties;
+    type Meter = LockMeasures;
+    type Summary = LockSummary;
+
+    const NAME: &'static str = "group";
+
+    fn application(workload: &Workload, setup: &Setup) -> Lockers {
+        Lockers::new(workload, setup)
+    }
+
+    fn monitor(_watch: &Watch, setup: &Setup) -> LockProperties {
+        LockProperties::new(setup)
+    }
+
+    fn meter(setup: &Setup) -> LockMeasures {
+        LockMeasures::new(&setup.group)
+    }
+
+    fn pause(request: &Request) -> Pause {
+        match request {
+            Request::Release { .. } => Pause::Hold,
+            Request::Acquire { .. }
+            | Request::Join
+            | Request::Leave
+            | Request::Reform
+            | Request::Refound
+            | Request::Operate(_) => Pause::Think,
+        }
+    }
+
+    fn summary(meter: &LockMeasures, monitor: &LockProperties, unit: f64) -> LockSummary {
+        meter.summary(monitor, unit)
+    }
+
+    fn served(meter: &LockMeasures) -> Vec<(ProcessId, u64)> {
+        meter.served()
+    }
+
+    fn measured(meter: &LockMeasures, metric: Metric, unit: f64) -> Option<f64> {
+        meter.measured(metric, unit)
+    }
+}

@@ -1,0 +1,123 @@
+//! The properties: among those of one view at most one holder; tokens grow; with leases, at most one
+//! holder at all.
+
+use std::collections::BTreeMap;
+
+use konklave_process::{Fixed, Monitor, Process, ProcessId, ProcessMap, Verdict, Violation};
+
+use super::{FenceGate, Indication, Mode, Name, Request, Token};
+use crate::Setup;
+use crate::group::ViewId;
+
+/// The judges of locks in a group.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct LockProperties {
+    /// Whether nobody may hold what another holds, not even one who is excluded.
+    strict: Fixed<bool>,
+    views: ProcessMap<Option<ViewId>>,
+    /// Who holds each name, and how.
+    holders: BTreeMap<Name, Vec<(ProcessId, Mode)>>,
+    /// The resource behind each name, and the highest token granted.
+    gates: BTreeMap<Name, (FenceGate, Token)>,
+    refused: u64,
+}
+
+impl LockProperties {
+    /// Nothing is held yet.
+    pub fn new(setup: &Setup) -> Self {
+        let safe = setup.chosen.get("safety").is_some_and(|v| v == "lease");
+        Self {
+            strict: Fixed(safe),
+            views: ProcessMap::new(&setup.group, None),
+            holders: BTreeMap::new(),
+            gates: BTreeMap::new(),
+            refused: 0,
+        }
+    }
+
+    /// How often a gate refused a holder of the past.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Judges the holders of `name`.
+    fn judge(&self, name: &Name) -> Verdict {
+        let holders = self.holders.get(name).map_or(&[][..], Vec::as_slice);
+        for (i, (p, mode)) in holders.iter().enumerate() {
+            for (q, other) in &holders[..i] {
+                let alone = *mode == Mode::Exclusive || *other == Mode::Exclusive;
+                let together = *self.strict || self.views[*p] == self.views[*q];
+                if alone && together {
+                    let detail = format!("{q} and {p} hold {name} at the same time");
+                    return Err(Violation::new("mutual exclusion", detail));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn granted(&mut self, at: ProcessId, name: &Name, mode: Mode, token: Token) -> Verdict {
+        let newest = self.views.values().max().copied().flatten();
+        let (gate, highest) = self.gates.entry(name.clone()).or_default();
+        let stale = token < *highest || (token == *highest && mode == Mode::Exclusive);
+        if stale && self.views[at] == newest {
+            let detail = format!("{at} was granted {name} with {token:?} after {highest:?}");
+            return Err(Violation::new("growing fences", detail));
+        }
+        *highest = token.max(*highest);
+        self.refused += u64::from(!gate.admit(token));
+        self.holders.entry(name.clone()).or_default().push((at, mode));
+        self.judge(name)
+    }
+
+    fn let_go(&mut self, at: ProcessId, of: Option<&Name>) {
+        self.holders.retain(|name, holders| {
+            if of.is_none_or(|n| n == name) {
+                holders.retain(|(p, _)| *p != at);
+            }
+            !holders.is_empty()
+        });
+    }
+}
+
+impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for LockProperties {
+    type Tag = ();
+
+    fn on_request(&mut self, at: ProcessId, request: &Request) -> Verdict {
+        if let Request::Release { name } = request {
+            self.let_go(at, Some(name));
+        }
+        Ok(())
+    }
+
+    fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
+        match indication {
+            Indication::Granted { name, mode, token } => self.granted(at, name, *mode, *token),
+            Indication::Lost { name } => {
+                self.let_go(at, Some(name));
+                Ok(())
+            }
+            Indication::Installed(view) => {
+                self.views[at] = Some(view.id);
+                let names: Vec<Name> = self.holders.keys().cloned().collect();
+                names.iter().try_for_each(|name| self.judge(name))
+            }
+            Indication::Excluded | Indication::Left => {
+                if let Some((name, _)) =
+                    self.holders.iter().find(|(_, h)| h.iter().any(|(p, _)| *p == at))
+                {
+                    let detail = format!("{at} was not told that it lost {name}");
+                    return Err(Violation::new("told of loss", detail));
+                }
+                self.views[at] = None;
+                Ok(())
+            }
+            Indication::Blocked | Indication::Replied(_) => Ok(()),
+        }
+    }
+
+    fn on_crash(&mut self, at: ProcessId) {
+        self.let_go(at, None);
+        self.views[at] = None;
+    }
+}

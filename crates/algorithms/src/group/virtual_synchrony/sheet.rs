@@ -1,0 +1,173 @@
+//! The data sheet, and what can be chosen.
+
+use std::time::Duration;
+
+use konklave_process::topology::Shape;
+
+use crate::group::Plan;
+use crate::{Assumption, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError, Switch};
+
+pub(super) const KEEP_DELIVERING: Mistake = Mistake {
+    name: "keep-delivering",
+    what: "who has promised goes on taking in and delivering messages",
+    breaks: "uniform agreement",
+    caught_by: "-n 3 --requests 1,0,0 --set reform=2 --set retry=off",
+};
+pub(super) const KEEP_ACKNOWLEDGING: Mistake = Mistake {
+    name: "keep-acknowledging",
+    what: "who has promised goes on acknowledging messages (rule Q4)",
+    breaks: "uniform agreement",
+    caught_by: "-n 3 --requests 1,0,0 --set reform=2 --set retry=off",
+};
+pub(super) const NO_MAJORITY: Mistake = Mistake {
+    name: "no-majority",
+    what: "any set of members may decide: a split has two successors",
+    breaks: "view agreement",
+    caught_by: "-n 3 --requests 0,0,0 --set reform=0,2 --set retry=off",
+};
+pub(super) const NON_PROMISERS: Mistake = Mistake {
+    name: "non-promisers",
+    what: "the next view may contain members that did not promise (rule Q2)",
+    breaks: "self-delivery",
+    caught_by: "-n 3 --requests 0,0,1 --set reform=0 --set retry=off",
+};
+pub(super) const TWO_PHASES: Mistake = Mistake {
+    name: "two-phases",
+    what: "the candidate installs after the promises, without having its proposal accepted",
+    breaks: "view agreement",
+    caught_by: "-n 3 --requests 0,0,0 --set reform=0,2 --set retry=off",
+};
+pub(super) const IGNORE_ACCEPTED: Mistake = Mistake {
+    name: "ignore-accepted",
+    what: "a candidate proposes its own although a promise reports an accepted proposal (rule Q1; \
+           derecho#126)",
+    breaks: "view agreement",
+    caught_by: "-n 3 --requests 0,0,0 --set reform=0,2 --set retry=off",
+};
+pub(super) const AGREED: Mistake = Mistake {
+    name: "agreed-delivery",
+    what: "messages are delivered when they have a place, though a majority may lack them",
+    breaks: "uniform agreement",
+    caught_by: "-n 3 --requests 1,0,0 --crash 1 --set retry=off",
+};
+
+pub(super) const SHEET: DataSheet = DataSheet {
+    name: "virtual-synchrony",
+    title: "Virtual synchrony",
+    idea: "The members of a view agree, in one consensus, on the next view and on the messages \
+           before it.",
+    source: "K. Birman, T. Joseph, SOSP 1987; X. Défago, A. Schiper, P. Urbán, ACM CSUR 36(4), 2004; \
+             lecture \"Gruppenkommunikation\"",
+    assumes: &[Assumption::UniqueIds],
+    topologies: &[Shape::Complete],
+    winner: None,
+    // No bounds to judge a run by: it may have had faults, which are none to this algorithm.
+    costs: &[
+        Cost {
+            metric: Metric::Time,
+            formula: "4T from the first stop to the next view; 3(n-1) + (n-1)² messages",
+            when: "one candidate, nobody fails",
+            bound: |_| None,
+        },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "3T from sending to delivery (2T agreed); n + (n-1)² messages",
+            when: "nobody fails",
+            bound: |_| None,
+        },
+    ],
+    guarantees: &[
+        Guarantee::ViewAgreement,
+        Guarantee::VirtualSynchrony,
+        Guarantee::TotalOrder,
+        Guarantee::UniformAgreement,
+        Guarantee::SelfDelivery,
+    ],
+    fence: Some("generation and epoch of the view, place in its order"),
+    mistakes: &[
+        KEEP_DELIVERING,
+        KEEP_ACKNOWLEDGING,
+        NO_MAJORITY,
+        NON_PROMISERS,
+        TWO_PHASES,
+        IGNORE_ACCEPTED,
+        AGREED,
+    ],
+    switches: &[
+        Switch {
+            name: "delivery",
+            values: &["uniform", "agreed"],
+            what: "uniform: when a majority has it; agreed: when it has a place",
+        },
+        Switch {
+            name: "heartbeat",
+            values: &["0", "<number>"],
+            what: "the period in T; 0: only the host's detector tells who is dead",
+        },
+        Switch {
+            name: "misses",
+            values: &["4", "<number>"],
+            what: "silent periods until suspicion",
+        },
+        Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
+        Switch {
+            name: "window",
+            values: &["64", "<number>"],
+            what: "how many own messages may be under way",
+        },
+        Switch {
+            name: "tie-break",
+            values: &["off", "on"],
+            what: "half of a view decides if its most senior member is among them",
+        },
+        Switch {
+            name: "transfer",
+            values: &["blocking", "streaming"],
+            what: "whether deliveries wait while the application gives its state",
+        },
+        Switch { name: "joiners", values: &["none", "<text>"], what: "who joins later" },
+        Switch { name: "leavers", values: &["none", "<text>"], what: "who leaves in the end" },
+        Switch { name: "reform", values: &["none", "<text>"], what: "who asks for a new view" },
+        Switch { name: "rejoin", values: &["off", "on"], what: "whether the excluded come again" },
+    ],
+};
+
+/// What was chosen, as the algorithm needs it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub(super) unit: Duration,
+    pub(super) agreed: bool,
+    /// None: no heartbeats.
+    pub(super) heartbeat: Option<Duration>,
+    pub(super) misses: u32,
+    pub(super) retry: bool,
+    pub(super) window: u32,
+    pub(super) tie_break: bool,
+    pub(super) streaming: bool,
+}
+
+impl Settings {
+    pub(super) fn of(setup: &Setup) -> Self {
+        let chosen = |name| setup.chosen(&SHEET, name);
+        let period = chosen("heartbeat").number();
+        Self {
+            unit: setup.unit,
+            agreed: chosen("delivery").is("agreed"),
+            heartbeat: (period > 0).then(|| setup.unit * period),
+            misses: chosen("misses").number().max(1),
+            retry: chosen("retry").is("on"),
+            window: chosen("window").number().max(1),
+            tie_break: chosen("tie-break").is("on"),
+            streaming: chosen("transfer").is("streaming"),
+        }
+    }
+}
+
+/// Whether someone is there to begin with.
+pub(super) fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+    let joiners = Plan::of(setup).joiners;
+    if setup.group.members().iter().all(|p| joiners.contains(*p)) {
+        return Err(SetupError("joiners: someone must be a member from the start".into()));
+    }
+    Ok(())
+}

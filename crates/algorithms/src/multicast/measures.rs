@@ -1,0 +1,181 @@
+//! The measures: deliveries, and what a loss costs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use konklave_process::topology::Hops;
+use konklave_process::{Group, Meter, Process, ProcessId, ProcessMap};
+use serde::Serialize;
+
+use super::{Indication, Note, Properties, Request, Unit};
+use crate::sample::{Sample, Spread};
+use crate::{Metric, Setup};
+
+/// What the messages of a run took.
+#[derive(Clone, Debug)]
+pub struct Measures {
+    sent: ProcessMap<u64>,
+    members: u32,
+    delivered: u64,
+    gone: u64,
+    suspected: u64,
+    requests: u64,
+    repairs: u64,
+    unwanted: u64,
+    /// When each message was multicast, and how many have not delivered it.
+    open: BTreeMap<Unit, (u64, u32)>,
+    /// The messages that someone missed, and how many still do.
+    losses: u64,
+    missed: BTreeMap<Unit, u32>,
+    /// Since when someone misses something, and who.
+    missing: BTreeMap<(ProcessId, Unit), u64>,
+    /// From multicast to each delivery.
+    latency: Sample,
+    /// From a multicast to its last delivery.
+    last_latency: Sample,
+    /// From notice to delivery, for each link to the source.
+    recovery: Sample,
+    hops: Arc<Hops>,
+}
+
+impl Measures {
+    /// Nothing measured yet.
+    pub fn new(setup: &Setup) -> Self {
+        let hops = setup.share("hops", || Hops::new(&setup.topology, &setup.group));
+        Self::with_hops(&setup.group, hops)
+    }
+
+    /// Nothing measured yet among members that stand so far from each other.
+    pub fn with_hops(group: &Group, hops: Arc<Hops>) -> Self {
+        Self {
+            sent: ProcessMap::new(group, 0),
+            members: group.len() as u32,
+            delivered: 0,
+            gone: 0,
+            suspected: 0,
+            requests: 0,
+            repairs: 0,
+            unwanted: 0,
+            open: BTreeMap::new(),
+            losses: 0,
+            missed: BTreeMap::new(),
+            missing: BTreeMap::new(),
+            latency: Sample::default(),
+            last_latency: Sample::default(),
+            recovery: Sample::default(),
+            hops,
+        }
+    }
+
+    pub(super) fn summary(&self, properties: &Properties, unit: f64) -> Summary {
+        let per_loss = |count: u64| (self.losses > 0).then(|| count as f64 / self.losses as f64);
+        Summary {
+            sent: self.sent.values().sum(),
+            delivered: self.delivered,
+            latency: self.latency.spread(unit),
+            last_latency: self.last_latency.spread(unit),
+            losses: self.losses,
+            requests_per_loss: per_loss(self.requests),
+            repairs_per_loss: per_loss(self.repairs),
+            recovery_rtt: self.recovery.spread(2.0 * unit),
+            unwanted_per_member: self.unwanted as f64 / f64::from(self.members),
+            gone: self.gone,
+            suspected: self.suspected,
+            order_violations: properties.order_violations(),
+        }
+    }
+
+    pub(super) fn served(&self) -> Vec<(ProcessId, u64)> {
+        self.sent.iter().map(|(p, &sent)| (p, sent)).collect()
+    }
+
+    pub(super) fn measured(&self, metric: Metric, unit: f64) -> Option<f64> {
+        match metric {
+            Metric::Delivery => self.last_latency.max(unit),
+            Metric::Messages
+            | Metric::MessagesPerEntry
+            | Metric::SyncDelay
+            | Metric::EntryDelay
+            | Metric::Time => None,
+        }
+    }
+
+    fn recovered(&mut self, now: u64, at: ProcessId, unit: Unit) {
+        let Some(since) = self.missing.remove(&(at, unit)) else { return };
+        let links = u64::from(self.hops.between(at, unit.from).max(1));
+        self.recovery.add((now - since) / links);
+    }
+
+    /// Whoever is done with `unit`: the last one closes it.
+    fn done(&mut self, now: u64, unit: Unit) {
+        let Some((sent, left)) = self.open.get_mut(&unit) else { return };
+        self.latency.add(now - *sent);
+        *left -= 1;
+        if *left == 0 {
+            self.last_latency.add(now - *sent);
+            self.open.remove(&unit);
+        }
+    }
+}
+
+impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measures {
+    fn on_request(&mut self, now: u64, at: ProcessId, request: &Request) {
+        let Request::Multicast(number) = *request;
+        self.sent[at] += 1;
+        self.open.insert(Unit { from: at, number }, (now, self.members));
+    }
+
+    fn on_indication(&mut self, now: u64, at: ProcessId, indication: &Indication) {
+        match *indication {
+            Indication::Delivered(unit) => {
+                self.delivered += 1;
+                self.done(now, unit);
+                self.recovered(now, at, unit);
+            }
+            Indication::Gone(unit) => {
+                self.gone += 1;
+                self.missing.remove(&(at, unit));
+            }
+            Indication::Suspected(_) => self.suspected += 1,
+            Indication::Note(Note::Missing(unit)) => {
+                self.missing.entry((at, unit)).or_insert(now);
+                let times = self.missed.entry(unit).or_insert(0);
+                self.losses += u64::from(*times == 0);
+                *times += 1;
+            }
+            Indication::Note(Note::Asked(_)) => self.requests += 1,
+            Indication::Note(Note::Repaired(_)) => self.repairs += 1,
+            Indication::Note(Note::Unwanted(_)) => self.unwanted += 1,
+            Indication::Note(Note::Held(_)) => {}
+        }
+    }
+}
+
+/// The measures of a run of multicast; times in units of T.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// Messages multicast by applications.
+    pub sent: u64,
+    /// Deliveries to applications.
+    pub delivered: u64,
+    /// From multicast to delivery.
+    pub latency: Option<Spread>,
+    /// From multicast to the last delivery.
+    pub last_latency: Option<Spread>,
+    /// Messages that someone missed.
+    pub losses: u64,
+    /// How often a missed message was asked for.
+    pub requests_per_loss: Option<f64>,
+    /// How often a missed message was sent again.
+    pub repairs_per_loss: Option<f64>,
+    /// From notice to delivery, in round trips to the source.
+    pub recovery_rtt: Option<Spread>,
+    /// Repairs that a member received and did not need.
+    pub unwanted_per_member: f64,
+    /// Messages that members were told not to expect any more.
+    pub gone: u64,
+    /// How often a member was given up.
+    pub suspected: u64,
+    /// Deliveries against an order.
+    pub order_violations: u64,
+}

@@ -1,0 +1,189 @@
+//! The receiver's side: what has come from one sender, what is missing, and when to ask for it.
+
+use std::collections::BTreeMap;
+
+use konklave_process::{Context, ProcessId};
+use serde::Serialize;
+
+use super::{Message, Nack, ROUND_TRIP, SILENT_HOLE, Timer};
+use crate::multicast::{Indication, Note, Numbers, Unit};
+
+/// The messages of one sender.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
+pub struct Stream {
+    life: u32,
+    received: Numbers,
+    /// What came too early, by its place in the stream.
+    early: BTreeMap<u32, u32>,
+    /// The highest number we know of.
+    high: u32,
+    /// How often we have asked since something new came.
+    tries: u32,
+    /// Whether we are going to ask.
+    asking: bool,
+}
+
+impl Stream {
+    /// Whether nothing is missing.
+    pub(super) fn is_whole(&self) -> bool {
+        self.received.upto() >= self.high
+    }
+}
+
+impl Nack {
+    /// The stream of `from` in this life; none if that life is over. Whoever comes late takes part
+    /// from what it sees first.
+    fn stream(&mut self, from: ProcessId, life: u32, first: u32) -> Option<&mut Stream> {
+        let late = self.life > 0;
+        let base = if late { first.saturating_sub(1) } else { 0 };
+        let new = |base| Stream { life, received: Numbers::first(base), ..Stream::default() };
+        let stream = self.streams.entry(from).or_insert_with(|| new(base));
+        if life > stream.life {
+            *stream = new(0);
+        }
+        (life == stream.life).then_some(stream)
+    }
+
+    pub(super) fn on_data(
+        &mut self,
+        from: ProcessId,
+        life: u32,
+        seq: u32,
+        number: u32,
+        repair: bool,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        let Some(stream) = self.stream(from, life, seq) else { return };
+        if !stream.received.insert(seq) {
+            if repair {
+                ctx.indicate(Indication::Note(Note::Unwanted(Unit { from, number })));
+            }
+            return;
+        }
+        stream.early.insert(seq, number);
+        stream.tries = 0;
+        Self::deliver(stream, from, ctx);
+        self.notice(from, seq, ctx);
+    }
+
+    pub(super) fn on_heartbeat(
+        &mut self,
+        from: ProcessId,
+        life: u32,
+        high: u32,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        if self.stream(from, life, high + 1).is_some() {
+            self.notice(from, high, ctx);
+        }
+    }
+
+    /// What lies below is gone: it is told, and what waits behind it goes on.
+    pub(super) fn on_gone(
+        &mut self,
+        from: ProcessId,
+        life: u32,
+        below: u32,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        let Some(stream) = self.stream(from, life, below) else { return };
+        let lost: Vec<u32> = stream.received.missing(below.saturating_sub(1)).collect();
+        Self::skip(stream, from, &lost, true, ctx);
+        self.notice(from, 0, ctx);
+    }
+
+    fn skip(
+        stream: &mut Stream,
+        from: ProcessId,
+        lost: &[u32],
+        tell: bool,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        for &number in lost {
+            stream.received.insert(number);
+            if tell {
+                ctx.indicate(Indication::Gone(Unit { from, number }));
+            }
+        }
+        Self::deliver(stream, from, ctx);
+    }
+
+    fn deliver(stream: &mut Stream, from: ProcessId, ctx: &mut Context<'_, Self>) {
+        while let Some(entry) = stream.early.first_entry()
+            && *entry.key() <= stream.received.upto()
+        {
+            ctx.indicate(Indication::Delivered(Unit { from, number: entry.remove() }));
+        }
+    }
+
+    /// The stream goes at least so far: whatever is missing up to there is noticed.
+    fn notice(&mut self, from: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
+        let Some(stream) = self.streams.get_mut(&from) else { return };
+        let before = stream.high;
+        stream.high = high.max(before);
+        for number in stream.received.missing(stream.high).filter(|seq| *seq > before) {
+            ctx.indicate(Indication::Note(Note::Missing(Unit { from, number })));
+        }
+        match (stream.is_whole(), stream.asking) {
+            (true, true) => {
+                stream.asking = false;
+                stream.tries = 0;
+                ctx.cancel_timer(Timer::Ask(from));
+            }
+            (false, false) => {
+                stream.asking = true;
+                // A message that was only overtaken comes meanwhile, and so may a repair.
+                let wait = if self.settings.exponential {
+                    self.settings.unit * spread(ctx.group_size(), ctx.choose(1 << 10)) / 1024
+                } else {
+                    self.settings.unit
+                };
+                ctx.set_timer(Timer::Ask(from), wait);
+            }
+            (true, false) | (false, true) => {}
+        }
+    }
+
+    /// Asks for all that is missing, or gives it up.
+    pub(super) fn ask(&mut self, from: ProcessId, ctx: &mut Context<'_, Self>) {
+        let (unit, most) = (self.settings.unit, self.settings.tries);
+        let silent = self.makes(&SILENT_HOLE);
+        let Some(stream) = self.streams.get_mut(&from) else { return };
+        let missing: Vec<u32> = stream.received.missing(stream.high).collect();
+        if stream.tries >= most {
+            stream.asking = false;
+            stream.tries = 0;
+            return Self::skip(stream, from, &missing, !silent, ctx);
+        }
+        stream.tries += 1;
+        for &number in &missing {
+            ctx.indicate(Indication::Note(Note::Asked(Unit { from, number })));
+        }
+        ctx.send(from, Message::Nack { life: stream.life, ranges: ranges(&missing) });
+        let patience = (ROUND_TRIP + 1) << (stream.tries - 1).min(4);
+        ctx.set_timer(Timer::Ask(from), unit * patience);
+    }
+}
+
+/// Numbers in a row as ranges.
+fn ranges(numbers: &[u32]) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &x in numbers {
+        match ranges.last_mut() {
+            Some((_, high)) if *high + 1 == x => *high = x,
+            _ => ranges.push((x, x)),
+        }
+    }
+    ranges
+}
+
+/// The truncated exponential delay of RFC 5401 among `n`, in 1/1024 T, from a draw of ten bits:
+/// few draw a short one, and their repair spares the others.
+pub(super) fn spread(n: usize, draw: u32) -> u32 {
+    let most = f64::from(4 * ROUND_TRIP);
+    let l = (n as f64).ln() + 1.0;
+    let tail = l.exp() - 1.0;
+    let x = f64::from(draw) / 1023.0 * (l / most) + l / (most * tail);
+    let delay = most / l * (x * tail * (most / l)).ln();
+    (delay.clamp(0.0, most) * 1024.0).round() as u32 + 1
+}

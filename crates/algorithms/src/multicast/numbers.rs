@@ -1,0 +1,102 @@
+//! Which of the messages of one sender are here.
+
+use serde::Serialize;
+
+/// A set of numbers from 1 on that fills up from below: the unbroken beginning costs one word.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize)]
+pub struct Numbers {
+    /// All up to here are in.
+    upto: u32,
+    /// These are in, too; in order.
+    beyond: Vec<u32>,
+}
+
+impl Numbers {
+    /// All up to `upto`.
+    pub fn first(upto: u32) -> Self {
+        Self { upto, beyond: Vec::new() }
+    }
+
+    /// Puts `x` in; false if it was in already.
+    pub fn insert(&mut self, x: u32) -> bool {
+        if x <= self.upto {
+            return false;
+        }
+        match self.beyond.binary_search(&x) {
+            Ok(_) => return false,
+            Err(_) if x == self.upto + 1 => self.upto = x,
+            Err(i) => {
+                self.beyond.insert(i, x);
+                return true;
+            }
+        }
+        let run = self.beyond.iter().zip(self.upto + 1..).take_while(|(x, y)| *x == y).count();
+        if run > 0 {
+            self.beyond.drain(..run);
+            self.upto += run as u32;
+        }
+        true
+    }
+
+    /// Whether `x` is in.
+    pub fn contains(&self, x: u32) -> bool {
+        x <= self.upto || self.beyond.binary_search(&x).is_ok()
+    }
+
+    /// All up to this number are in.
+    pub fn upto(&self) -> u32 {
+        self.upto
+    }
+
+    /// Those beyond the unbroken beginning.
+    pub fn beyond(&self) -> &[u32] {
+        &self.beyond
+    }
+
+    /// The highest; 0 if there is none.
+    pub fn highest(&self) -> u32 {
+        self.beyond.last().copied().unwrap_or(self.upto)
+    }
+
+    /// How many are in.
+    pub fn len(&self) -> usize {
+        self.upto as usize + self.beyond.len()
+    }
+
+    /// Whether none is in.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those up to `high` that are not in.
+    pub fn missing(&self, high: u32) -> impl Iterator<Item = u32> + '_ {
+        (self.upto + 1..=high).filter(|x| self.beyond.binary_search(x).is_err())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use konklave_process::Rng;
+
+    use super::*;
+
+    #[test]
+    fn they_behave_like_a_set() {
+        let mut rng = Rng::new(1);
+        for _ in 0..200 {
+            let (mut numbers, mut model) = (Numbers::default(), BTreeSet::new());
+            for _ in 0..40 {
+                let x = rng.below(20) + 1;
+                assert_eq!(numbers.insert(x), model.insert(x));
+                assert_eq!(numbers.len(), model.len());
+                assert_eq!(numbers.highest(), model.last().copied().unwrap_or(0));
+                let missing: Vec<u32> = (1..=25).filter(|x| !model.contains(x)).collect();
+                assert_eq!(numbers.missing(25).collect::<Vec<u32>>(), missing);
+                assert!((1..25).all(|x| numbers.contains(x) == model.contains(&x)));
+                assert!(!numbers.beyond().contains(&(numbers.upto() + 1)));
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Timers that follow what happens: too many duplicates widen them, long waits narrow them.
+
+use serde::Serialize;
+
+use super::SHEET;
+use crate::Setup;
+
+/// The constants are kept in twentieths: the smallest step is 0.05.
+pub(super) const STEP: u32 = 20;
+/// Averages are kept in parts of 256, and a quarter of each new value goes in.
+const ONE: i64 = 256;
+
+/// C1, C2, D1 and D2, and what they are judged by.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct Tuning {
+    pub(super) requests: Side,
+    pub(super) repairs: Side,
+}
+
+/// One of the two kinds of timers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct Side {
+    /// The least wait, in twentieths of the distance.
+    pub(super) least: u32,
+    /// How much may come to it.
+    pub(super) spread: u32,
+    /// Bounds of the least wait and of the spread.
+    bounds: [(u32, u32); 2],
+    /// Duplicates on average, and in the present period.
+    average: i64,
+    duplicates: u32,
+    /// The wait on average, in round trips.
+    delay: i64,
+    /// Whether we seem to be the closest to the loss.
+    closest: bool,
+    /// Whether there has been a period yet.
+    begun: bool,
+}
+
+impl Tuning {
+    pub(super) fn new(setup: &Setup, members: u32) -> Self {
+        let log = (f64::from(members.max(2)).log10() * f64::from(STEP)).round() as u32;
+        let chosen = |name| match setup.chosen(&SHEET, name) {
+            value if value.is("log10") => log,
+            value => value.number().saturating_mul(STEP),
+        };
+        let most = members.max(2).saturating_mul(STEP);
+        let requests = Side::new(chosen("c1"), chosen("c2"), [(STEP / 2, 2 * STEP), (STEP, most)]);
+        let repairs =
+            Side::new(chosen("d1"), chosen("d2"), [(STEP / 2, log.max(STEP / 2)), (STEP, most)]);
+        Self { requests, repairs }
+    }
+}
+
+impl Side {
+    fn new(least: u32, spread: u32, bounds: [(u32, u32); 2]) -> Self {
+        Self {
+            least,
+            spread,
+            bounds,
+            average: 0,
+            duplicates: 0,
+            delay: 0,
+            closest: false,
+            begun: false,
+        }
+    }
+
+    /// A new loss begins: the last one is judged and the constants follow.
+    pub(super) fn begin(&mut self) {
+        if !std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        self.average += (i64::from(self.duplicates) * ONE - self.average) / 4;
+        self.duplicates = 0;
+        let (mut least, mut spread) = (i64::from(self.least), i64::from(self.spread));
+        if self.closest {
+            spread -= 2;
+        } else if self.average >= ONE {
+            least += 2;
+            spread += 10;
+        } else if self.average * 10 < 9 * ONE {
+            spread -= if self.delay > ONE { 2 } else { 0 };
+            least -= i64::from(self.average * 4 < ONE);
+        } else {
+            least += 1;
+        }
+        let within =
+            |x: i64, (low, high): (u32, u32)| x.clamp(i64::from(low), i64::from(high)) as u32;
+        self.least = within(least, self.bounds[0]);
+        self.spread = within(spread, self.bounds[1]);
+    }
+
+    /// We speak first, after waiting for so many round trips, in parts of 256.
+    pub(super) fn speak(&mut self, waited: i64) {
+        self.delay += (waited - self.delay) / 4;
+        self.least = self.least.saturating_sub(1).max(self.bounds[0].0);
+        self.closest = true;
+    }
+
+    /// Another spoke for the same loss as we did, or as one before: from how far, and how far we are.
+    pub(super) fn duplicate(&mut self, theirs: u32, ours: u32) {
+        self.duplicates += 1;
+        self.closest = 2 * theirs > 3 * ours;
+    }
+
+    /// Another spoke first.
+    pub(super) fn give_way(&mut self) {
+        self.closest = false;
+    }
+}

@@ -1,0 +1,220 @@
+//! Requests and repairs: who asks when, who answers when, and who keeps quiet.
+
+use konklave_process::{Context, ProcessId};
+use serde::Serialize;
+
+use super::adapt::STEP;
+use super::{EVERYWHERE, Message, ONE_ROUND, Srm, Timer};
+use crate::multicast::{Indication, Note, Unit};
+
+/// What we lack, and how we are asking for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct Request {
+    /// How often the wait was made longer.
+    round: u32,
+    /// Whether a request of another puts ours off.
+    listening: bool,
+    /// Whether anyone has asked yet.
+    heard: bool,
+    /// How long we wait this time, in 1/256 T.
+    wait: u64,
+}
+
+/// The wait is doubled at most so often.
+const MOST_ROUNDS: u32 = 5;
+/// Chance comes in this many grains.
+const GRAINS: u32 = 1 << 12;
+
+impl Srm {
+    /// A message is here: it is delivered, whatever came before.
+    pub(super) fn take(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
+        if !self.held.entry(unit.from).or_default().insert(unit.number) {
+            return;
+        }
+        if self.asking.remove(&unit).is_some() {
+            ctx.cancel_timer(Timer::Ask(unit));
+            ctx.cancel_timer(Timer::Listen(unit));
+        }
+        let high = self.high.entry(unit.from).or_insert(0);
+        let news = unit.number > *high;
+        if news && unit.from == ctx.me() {
+            *high = unit.number;
+        }
+        ctx.indicate(Indication::Delivered(unit));
+        if news {
+            self.news(ctx);
+        }
+    }
+
+    /// A source has come so far: what we lack up to there is noticed.
+    pub(super) fn learn(&mut self, source: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
+        if !ctx.group().contains(source) {
+            return;
+        }
+        let before = self.high.get(&source).copied().unwrap_or(0);
+        if source == ctx.me() || high <= before {
+            return;
+        }
+        self.high.insert(source, high);
+        let held = self.held.entry(source).or_default();
+        let missing: Vec<u32> = held.missing(high).filter(|number| *number > before).collect();
+        for number in missing {
+            self.detect(Unit { from: source, number }, 0, ctx);
+        }
+        self.news(ctx);
+    }
+
+    /// We lack `unit`.
+    fn detect(&mut self, unit: Unit, round: u32, ctx: &mut Context<'_, Self>) {
+        if self.asking.contains_key(&unit) {
+            return;
+        }
+        ctx.indicate(Indication::Note(Note::Missing(unit)));
+        if self.settings.adaptive {
+            self.tuning.requests.begin();
+        }
+        let fresh = Request { round, listening: false, heard: round > 0, wait: 0 };
+        self.asking.insert(unit, fresh);
+        self.arm(unit, ctx);
+    }
+
+    /// Waits for a time that grows with the distance and with each round.
+    fn arm(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
+        let distance = self.distance(ctx.me(), unit.from);
+        let side = &self.tuning.requests;
+        let base: u64 = if self.settings.adaptive { 3 } else { 2 };
+        let part = drawn(side.least, side.spread, ctx);
+        let Some(request) = self.asking.get_mut(&unit) else { return };
+        let part = part.saturating_mul(base.pow(request.round.min(MOST_ROUNDS)));
+        request.wait = part * u64::from(distance);
+        request.listening = request.round == 0;
+        let repeats = request.round > 0;
+        ctx.set_timer(Timer::Ask(unit), self.time(distance, part));
+        if repeats {
+            ctx.set_timer(Timer::Listen(unit), self.time(distance, part / 2));
+        }
+    }
+
+    pub(super) fn listen(&mut self, unit: Unit) {
+        if let Some(request) = self.asking.get_mut(&unit) {
+            request.listening = true;
+        }
+    }
+
+    /// Nobody was faster: we ask.
+    pub(super) fn ask(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
+        let (me, scope) = (ctx.me(), self.settings.scope);
+        let distance = self.distance(me, unit.from);
+        let silent = self.makes(&ONE_ROUND);
+        let Some(request) = self.asking.get_mut(&unit) else { return };
+        let radius = match scope {
+            0 => EVERYWHERE,
+            _ if request.round >= MOST_ROUNDS => EVERYWHERE,
+            scope => scope.saturating_mul(1 << request.round),
+        };
+        if !request.heard && self.settings.adaptive {
+            self.tuning.requests.speak(request.wait as i64 / (2 * i64::from(distance)));
+        }
+        request.heard = true;
+        request.round = (request.round + 1).min(MOST_ROUNDS);
+        ctx.indicate(Indication::Note(Note::Asked(unit)));
+        self.spread(me, radius, &Message::Request { unit, distance, radius }, ctx);
+        if !silent {
+            self.arm(unit, ctx);
+        }
+    }
+
+    /// Another asks: who lacks it too waits longer, who has it prepares to repair.
+    pub(super) fn on_asked(
+        &mut self,
+        from: ProcessId,
+        unit: Unit,
+        theirs: u32,
+        radius: u32,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        let me = ctx.me();
+        if unit.from == me && !self.has(unit) || !ctx.group().contains(unit.from) {
+            return;
+        }
+        if self.has(unit) {
+            if self.resting.contains(&unit) || self.repairing.contains_key(&unit) {
+                return;
+            }
+            if self.settings.adaptive {
+                self.tuning.repairs.begin();
+            }
+            let distance = self.distance(me, from);
+            let side = &self.tuning.repairs;
+            let part = drawn(side.least, side.spread, ctx);
+            self.repairing.insert(unit, (from, radius));
+            return ctx.set_timer(Timer::Repair(unit), self.time(distance, part));
+        }
+        let ours = self.distance(me, unit.from);
+        match self.asking.get_mut(&unit) {
+            // Heard of before it was missed: no need to be among the first who ask.
+            None => self.detect(unit, 1, ctx),
+            Some(request) => {
+                if std::mem::replace(&mut request.heard, true) {
+                    self.tuning.requests.duplicate(theirs, ours);
+                } else {
+                    self.tuning.requests.give_way();
+                }
+                let Some(request) = self.asking.get_mut(&unit) else { return };
+                if request.listening {
+                    request.round = (request.round + 1).min(MOST_ROUNDS);
+                    self.arm(unit, ctx);
+                }
+            }
+        }
+    }
+
+    /// Nobody was faster: we repair.
+    pub(super) fn repair(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
+        let Some((asker, radius)) = self.repairing.remove(&unit) else { return };
+        let me = ctx.me();
+        let distance = self.distance(me, asker);
+        if self.settings.adaptive {
+            self.tuning.repairs.speak(0);
+        }
+        ctx.indicate(Indication::Note(Note::Repaired(unit)));
+        self.spread(asker, radius, &Message::Repair { unit, distance }, ctx);
+        let far = if unit.from == me { distance } else { self.distance(me, unit.from) };
+        self.rest(unit, far, ctx);
+    }
+
+    /// A repair arrives: ours is not needed, and for a while no further one.
+    pub(super) fn on_repaired(&mut self, unit: Unit, theirs: u32, ctx: &mut Context<'_, Self>) {
+        let me = ctx.me();
+        if !ctx.group().contains(unit.from) || unit.from == me && !self.has(unit) {
+            return;
+        }
+        if self.repairing.remove(&unit).is_some() {
+            ctx.cancel_timer(Timer::Repair(unit));
+            self.tuning.repairs.give_way();
+        } else if self.resting.contains(&unit) {
+            let ours = self.distance(me, unit.from);
+            self.tuning.repairs.duplicate(theirs, ours);
+        }
+        if self.has(unit) {
+            ctx.indicate(Indication::Note(Note::Unwanted(unit)));
+        } else {
+            self.take(unit, ctx);
+            self.learn(unit.from, unit.number, ctx);
+        }
+        let far = self.distance(me, unit.from);
+        self.rest(unit, far, ctx);
+    }
+
+    fn rest(&mut self, unit: Unit, distance: u32, ctx: &mut Context<'_, Self>) {
+        self.resting.insert(unit);
+        ctx.set_timer(Timer::Rest(unit), self.time(distance, 3 * 256));
+    }
+}
+
+/// From the least wait to the least and the whole spread, in 1/256 of the distance.
+fn drawn(least: u32, spread: u32, ctx: &mut Context<'_, Srm>) -> u64 {
+    let chance = if spread > 0 { u64::from(ctx.choose(GRAINS)) } else { 0 };
+    let twentieths = 256 * u64::from(least) + 256 * u64::from(spread) * chance / u64::from(GRAINS);
+    twentieths / u64::from(STEP)
+}

@@ -1,0 +1,100 @@
+use konklave_process::{Effect, Group, Topology};
+use konklave_testkit::{Bench, set, tell};
+
+use super::*;
+use crate::multicast::Note;
+
+fn process(me: u32, n: usize) -> Bench<Srm> {
+    let chain = Topology::from_edges("chain", n, (1..n).map(|i| (i - 1, i))).unwrap();
+    let mut setup = Setup::new(Group::of(n), chain);
+    for (name, value) in
+        [("timers", "fixed"), ("c1", "1"), ("c2", "0"), ("d1", "1"), ("d2", "0"), ("sessions", "0")]
+    {
+        setup.chosen.insert(name, value.to_owned());
+    }
+    Bench::new(Srm::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
+}
+
+const T: Duration = Duration::from_millis(1);
+const LOST: Unit = Unit { from: ProcessId(0), number: 1 };
+
+fn note(note: Note) -> Effect<Srm> {
+    tell(Indication::Note(note))
+}
+
+fn request(distance: u32) -> Message {
+    Message::Request { unit: LOST, distance, radius: EVERYWHERE }
+}
+
+#[test]
+fn who_sees_a_hole_waits_by_its_distance_and_asks_everyone() {
+    let mut p = process(2, 4);
+    let seen = p.hear(0, Message::Data(2));
+    let told = tell(Indication::Delivered(Unit { number: 2, ..LOST }));
+    assert_eq!(seen, [told, note(Note::Missing(LOST)), set(Timer::Ask(LOST), 2 * T)]);
+    let asked = p.fire(Timer::Ask(LOST));
+    assert_eq!(asked[0], note(Note::Asked(LOST)));
+    assert_eq!(asked.iter().filter(|e| matches!(e, Effect::Send { .. })).count(), 3);
+    // The next round takes twice as long, and other requests count after half of it.
+    assert_eq!(asked[4..], [set(Timer::Ask(LOST), 4 * T), set(Timer::Listen(LOST), 2 * T)]);
+}
+
+#[test]
+fn a_request_of_another_puts_ours_off_once_until_we_listen_again() {
+    let mut p = process(2, 4);
+    p.hear(0, Message::Data(2));
+    let put_off = [set(Timer::Ask(LOST), 4 * T), set(Timer::Listen(LOST), 2 * T)];
+    assert_eq!(p.hear(1, request(1)), put_off);
+    assert_eq!(p.hear(3, request(3)), []);
+    p.fire(Timer::Listen(LOST));
+    assert_eq!(p.hear(3, request(3))[0], set(Timer::Ask(LOST), 8 * T));
+}
+
+#[test]
+fn s10_who_hears_of_a_loss_before_it_sees_it_starts_put_off() {
+    let mut p = process(2, 4);
+    let heard = p.hear(1, request(1));
+    assert_eq!(heard[..2], [note(Note::Missing(LOST)), set(Timer::Ask(LOST), 4 * T)]);
+}
+
+#[test]
+fn who_has_it_repairs_unless_another_does_first() {
+    let mut p = process(1, 4);
+    p.hear(0, Message::Data(1));
+    assert_eq!(p.hear(3, request(3)), [set(Timer::Repair(LOST), 2 * T)]);
+    assert_eq!(p.hear(2, request(2)), [], "one repair is enough");
+    let repaired = p.fire(Timer::Repair(LOST));
+    assert_eq!(repaired[0], note(Note::Repaired(LOST)));
+    assert_eq!(repaired.last(), Some(&set(Timer::Rest(LOST), 3 * T)));
+    assert_eq!(p.hear(2, request(2)), [], "a moment ago it was repaired");
+    p.fire(Timer::Rest(LOST));
+    assert_eq!(p.hear(2, request(2)), [set(Timer::Repair(LOST), T)]);
+    let repair = Message::Repair { unit: LOST, distance: 1 };
+    let unwanted = p.hear(0, repair);
+    assert_eq!(unwanted[0], Effect::CancelTimer { timer: Timer::Repair(LOST) });
+    assert!(p.process.at_rest());
+}
+
+#[test]
+fn a_repair_is_delivered_once() {
+    let mut p = process(2, 4);
+    p.hear(0, Message::Data(2));
+    let repair = Message::Repair { unit: LOST, distance: 1 };
+    let told = p.hear(1, repair.clone());
+    assert!(told.contains(&tell(Indication::Delivered(LOST))));
+    assert_eq!(p.hear(1, repair)[0], note(Note::Unwanted(LOST)));
+    assert!(p.process.at_rest());
+}
+
+#[test]
+fn what_strangers_and_liars_say_does_no_harm() {
+    let mut p = process(2, 4);
+    let stranger = Unit { from: ProcessId(77), number: 1 };
+    assert_eq!(p.hear(1, Message::Request { unit: stranger, distance: 1, radius: 9 }), []);
+    assert_eq!(p.hear(1, Message::Repair { unit: stranger, distance: 1 }), []);
+    assert_eq!(p.hear(1, Message::Session(vec![(ProcessId(77), 3)])), []);
+    let own = Unit { from: ProcessId(2), number: 5 };
+    assert_eq!(p.hear(1, Message::Request { unit: own, distance: 1, radius: 9 }), []);
+    assert_eq!(p.hear(1, Message::Repair { unit: own, distance: 1 }), []);
+    assert!(p.process.at_rest());
+}

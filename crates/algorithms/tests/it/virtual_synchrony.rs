@@ -1,0 +1,678 @@
+use std::sync::Arc;
+
+use konklave_algorithms::group::virtual_synchrony::{Standing, Timer, VirtualSynchrony};
+use konklave_algorithms::group::{Bytes, Indication, Request};
+use konklave_process::{Process, ProcessId, Rng};
+use konklave_sim::{Delay, Ending, Pace};
+use konklave_testkit::{Case, Found, Seen};
+
+use crate::long;
+use crate::play::Play;
+
+/// What no crash, no delay and no wrong suspicion may break.
+const SAFETY: &[&str] = &[
+    "view agreement",
+    "virtual synchrony",
+    "total order",
+    "uniform agreement",
+    "self-delivery",
+    "no gaps",
+    "integrity",
+    "sending view",
+    "growing views",
+    "self-inclusion",
+    "expected inputs",
+    "usage",
+];
+
+type Group = Case<VirtualSynchrony>;
+
+/// n processes whose attempts are not repeated; nobody sends, nobody asks for a view.
+fn calm(n: usize) -> Group {
+    Case::complete(n).requests(&vec![0; n]).set("retry", "off")
+}
+
+/// n processes with heartbeats and without an oracle, cut off after so many T.
+fn lively(n: usize, time: f64) -> Group {
+    let case = Case::complete(n).requests(&vec![0; n]).set("heartbeat", 2).set("rejoin", "on");
+    case.config(|c| (c.time_limit, c.detect_after) = (time, None))
+}
+
+/// The members as each process but these sees them.
+fn views(seen: &Seen<VirtualSynchrony>, but: &[u32]) -> Vec<Vec<u32>> {
+    let counts = |(p, _): &(usize, _)| !but.contains(&(*p as u32));
+    let all = seen.processes.iter().enumerate().filter(counts);
+    all.map(|(_, p)| p.view().members.iter().map(|m| m.id.0).collect()).collect()
+}
+
+/// Everything was explored, and there were so many states each time.
+#[track_caller]
+fn all_exhausted(cases: &[(&str, Group, u64)]) {
+    let found: Vec<(&str, Found, u64)> =
+        cases.iter().map(|(name, case, states)| (*name, case.check(), *states)).collect();
+    let wrong =
+        |(_, f, states): &&(&str, Found, u64)| f.verdict != "exhausted" || f.states != *states;
+    let wrong: Vec<String> = found
+        .iter()
+        .filter(wrong)
+        .map(|(name, f, _)| {
+            format!(
+                "{name}: {} {:?} {} steps, {} states\n",
+                f.verdict, f.property, f.length, f.states
+            )
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.concat());
+}
+
+#[test]
+fn a_view_change_takes_four_delays_and_the_stated_packets() {
+    for n in 1..=12u64 {
+        let seen = calm(n as usize).set("reform", "0").simulate();
+        let changed = if n == 1 { 0.0 } else { 4.0 };
+        assert_eq!(seen.well().summary.change_max, Some(changed), "n = {n}");
+        // The proposer's acceptance travels inside its proposal: n − 1 fewer than with one of its own.
+        assert_eq!(seen.sent, 3 * (n - 1) + (n - 1) * (n - 1), "n = {n}");
+        assert_eq!(seen.summary.views, 2);
+    }
+}
+
+#[test]
+fn any_member_may_be_the_candidate() {
+    let seen = calm(5).set("reform", "4").simulate();
+    let kinds = ["Prepare", "Promise", "Accept", "Accepted"].map(|k| seen.well().kind(k));
+    assert_eq!(kinds, [4, 4, 4, 16]);
+    assert_eq!(seen.summary.last_view.map(|v| v.coordinator), Some(ProcessId(4)));
+}
+
+#[test]
+fn uniform_delivery_takes_three_delays_and_agreed_two() {
+    for n in 2..=9u64 {
+        let one = |at: usize| {
+            let requests: Vec<u32> = (0..n as usize).map(|p| u32::from(p == at)).collect();
+            calm(n as usize).requests(&requests)
+        };
+        let far = one(1).simulate();
+        assert_eq!(far.well().summary.latency_max, Some(3.0), "n = {n}");
+        assert_eq!(far.sent, n + (n - 1) * (n - 1), "n = {n}");
+        let near = one(0).simulate();
+        assert_eq!(near.well().summary.latency_max, Some(2.0), "n = {n}");
+        assert_eq!(near.sent, n - 1 + (n - 1) * (n - 1), "n = {n}");
+        let agreed = one(1).set("delivery", "agreed").simulate();
+        assert_eq!(agreed.well().summary.latency_max, Some(2.0), "n = {n}");
+    }
+}
+
+#[test]
+fn a_group_of_one_needs_nobody() {
+    let seen = calm(1).requests(&[5]).set("reform", "0").simulate();
+    assert_eq!((seen.well().sent, seen.summary.deliveries, seen.summary.views), (0, 5, 2));
+}
+
+#[test]
+fn after_a_crash_the_next_view_comes_four_delays_after_the_suspicion() {
+    for crashed in [0, 2, 4] {
+        let seen = calm(5).fault(&format!("crash:{crashed}@1")).simulate();
+        assert_eq!(seen.well().summary.change_max, Some(4.0));
+        assert!(views(&seen, &[crashed]).iter().all(|view| view.len() == 4));
+    }
+}
+
+#[test]
+fn every_run_of_a_small_group_is_right() {
+    all_exhausted(&[
+        ("two candidates of two", calm(2).set("reform", "0,1"), 103),
+        ("one candidate", calm(3).set("reform", "0"), 128),
+        ("two candidates", calm(3).set("reform", "0,2"), 6568),
+        ("the leader sends", calm(3).requests(&[1, 0, 0]).set("reform", "2"), 1814),
+        ("another sends", calm(3).requests(&[0, 0, 1]).set("reform", "0"), 2848),
+        ("a crash", calm(3).requests(&[1, 0, 0]).crashes(1, 0), 12_153),
+        ("the leader leaves", calm(3).requests(&[1, 0, 0]).set("leavers", "0"), 1904),
+        ("everyone leaves", calm(3).set("leavers", "0,1,2"), 58_944),
+        ("a second joins", calm(2).requests(&[1, 0]).set("joiners", "1"), 81),
+        ("a third joins", calm(3).requests(&[1, 0, 0]).set("joiners", "2"), 27_135),
+        ("agreed", calm(3).requests(&[0, 1, 0]).set("reform", "2").set("delivery", "agreed"), 1861),
+    ]);
+}
+
+#[test]
+fn two_messages_two_candidates_and_a_crash_are_safe() {
+    let two = calm(3).requests(&[1, 0, 1]).judge(SAFETY);
+    let mut all = two.clone().set("reform", "0,2").crashes(1, 0);
+    if long() {
+        all_exhausted(&[
+            ("two candidates", calm(3).set("reform", "0,2").crashes(1, 0).judge(SAFETY), 579_991),
+            ("two messages", two.clone().crashes(1, 0), 321_368),
+            ("two messages, two candidates", two.set("reform", "0,2"), 90_618),
+        ]);
+    }
+    // All of it at once is more than can be gone through: nothing breaks as far as that goes.
+    all.options.max_states = if long() { 3_000_000 } else { 60_000 };
+    assert_eq!(all.check().verdict, "bounded");
+}
+
+#[test]
+fn every_mistake_is_caught_where_the_right_rules_hold() {
+    let sends = calm(3).requests(&[1, 0, 0]).set("reform", "2");
+    let two = calm(3).set("reform", "0,2");
+    let third_sends = calm(3).requests(&[0, 0, 1]).set("reform", "0");
+    let crash = calm(3).requests(&[1, 0, 0]).crashes(1, 0);
+    for (mistake, case, property, length) in [
+        ("keep-delivering", &sends, "uniform agreement", 7),
+        ("keep-acknowledging", &sends, "uniform agreement", 8),
+        ("no-majority", &two, "view agreement", 4),
+        ("non-promisers", &third_sends, "self-delivery", 7),
+        ("two-phases", &two, "view agreement", 8),
+        ("ignore-accepted", &two, "view agreement", 12),
+        ("agreed-delivery", &crash, "uniform agreement", 6),
+    ] {
+        assert_eq!(case.check().verdict, "exhausted", "{mistake}");
+        case.clone().mistake(mistake).check().violated(property, length);
+    }
+}
+
+/// The views of the processes that are up: whether they share one that is alive, or none can be.
+#[track_caller]
+fn has_converged(seen: &Seen<VirtualSynchrony>, up: &[u32], why: &str) -> bool {
+    let inside: Vec<(u32, &VirtualSynchrony)> = up
+        .iter()
+        .map(|p| (*p, &seen.processes[*p as usize]))
+        .filter(|(_, p)| p.standing() == Standing::Inside)
+        .collect();
+    let Some(newest) = inside.iter().map(|(_, p)| p.view()).max_by_key(|v| v.id) else {
+        return false;
+    };
+    let there =
+        inside.iter().filter(|(_, p)| p.view().id == newest.id).map(|(id, _)| ProcessId(*id));
+    if !newest.is_quorum(&there.collect(), false) {
+        // A majority of the last view is lost for good: nobody may go on.
+        return false;
+    }
+    for p in up {
+        let process = &seen.processes[*p as usize];
+        assert_eq!(process.view(), newest, "{why}: p{p}");
+        assert!(process.view().has_member(ProcessId(*p)), "{why}: p{p} is no member");
+        assert!(
+            !process.is_wedged() && process.at_rest(),
+            "{why}: p{p} is not at rest: {:?}",
+            (process.buffered(), process.is_wedged())
+        );
+    }
+    true
+}
+
+/// A run with faults drawn from `seed`; they end at 150 T.
+fn history(seed: u64) -> (Group, Vec<u32>) {
+    let mut rng = Rng::new(seed);
+    let n = 3 + rng.below(3) as usize;
+    let mut case = lively(n, 420.0).config(|c| {
+        c.seed = seed;
+        c.delay = Delay::Uniform(0.2, 1.8);
+        c.think = Pace::Exponential(5.0);
+    });
+    case.workload.requests = (0..n).map(|_| rng.below(12)).collect();
+    let mut up: Vec<u32> = (0..n as u32).collect();
+    if rng.below(3) == 0 {
+        case = case.set("joiners", n - 1);
+    }
+    if rng.below(4) == 0 {
+        case = case.set("leavers", 1);
+        up.retain(|p| *p != 1);
+    }
+    if rng.below(4) == 0 {
+        case = case.set("transfer", "streaming");
+    }
+    let node = |rng: &mut Rng| rng.below(n as u32);
+    for _ in 0..1 + rng.below(4) {
+        let at = 5 + rng.below(100);
+        let until = at + 5 + rng.below(45);
+        let (a, b) = (node(&mut rng), node(&mut rng));
+        let fault = match rng.below(6) {
+            0 => {
+                // A crash, for good or not.
+                if rng.below(2) == 0 {
+                    case = case.fault(&format!("restart:{a}@{until}"));
+                } else {
+                    up.retain(|p| *p != a);
+                }
+                format!("crash:{a}@{at}")
+            }
+            1 if a != b => format!("cut:{a}>{b}@{at}-{until}"),
+            2 => format!("partition:{a}@{at}-{until}"),
+            3 if a != b => format!("partition:{a},{b}@{at}-{until}"),
+            4 if a != b => format!("suspect:{a}>{b}@{at}"),
+            _ => format!("pause:{a}@{at}-{until}"),
+        };
+        case = case.fault(&fault);
+    }
+    (case, up)
+}
+
+#[test]
+fn no_history_with_faults_breaks_anything() {
+    let runs = if long() { 10_000 } else { 200 };
+    let (mut converged, mut views, mut excluded) = (0, 0, 0);
+    for seed in 0..runs {
+        let (case, up) = history(seed);
+        let seen = case.simulate();
+        let why = format!("seed {seed}: {:?}", case.config.faults);
+        assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
+        converged += u64::from(has_converged(&seen, &up, &why));
+        views += seen.summary.views;
+        excluded += seen.summary.excluded;
+    }
+    // Some lose a majority for good; most do not.
+    assert!(10 * converged >= 8 * runs, "{converged} of {runs}");
+    assert!(views > 3 * runs && excluded > runs / 4, "{views} views, {excluded} exclusions");
+}
+
+fn bytes(text: &str) -> Bytes {
+    Arc::from(text.as_bytes())
+}
+
+fn stage(case: &Group) -> Play<VirtualSynchrony> {
+    Play::new(&case.setup.group, |p| VirtualSynchrony::build(p, &case.setup))
+}
+
+/// What `p` delivered, in order.
+fn delivered(play: &Play<VirtualSynchrony>, p: u32) -> Vec<String> {
+    let of = |(at, told): &(u32, Indication<Bytes>)| match told {
+        Indication::Delivered { command, .. } if *at == p => {
+            Some(String::from_utf8_lossy(command).into_owned())
+        }
+        _ => None,
+    };
+    play.told.iter().filter_map(of).collect()
+}
+
+fn members(play: &Play<VirtualSynchrony>, p: u32) -> (u64, Vec<u32>) {
+    let view = play.process(p).view();
+    (view.id.epoch, view.members.iter().map(|m| m.id.0).collect())
+}
+
+#[test]
+fn v1_an_install_that_reaches_one_member_binds_all() {
+    // Every crash at every step: also when one member knows the decision and the candidate dies.
+    let case = calm(3).set("reform", "0").crashes(1, 0).judge(SAFETY);
+    assert_eq!(case.check().verdict, "exhausted");
+    let found = case.mistake("two-phases").check();
+    assert_eq!((found.verdict, found.property), ("violated", Some("view agreement")));
+}
+
+/// Candidate 0 has its view accepted by 0, 1 and 2 and installs it; then 4 tries, with 1 and 3.
+fn rival_candidates(case: &Group) -> Play<VirtualSynchrony> {
+    let mut play = stage(case);
+    play.ask(0, Request::Reform);
+    for p in [1, 2] {
+        play.hear(0, p).hear(p, 0);
+    }
+    play.fire(0, Timer::Collect);
+    for p in [1, 2] {
+        play.hear(0, p).hear(p, 0);
+    }
+    assert_eq!(members(&play, 0), (1, vec![0, 1, 2]));
+    // What else they said is late.
+    for from in 0..3 {
+        for to in 0..5 {
+            play.lose(from, to);
+        }
+    }
+    play.ask(4, Request::Reform);
+    for p in [1, 3] {
+        play.hear(4, p).hear(p, 4);
+    }
+    play.fire(4, Timer::Collect).settle_apart(&[0, 2]);
+    play
+}
+
+#[test]
+fn v2_a_rival_adopts_what_may_have_been_decided() {
+    let play = rival_candidates(&calm(5));
+    assert_eq!(members(&play, 1), (1, vec![0, 1, 2]));
+    assert_eq!(play.process(1).view(), play.process(0).view());
+    assert!(play.told.contains(&(3, Indication::Excluded)));
+    assert!(play.told.contains(&(4, Indication::Excluded)));
+    // Derecho's bug: the rival proposes its own, and epoch 1 exists twice.
+    let play = rival_candidates(&calm(5).mistake("ignore-accepted"));
+    assert_eq!((members(&play, 0), members(&play, 1)), ((1, vec![0, 1, 2]), (1, vec![1, 3, 4])));
+}
+
+#[test]
+fn v3_who_has_promised_delivers_nothing_more() {
+    for (case, expected) in [(calm(3), 0), (calm(3).mistake("keep-delivering"), 1)] {
+        let mut play = stage(&case);
+        play.ask(2, Request::Reform).hear(2, 1);
+        play.ask(0, Request::Multicast(bytes("late"))).hear(0, 1);
+        assert_eq!(delivered(&play, 1).len(), expected);
+    }
+}
+
+#[test]
+fn v4_messages_travel_with_the_promise_so_their_only_holder_may_die() {
+    let mut play = stage(&calm(3));
+    play.ask(0, Request::Multicast(bytes("m"))).hear(0, 1).lose(0, 2).lose(1, 2);
+    play.crash(0).suspect(1, 0);
+    play.hear(1, 2).hear(2, 1);
+    // Of the survivors 1 alone has it; now it is in the proposal, and 1 dies as well.
+    play.hear_kind(1, 2, "Accept");
+    play.crash(1);
+    assert_eq!(delivered(&play, 2), ["m"]);
+}
+
+#[test]
+fn v5_what_only_the_cut_off_leader_could_deliver_is_not_delivered() {
+    for (case, expected) in [(calm(3), 0), (calm(3).mistake("agreed-delivery"), 1)] {
+        let mut play = stage(&case);
+        play.ask(0, Request::Multicast(bytes("m"))).lose(0, 1).lose(0, 2);
+        assert_eq!(delivered(&play, 0).len(), expected);
+    }
+}
+
+#[test]
+fn v6_of_two_halves_none_goes_on_or_the_one_with_the_senior() {
+    let split = lively(4, 60.0).fault("partition:0,1|2,3@5");
+    let seen = split.simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!((seen.summary.views, seen.summary.excluded), (1, 0));
+    assert!(seen.summary.blocked >= 2);
+    let seen = split.clone().set("tie-break", "on").simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!(views(&seen, &[2, 3]), [[0, 1], [0, 1]]);
+    assert!(views(&seen, &[0, 1]).iter().all(|v| v.len() == 4), "the others wait");
+    let healed = lively(4, 200.0).fault("partition:0,1|2,3@5-60").simulate();
+    assert!(healed.violations.is_empty(), "{:?}", healed.violations);
+    assert!(has_converged(&healed, &[0, 1, 2, 3], "healed"));
+}
+
+#[test]
+fn v7_a_majority_is_one_of_the_last_view_that_was_decided() {
+    // 3-2, and before the three have a view they split 2-1: nobody has a majority of five.
+    let seen = lively(5, 60.0)
+        .fault("partition:0,1,2|3,4@5-12")
+        .fault("partition:0,1|2|3,4@11")
+        .simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!(seen.summary.views, 1);
+    // Later, and the two are a majority of the three.
+    let seen =
+        lively(5, 90.0).fault("partition:0,1,2|3,4@5").fault("partition:0,1|2|3,4@40").simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!(views(&seen, &[2, 3, 4]), [[0, 1], [0, 1]]);
+}
+
+#[test]
+fn v8_a_slow_member_is_excluded_learns_it_and_comes_again() {
+    let seen = lively(3, 200.0).requests(&[5, 5, 5]).fault("pause:2@10-40").simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!(seen.summary.excluded, 1);
+    assert!(has_converged(&seen, &[0, 1, 2], "awake again"));
+}
+
+#[test]
+fn v9_a_dead_direction_costs_few_views() {
+    for (a, b) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
+        let seen = lively(3, 400.0).fault(&format!("cut:{a}>{b}@5")).simulate();
+        assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+        assert!(seen.summary.views <= 3, "{a}>{b}: {:?}", seen.summary);
+    }
+}
+
+#[test]
+fn v10_a_joiner_that_dies_on_the_way_leaves_no_ghost() {
+    for step in 0..60 {
+        let crash = 1.0 + f64::from(step) * 0.5;
+        let case = lively(3, 150.0).set("joiners", 2).fault(&format!("crash:2@{crash}"));
+        let seen = case.simulate();
+        assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+        assert!(has_converged(&seen, &[0, 1], "without the joiner"), "crash at {crash}");
+        assert_eq!(seen.processes[0].view().observers.len(), 0);
+    }
+}
+
+#[test]
+fn v12_a_message_whose_predecessor_is_lost_is_dropped_by_all() {
+    let mut play = stage(&calm(3));
+    play.ask(1, Request::Multicast(bytes("1"))).hear(1, 0).settle();
+    play.ask(1, Request::Multicast(bytes("2"))).lose(1, 0);
+    play.ask(1, Request::Multicast(bytes("3"))).hear(1, 0).settle();
+    play.crash(1).suspect(0, 1).suspect(2, 1).settle();
+    assert_eq!(members(&play, 2), (1, vec![0, 2]));
+    assert_eq!((delivered(&play, 0), delivered(&play, 2)), (vec!["1".into()], vec!["1".into()]));
+}
+
+#[test]
+fn v13_a_place_that_nobody_has_is_skipped() {
+    let mut play = stage(&calm(5));
+    play.ask(0, Request::Multicast(bytes("lost"))).lose(0, 1).lose(0, 2).lose(0, 3).lose(0, 4);
+    play.ask(1, Request::Multicast(bytes("known"))).hear(1, 0).hear(0, 3);
+    play.crash(0);
+    for p in 1..5 {
+        play.suspect(p, 0);
+    }
+    play.settle();
+    for p in 1..5 {
+        assert_eq!((members(&play, p).0, delivered(&play, p)), (1, vec!["known".to_owned()]));
+    }
+}
+
+#[test]
+fn v14_what_is_asked_during_a_change_is_sent_in_the_next_view() {
+    let mut play = stage(&calm(3));
+    play.ask(0, Request::Reform).hear(0, 1);
+    play.ask(1, Request::Multicast(bytes("later")));
+    assert!(!play.told.iter().any(|(_, told)| matches!(told, Indication::Sent { .. })));
+    play.settle();
+    let epoch = |told: &(u32, Indication<Bytes>)| match &told.1 {
+        Indication::Delivered { view, .. } => Some(view.epoch),
+        _ => None,
+    };
+    assert_eq!(play.told.iter().filter_map(epoch).collect::<Vec<_>>(), [1, 1, 1]);
+}
+
+#[test]
+fn v15_what_a_sleeper_sent_in_an_old_view_is_refused_in_the_new_one() {
+    let mut play = stage(&calm(3));
+    play.ask(2, Request::Multicast(bytes("old")));
+    play.suspect(0, 2).settle_apart(&[2]);
+    assert_eq!(members(&play, 0), (1, vec![0, 1]));
+    play.settle();
+    assert_eq!((delivered(&play, 0).len(), delivered(&play, 1).len()), (0, 0));
+    assert!(play.told.contains(&(2, Indication::Excluded)));
+}
+
+#[test]
+fn v16_v17_one_event_tells_who_came_who_went_and_who_decides() {
+    let case = calm(4).set("joiners", 3);
+    let mut play = stage(&case);
+    // One leaves while another joins: the members see one change, not two.
+    play.ask(3, Request::Join).hear(3, 0).hear(0, 3);
+    play.ask(2, Request::Leave).hear(2, 0);
+    play.told.clear();
+    play.settle();
+    let events = |p: u32| {
+        let views = play
+            .told
+            .iter()
+            .filter(move |(at, told)| *at == p && matches!(told, Indication::Installed { .. }));
+        views.count()
+    };
+    // The joiner's way from observer to member is the second.
+    assert!(events(0) <= 3, "{}", events(0));
+    assert!(play.told.contains(&(2, Indication::Left)));
+}
+
+#[test]
+fn v18_rival_candidates_come_to_an_end() {
+    for seed in 0..200 {
+        let case =
+            Case::<VirtualSynchrony>::complete(5).requests(&[1; 5]).set("reform", "0,1,2,3,4");
+        let case = case.config(|c| (c.seed, c.delay) = (seed, Delay::Exponential(1.0)));
+        let seen = case.simulate();
+        assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+        assert_eq!(seen.ending, Ending::Quiet);
+        assert!(seen.time < 200.0, "seed {seed}: {}", seen.time);
+    }
+}
+
+#[test]
+fn v19_who_restarts_within_a_view_is_another_member() {
+    let seen =
+        lively(3, 200.0).requests(&[3, 3, 3]).fault("crash:2@4").fault("restart:2@5").simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert!(has_converged(&seen, &[0, 1, 2], "with the new life"));
+    let again = seen.processes[0].view().find(ProcessId(2)).map(|m| m.incarnation);
+    assert_eq!(again, Some(2));
+    // Also without a memory of its own.
+    let seen = lively(3, 200.0).fault("crash:2@4").fault("restart:2@5:nothing").simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert!(has_converged(&seen, &[0, 1, 2], "with a new life"));
+    assert!(seen.processes[0].view().find(ProcessId(2)).is_some_and(|m| m.incarnation > 1));
+}
+
+#[test]
+fn v20_after_a_thousand_changes_nothing_is_left_over() {
+    let mut play = stage(&calm(3));
+    let before: Vec<usize> = (0..3).map(|p| play.process(p).buffered()).collect();
+    for change in 0..1000u32 {
+        for p in 0..3 {
+            play.ask(p, Request::Multicast(bytes("m")));
+        }
+        play.hear(change % 3, (change + 1) % 3);
+        play.ask(change % 3, Request::Reform).settle();
+        play.told.clear();
+    }
+    assert_eq!(members(&play, 0), (1000, vec![0, 1, 2]));
+    let after: Vec<usize> = (0..3).map(|p| play.process(p).buffered()).collect();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn v21_who_has_promised_acknowledges_nothing_more() {
+    for (case, expected) in [(calm(3), 0), (calm(3).mistake("keep-acknowledging"), 1)] {
+        let mut play = stage(&case);
+        play.ask(2, Request::Reform).hear(2, 1);
+        play.ask(0, Request::Multicast(bytes("m"))).hear(0, 1).hear(1, 0);
+        assert_eq!(delivered(&play, 0).len(), expected);
+    }
+}
+
+/// Three members with some deliveries, and a joiner that has been taken in but has no state.
+fn with_observer(mode: &str) -> Play<VirtualSynchrony> {
+    let case = calm(4).set("joiners", 3).set("transfer", mode);
+    let mut play = stage(&case);
+    play.ask(0, Request::Multicast(bytes("before"))).settle();
+    play.ask(3, Request::Join).settle();
+    assert!(play.told.contains(&(2, Indication::StateWanted)));
+    play
+}
+
+fn parts(count: usize) -> Vec<Bytes> {
+    (0..count).map(|i| bytes(&format!("part {i}"))).collect()
+}
+
+#[test]
+fn x1_when_the_donor_dies_another_gives_the_state_from_the_start() {
+    let mut play = with_observer("blocking");
+    play.ask(2, Request::State(parts(10)));
+    play.hear(2, 3).hear(3, 2).hear(2, 3);
+    play.crash(2).told.clear();
+    for p in [0, 1, 3] {
+        play.suspect(p, 2);
+    }
+    play.settle();
+    assert!(play.told.contains(&(1, Indication::StateWanted)));
+    play.ask(1, Request::State(parts(3))).settle();
+    let state = Indication::State { position: 0, parts: parts(3) };
+    assert!(play.told.contains(&(3, state)));
+    assert_eq!(members(&play, 3).1, [0, 1, 3]);
+}
+
+#[test]
+fn x2_a_view_change_during_the_transfer_starts_it_anew() {
+    let mut play = with_observer("streaming");
+    play.ask(2, Request::State(parts(10)));
+    play.hear(2, 3);
+    play.ask(0, Request::Reform).settle();
+    play.ask(2, Request::State(parts(2))).settle();
+    assert!(play.told.contains(&(3, Indication::State { position: 0, parts: parts(2) })));
+    assert_eq!(members(&play, 3).1, [0, 1, 2, 3]);
+}
+
+#[test]
+fn x3_no_delivery_is_applied_twice_or_left_out() {
+    let mut play = with_observer("streaming");
+    play.ask(0, Request::Multicast(bytes("included"))).settle();
+    play.ask(2, Request::State(parts(6)));
+    play.ask(0, Request::Multicast(bytes("replayed"))).settle();
+    assert!(play.told.contains(&(3, Indication::State { position: 1, parts: parts(6) })));
+    assert_eq!(delivered(&play, 3), ["replayed"]);
+    // Blocking: the donor delivers nothing until it has given its state.
+    let mut play = with_observer("blocking");
+    play.ask(0, Request::Multicast(bytes("after"))).settle();
+    assert_eq!((delivered(&play, 2).len(), delivered(&play, 1).len()), (1, 2));
+    play.ask(2, Request::State(parts(1))).settle();
+    assert_eq!((delivered(&play, 2).len(), delivered(&play, 3)), (2, vec!["after".to_owned()]));
+}
+
+#[test]
+fn x4_a_large_state_leaves_room_for_heartbeats() {
+    let mut play = with_observer("streaming");
+    let sent = play.sent;
+    play.ask(2, Request::State(parts(100_000)));
+    assert_eq!(play.sent - sent, 4, "only a window of parts is under way");
+}
+
+#[test]
+fn x5_no_observer_votes_before_it_has_the_state() {
+    let mut play = with_observer("blocking");
+    play.ask(0, Request::Reform).settle();
+    let view = play.process(0).view();
+    assert_eq!((view.members.len(), view.observers.len()), (3, 1));
+    play.ask(2, Request::State(vec![])).settle();
+    assert_eq!(play.process(0).view().members.len(), 4);
+}
+
+#[test]
+fn eight_processes_join_at_once_in_few_views() {
+    let mut case = lively(9, 300.0).set("joiners", "1,2,3,4,5,6,7,8");
+    case.workload.requests = vec![1; 9];
+    for seed in 0..20 {
+        let seen = case
+            .clone()
+            .config(|c| (c.seed, c.delay) = (seed, Delay::Uniform(0.5, 1.5)))
+            .simulate();
+        assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+        assert!(has_converged(&seen, &(0..9).collect::<Vec<_>>(), "all of them"));
+        assert!(seen.summary.views <= 16, "{:?}", seen.summary);
+    }
+}
+
+#[test]
+fn after_a_total_failure_an_operator_founds_the_next_generation() {
+    let mut play = stage(&calm(3));
+    play.ask(0, Request::Reform).settle();
+    play.crash(1).crash(2).suspect(0, 1).suspect(0, 2).settle();
+    assert!(play.process(0).is_wedged(), "no majority, no view");
+    play.ask(0, Request::Refound);
+    let id = play.process(0).view().id;
+    assert_eq!((id.generation, members(&play, 0).1), (1, vec![0]));
+    play.ask(0, Request::Multicast(bytes("again")));
+    assert_eq!(delivered(&play, 0), ["again"]);
+}
+
+#[test]
+fn a_full_window_makes_the_rest_wait_and_then_refuses() {
+    let case = calm(3).set("window", 2);
+    let mut play = stage(&case);
+    for i in 0..40 {
+        play.ask(1, Request::Multicast(bytes(&i.to_string())));
+    }
+    let count = |play: &Play<VirtualSynchrony>, fits: fn(&Indication<Bytes>) -> bool| {
+        play.told.iter().filter(|(_, told)| fits(told)).count()
+    };
+    assert_eq!(count(&play, |t| matches!(t, Indication::Sent { .. })), 2);
+    assert_eq!(count(&play, |t| matches!(t, Indication::Refused(_))), 40 - 2 - 32);
+    play.settle();
+    assert_eq!(delivered(&play, 2).len(), 34);
+    assert_eq!(play.process(1).buffered(), 0);
+}

@@ -1,0 +1,317 @@
+use std::sync::Arc;
+
+use konklave_algorithms::multicast::srm::Srm;
+use konklave_process::topology::Hops;
+use konklave_process::{Group, ProcessId, Rng, Topology};
+use konklave_sim::{Delay, Pace};
+use konklave_testkit::{Case, Seen};
+
+use crate::is_within_bounds;
+
+/// A group on `topology` where each link takes T, with timers as given and no session messages.
+fn case(topology: Topology, [c1, c2, d1, d2]: [&str; 4]) -> Case<Srm> {
+    let hops = Arc::new(Hops::new(&topology, &Group::of(topology.len())));
+    let case = Case::<Srm>::on(topology).set("timers", "fixed").set("sessions", 0);
+    let case = case.set("c1", c1).set("c2", c2).set("d1", d1).set("d2", d2);
+    case.config(|c| c.delay = Delay::Hops(hops))
+}
+
+/// `source` multicasts two messages, so far apart that they do not meet; the first is lost on the
+/// way to all in `beyond`.
+fn lose(case: Case<Srm>, source: u32, beyond: &[ProcessId], seed: u64) -> Seen<Srm> {
+    let n = case.setup.group.len();
+    let mut requests = vec![0; n];
+    requests[source as usize] = 2;
+    let side: Vec<String> = beyond.iter().map(|p| p.0.to_string()).collect();
+    let fault = format!("partition:{}@0-0.001", side.join(","));
+    let case = case.requests(&requests).fault(&fault).config(|c| {
+        c.seed = seed;
+        c.think = Pace::Constant(0.01);
+        c.script = vec![(ProcessId(source), 0.0)];
+    });
+    let seen = case.simulate();
+    assert_eq!(seen.well().summary.delivered, 2 * n as u64);
+    seen
+}
+
+fn chain(n: usize) -> Topology {
+    Topology::from_edges("chain", n, (1..n).map(|i| (i - 1, i))).unwrap()
+}
+
+#[test]
+fn without_loss_nothing_is_asked() {
+    for n in [1, 2, 5, 50] {
+        let case = Case::<Srm>::complete(n).requests(&vec![2; n]);
+        let seen = case.simulate();
+        assert_eq!(is_within_bounds(&case, seen.well()), 2);
+        assert_eq!(seen.kind("Request") + seen.kind("Repair"), 0);
+    }
+}
+
+#[test]
+fn on_a_chain_exactly_one_asks_and_one_repairs() {
+    for n in [10, 50, 100] {
+        let beyond: Vec<ProcessId> = (n / 2..n).map(|i| ProcessId(i as u32)).collect();
+        let seen = lose(case(chain(n), ["1", "0", "1", "0"]), 0, &beyond, 1);
+        let summary = &seen.summary;
+        assert_eq!(summary.requests_per_loss, Some(1.0), "n = {n}");
+        assert_eq!(summary.repairs_per_loss, Some(1.0), "n = {n}");
+    }
+}
+
+/// Requests for a message of one leaf of a star that all others lost, on average.
+fn star(g: usize, c2: &str, runs: u64) -> f64 {
+    let beyond: Vec<ProcessId> = (1..g).map(|i| ProcessId(i as u32)).collect();
+    let requests = (0..runs).map(|seed| {
+        // All leaves are equally far from each other: as if all were linked.
+        let case = case(Topology::complete(g), ["2", c2, "1", "1"]);
+        let seen = lose(case, 0, &beyond, seed);
+        assert_eq!(seen.summary.repairs_per_loss, Some(1.0), "only the source has it");
+        seen.summary.requests_per_loss.unwrap()
+    });
+    requests.sum::<f64>() / runs as f64
+}
+
+#[test]
+fn on_a_star_about_one_in_c2_asks() {
+    for (g, c2, runs) in [(20, 2, 60), (50, 2, 40), (100, 2, 30), (100, 10, 60), (100, 100, 100)] {
+        let measured = star(g, &c2.to_string(), runs);
+        let theory = 1.0 + (g as f64 - 2.0) / f64::from(c2);
+        assert!(
+            (measured - theory).abs() < 0.15 * theory + 0.1,
+            "{g}, {c2}: {measured} ≠ {theory}"
+        );
+    }
+}
+
+#[test]
+fn s1_without_spread_on_a_star_everyone_asks() {
+    assert_eq!(star(30, "0", 1), 29.0);
+}
+
+/// A tree in which each node hangs under a random earlier one with fewer than `degree` links.
+fn random_tree(n: usize, degree: usize, rng: &mut Rng) -> Topology {
+    let (mut links, mut edges) = (vec![0; n], Vec::new());
+    for i in 1..n {
+        let parent = loop {
+            let p = rng.below(i as u32) as usize;
+            if links[p] < degree {
+                break p;
+            }
+        };
+        links[parent] += 1;
+        links[i] += 1;
+        edges.push((parent, i));
+    }
+    Topology::from_edges("tree", n, edges).unwrap()
+}
+
+#[test]
+fn on_random_trees_about_one_asks_and_one_repairs() {
+    for g in [10, 50, 100] {
+        let (mut requests, mut repairs) = (0.0, 0.0);
+        let runs = 40;
+        for seed in 0..runs {
+            let mut rng = Rng::new(seed);
+            let tree = random_tree(g, g, &mut rng);
+            let hops = Hops::new(&tree, &Group::of(g));
+            let beyond = hops.beyond(1 + rng.below(g as u32 - 1) as usize);
+            let seen = lose(case(tree, ["2", "2", "log10", "log10"]), 0, &beyond, seed);
+            requests += seen.summary.requests_per_loss.unwrap() / runs as f64;
+            repairs += seen.summary.repairs_per_loss.unwrap() / runs as f64;
+        }
+        assert!((1.0..2.0).contains(&requests), "G = {g}: {requests}");
+        assert!((1.0..2.0).contains(&repairs), "G = {g}: {repairs}");
+    }
+}
+
+#[test]
+fn every_run_with_a_loss_or_a_crash_is_right() {
+    let small = |n, requests: &[u32]| {
+        let case = case(Topology::complete(n), ["2", "0", "1", "0"]).requests(requests);
+        case.synchronous()
+    };
+    small(2, &[2, 0]).mishaps(1, 0).judge(REVEALED).check().exhausted(39);
+    small(3, &[1, 0, 0]).mishaps(0, 1).check().exhausted(16);
+    small(3, &[2, 0, 0]).crashes(1, 0).check().exhausted(237);
+}
+
+/// Without session messages a lost end goes unnoticed: what remains to be judged.
+const REVEALED: &[&str] = &["no duplication", "no creation"];
+
+#[test]
+fn s2_a_lost_request_is_repeated() {
+    let lost = |case: Case<Srm>| {
+        case.requests(&[2, 0]).fault("lose:0>1/Data#1").fault("lose:1>0/Request#1")
+    };
+    let pair = || case(Topology::complete(2), ["2", "2", "1", "1"]);
+    let seen = lost(pair()).simulate();
+    assert_eq!((seen.well().summary.delivered, seen.kind("Request")), (4, 2));
+    let seen = lost(pair()).mistake("one-round").simulate();
+    assert_eq!(seen.violations.len(), 1, "{:?}", seen.violations);
+    let checked = case(Topology::complete(2), ["2", "0", "1", "0"]).requests(&[1, 0]);
+    let checked = checked.set("sessions", 3).synchronous().mishaps(2, 0);
+    let found = checked.check();
+    assert_eq!(found.verdict, "exhausted", "{found:?}");
+    let found = checked.mistake("one-round").check();
+    assert_eq!((found.verdict, found.property), ("violated", Some("validity")), "{found:?}");
+}
+
+#[test]
+fn s3_a_repair_that_comes_late_is_delivered_once() {
+    let seen = case(Topology::complete(3), ["2", "2", "1", "1"])
+        .requests(&[2, 0, 0])
+        .fault("lose:0>1/Data#1")
+        .fault("delay:0>1/Repair#1+30")
+        .fault("delay:2>1/Repair#1+30")
+        .simulate();
+    assert_eq!(seen.well().summary.delivered, 6);
+    assert!(seen.summary.repairs_per_loss.unwrap() >= 2.0);
+}
+
+#[test]
+fn s4_nobody_waits_for_no_time_at_all() {
+    // On one's own place the distance would be 0; it counts as 1.
+    let seen = lose(case(chain(2), ["1", "0", "1", "0"]), 0, &[ProcessId(1)], 1);
+    assert!(seen.summary.recovery_rtt.unwrap().min >= 1.0);
+}
+
+#[test]
+fn s6_when_the_source_is_gone_any_holder_repairs() {
+    let lost = case(Topology::complete(4), ["2", "2", "1", "1"])
+        .requests(&[2, 0, 0, 0])
+        .fault("lose:0>3/Data#1")
+        .fault("crash:0@0.5");
+    let seen = lost.simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!(seen.summary.delivered, 8);
+}
+
+#[test]
+fn s7_a_lost_end_shows_in_the_session_messages_of_others() {
+    let seen = Case::<Srm>::complete(4)
+        .requests(&[1, 0, 0, 0])
+        .fault("lose:0>3/Data#1")
+        .fault("crash:0@0.5")
+        .simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!(seen.summary.delivered, 4);
+}
+
+#[test]
+fn s8_a_lost_repair_is_asked_for_beyond_the_hold_down() {
+    let seen = case(Topology::complete(2), ["1", "0", "1", "0"])
+        .requests(&[2, 0])
+        .fault("lose:0>1/Data#1")
+        .fault("lose:0>1/Repair#1")
+        .simulate();
+    assert_eq!(seen.well().summary.delivered, 4);
+    assert!((2..=4).contains(&seen.kind("Request")), "{}", seen.kind("Request"));
+}
+
+/// A star of chains: the crying baby is the end of one of them.
+fn spider(arms: usize) -> Topology {
+    let edges = (0..arms).flat_map(|a| [(0, 1 + 2 * a), (1 + 2 * a, 2 + 2 * a)]);
+    Topology::from_edges("spider", 1 + 2 * arms, edges).unwrap()
+}
+
+#[test]
+fn s9_one_bad_link_costs_everyone_and_scoped_recovery_spares_them() {
+    let baby = |scope: u32| {
+        let case = case(spider(20), ["1", "1", "1", "1"]).set("scope", scope);
+        lose(case, 0, &[ProcessId(40)], 3).summary.unwanted_per_member
+    };
+    let (all, scoped) = (baby(0), baby(1));
+    assert!(all > 0.9 && scoped < 0.1, "{all} and {scoped}");
+}
+
+#[test]
+fn adaptive_timers_learn_to_ask_once() {
+    // A tree with sparse members; the same edge loses again and again.
+    let mut rng = Rng::new(5);
+    let tree = random_tree(400, 4, &mut rng);
+    let mut places: Vec<usize> = (0..400).collect();
+    rng.shuffle(&mut places);
+    places.truncate(40);
+    let group = Group::of(40);
+    let hops = Hops::sparse(&tree, &group, &places);
+    let edge = (1..400).max_by_key(|&i| {
+        let behind = hops.beyond(i);
+        if behind.contains(&ProcessId(0)) { 0 } else { behind.len() }
+    });
+    let side: Vec<String> = hops.beyond(edge.unwrap()).iter().map(|p| p.0.to_string()).collect();
+    let hops = Arc::new(hops);
+    let rounds = |timers: &str, rounds: u32| {
+        let mut case = Case::<Srm>::complete(40).set("timers", timers).set("sessions", 0);
+        let mut requests = vec![0; 40];
+        requests[0] = 2 * rounds;
+        case = case.requests(&requests);
+        for round in 0..rounds {
+            let at = f64::from(round) * 2000.0;
+            case = case.fault(&format!("partition:{}@{at}-{}", side.join(","), at + 0.001));
+        }
+        case.config.delay = Delay::Hops(hops.clone());
+        case.config.script = (0..rounds)
+            .flat_map(|r| [f64::from(r) * 2000.0, f64::from(r) * 2000.0 + 0.01])
+            .map(|at| (ProcessId(0), at))
+            .collect();
+        let processes: Vec<Srm> =
+            group.members().iter().map(|_| Srm::with_hops(&case.setup, hops.clone())).collect();
+        simulate(&case, processes)
+    };
+    let fixed = rounds("fixed", 60);
+    let early = rounds("adaptive", 10);
+    let late = rounds("adaptive", 60);
+    let settled = (late * 60.0 - early * 10.0) / 50.0;
+    assert!(
+        settled < fixed,
+        "{settled} requests per loss after 10 rounds, {fixed} with fixed timers"
+    );
+    assert!(settled < 3.0, "{settled}");
+}
+
+/// Requests per loss with processes that were built elsewhere.
+fn simulate(case: &Case<Srm>, processes: Vec<Srm>) -> f64 {
+    use konklave_algorithms::Problem;
+    use konklave_algorithms::multicast::Multicast;
+    type P = Multicast;
+    let parts = konklave_sim::Parts {
+        processes,
+        application: <P as Problem<Srm>>::application(&case.workload, &case.setup),
+        monitor: <P as Problem<Srm>>::monitor(&case.watch, &case.setup),
+        meter: <P as Problem<Srm>>::meter(&case.setup),
+        observer: (),
+    };
+    let mut sim = konklave_sim::Sim::new(case.setup.group.clone(), parts, &case.config, |_| false);
+    let ending = sim.run();
+    sim.judge(ending);
+    assert!(sim.violations().is_empty(), "{:?}", sim.violations());
+    let summary = <P as Problem<Srm>>::summary(sim.meter(), sim.monitor(), 1000.0);
+    summary.requests_per_loss.unwrap()
+}
+
+#[test]
+fn losses_copies_and_any_order_do_no_harm() {
+    for seed in 0..200 {
+        let case = Case::<Srm>::complete(6).requests(&[4; 6]).no_fifo().config(|c| {
+            c.seed = seed;
+            c.delay = Delay::Exponential(1.0);
+            c.loss = 0.1;
+            c.duplicate = 0.1;
+            c.think = Pace::Exponential(3.0);
+        });
+        let case = if seed % 2 == 0 { case } else { case.set("timers", "fixed") };
+        assert_eq!(case.simulate().well().summary.delivered, 144, "seed {seed}");
+    }
+}
+
+#[test]
+fn ten_thousand_members_recover_together() {
+    // A loss near the source of a tree of degree 4: half of all members lack the message.
+    let mut rng = Rng::new(9);
+    let tree = random_tree(10_000, 4, &mut rng);
+    let hops = Hops::new(&tree, &Group::of(10_000));
+    let beyond = hops.beyond(1);
+    let seen = lose(case(tree, ["2", "2", "log10", "log10"]), 0, &beyond, 1);
+    assert!(seen.summary.requests_per_loss.unwrap() < 20.0, "{:?}", seen.summary);
+}

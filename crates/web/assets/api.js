@@ -1,0 +1,60 @@
+// What the server answers.
+
+const token = (() => {
+  const given = new URLSearchParams(location.search).get('token');
+  try {
+    if (given) sessionStorage.setItem('token', given);
+    return given || sessionStorage.getItem('token') || '';
+  } catch { return given || ''; }
+})();
+
+/** @param {string} path @param {any} [body] @param {AbortSignal} [signal] */
+async function ask(path, body, signal) {
+  const headers = { Authorization: 'Bearer ' + token, 'Content-Type': 'application/json' };
+  const answer = await fetch('/api/' + path, body === undefined ? { headers, signal }
+    : { method: 'POST', headers, body: JSON.stringify(body), signal });
+  if (answer.ok) return answer;
+  let why = answer.status + ' ' + answer.statusText;
+  try { why = (await answer.json()).error || why; } catch { /* no JSON: the status says it */ }
+  throw new Error(why);
+}
+
+export const catalog = async () => (await ask('catalog')).json();
+
+/** @param {any[]} scenarios @param {AbortSignal} [signal] */
+export const run = async (scenarios, signal) => (await ask('run', { scenarios }, signal)).json();
+
+/**
+ * @param {any} wish scenario and budgets
+ * @param {(progress: any) => void} news
+ * @param {AbortSignal} signal ends the check on the server, too
+ */
+export async function check(wish, news, signal) {
+  const answer = await ask('check', wish, signal);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '', last = null;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    const lines = (rest + value).split('\n');
+    rest = lines.pop() || '';
+    for (const line of lines.filter(Boolean)) {
+      last = JSON.parse(line);
+      if (last.progress) news(last.progress);
+    }
+  }
+  if (!last || last.progress) throw new Error('the check broke off');
+  if (last.error) throw new Error(last.error);
+  return last;
+}
+
+/** @param {any} wish */
+export async function download(wish) {
+  const answer = await ask('export', wish);
+  const named = /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') || '');
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = named ? named[1] : 'run';
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

@@ -1,0 +1,19 @@
+// The whole run in the address: what was wished, and where one looks.
+
+/** @param {any} state */
+export function pack(state) {
+  const bytes = new TextEncoder().encode(JSON.stringify(state));
+  let text = '';
+  bytes.forEach((byte) => { text += String.fromCharCode(byte); });
+  return '#' + btoa(text).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
+}
+
+/** What an address says; null where it says nothing, or nonsense. @param {string} hash */
+export function unpack(hash) {
+  try {
+    const text = atob(hash.replace(/^#/, '').replace(/-/g, '+').replace(/_/g, '/'));
+    const state = JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (c) => c.charCodeAt(0))));
+    if (!state || typeof state !== 'object' || typeof state.scenario !== 'object' || state.scenario === null) return null;
+    return state;
+  } catch { return null; }
+}

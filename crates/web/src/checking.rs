@@ -1,0 +1,184 @@
+//! Checks for the page: progress, line by line, then the verdict, and the witness as a drawing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use konklave_catalog::{CheckOptions, CheckPlan, Progress, Scenario, Timing};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio_stream::Stream;
+
+use crate::api::{Abandoned, read};
+use crate::drawing::World;
+use crate::refusal::Refusal;
+use crate::running::{plan, show};
+use crate::{Shared, limits};
+
+/// So often the page is told how far a check has come.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+
+/// What the page wants to have checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    scenario: Scenario,
+    #[serde(default)]
+    budgets: Budgets,
+}
+
+/// What may happen besides the protocol, under the names of the command line.
+#[derive(Deserialize, Default, Debug)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct Budgets {
+    crash: u8,
+    restart: u8,
+    loss: u8,
+    duplicate: u8,
+    app_messages: u8,
+    early: u8,
+    synchronous: bool,
+    no_detector: bool,
+    amnesia: bool,
+    properties: Vec<String>,
+    max_states: Option<u64>,
+}
+
+impl Budgets {
+    fn options(&self) -> CheckOptions {
+        CheckOptions {
+            timing: if self.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
+            early: self.early,
+            crashes: self.crash,
+            restarts: self.restart,
+            stable_storage: !self.amnesia,
+            losses: self.loss,
+            duplicates: self.duplicate,
+            detector: !self.no_detector,
+            app_messages: self.app_messages,
+            properties: self.properties.clone(),
+            max_states: self.max_states.unwrap_or(limits::STATES).min(limits::STATES),
+            max_bytes: limits::CHECK_BYTES,
+            ..CheckOptions::default()
+        }
+    }
+
+    /// The same on the command line.
+    fn arguments(&self) -> String {
+        let budgets = [
+            ("crash", self.crash),
+            ("restart", self.restart),
+            ("loss", self.loss),
+            ("duplicate", self.duplicate),
+            ("app-messages", self.app_messages),
+            ("early", self.early),
+        ];
+        let budgets = budgets.iter().filter(|(_, k)| *k > 0).map(|(b, k)| format!("--{b} {k}"));
+        let flags = [
+            ("synchronous", self.synchronous),
+            ("no-detector", self.no_detector),
+            ("amnesia", self.amnesia),
+        ];
+        let flags = flags.iter().filter(|(_, on)| *on).map(|(flag, _)| format!("--{flag}"));
+        let properties = self.properties.iter().map(|p| format!("--property {p}"));
+        budgets.chain(flags).chain(properties).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// `POST /api/check`: one JSON object a line. When nobody reads them any more, the check ends.
+pub(crate) async fn check(
+    State(shared): State<Arc<Shared>>,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let wish: Wish = read(&body)?;
+    let abandoned = Abandoned(Arc::default());
+    let seat = Arc::clone(&shared.seats).acquire_owned().await;
+    let seat = seat.map_err(|_| Refusal::gone("the workbench is closing"))?;
+    let (lines, heard) = channel(16);
+    let stop = Arc::clone(&abandoned.0);
+    tokio::task::spawn_blocking(move || {
+        let last = explore(&shared, wish, &stop, &lines)
+            .unwrap_or_else(|refusal| json!({ "error": refusal.why() }).to_string().into_bytes());
+        // Nobody is there to hear it: then it is not needed.
+        let _ = lines.blocking_send(line(last));
+        drop(seat);
+    });
+    let body = Body::from_stream(Lines { heard, _abandoned: abandoned });
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+fn explore(
+    shared: &Shared,
+    wish: Wish,
+    stop: &AtomicBool,
+    lines: &Sender<Bytes>,
+) -> Result<Vec<u8>, Refusal> {
+    let budgets = wish.budgets;
+    // What only a simulation has would be ignored here: a schedule of faults, delays, pauses.
+    let scenario = Scenario {
+        script: None,
+        load: None,
+        think: None,
+        hold: None,
+        app_messages: None,
+        delay: None,
+        loss: None,
+        duplicate: None,
+        faults: Vec::new(),
+        detect_after: None,
+        time_limit: None,
+        step_limit: None,
+        ..wish.scenario
+    };
+    let (entry, plan) = plan(scenario)?;
+    let check =
+        CheckPlan { options: budgets.options(), arguments: budgets.arguments(), extreme: None };
+    let mut told = Instant::now();
+    let mut watch = |progress: Progress| {
+        if told.elapsed() >= TELL_EVERY {
+            told = Instant::now();
+            let news = json!({ "progress": {
+                "states": progress.states, "transitions": progress.transitions,
+                "depth": progress.depth, "frontier": progress.frontier,
+            }});
+            // A page that reads slowly misses news, not the verdict.
+            let _ = lines.try_send(line(news.to_string().into_bytes()));
+        }
+        !stop.load(Ordering::Relaxed)
+    };
+    let checked = entry.check(&plan, &check, &mut watch)?;
+    let report = serde_json::to_value(&checked.report).unwrap_or_default();
+    let shown = match checked.witness {
+        Some(witness) => show(shared, vec![witness], &[World::of(&plan, report.clone())])?,
+        None => b"null".to_vec(),
+    };
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    Ok(format!("{{\"report\":{report},\"shown\":{shown}}}").into_bytes())
+}
+
+fn line(mut text: Vec<u8>) -> Bytes {
+    text.push(b'\n');
+    text.into()
+}
+
+/// What is said, until it is over; dropped when the reader goes away.
+struct Lines {
+    heard: Receiver<Bytes>,
+    _abandoned: Abandoned,
+}
+
+impl Stream for Lines {
+    type Item = Result<Bytes, std::convert::Infallible>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.heard.poll_recv(context).map(|line| line.map(Ok))
+    }
+}

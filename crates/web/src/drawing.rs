@@ -1,0 +1,276 @@
+//! A run as the page draws it: what happened, where it lies on the axis, who is linked with whom.
+//!
+//! Words are told once and named by their number; entries and messages are lists, as short as JSON
+//! can be. The page's `model.js` reads them.
+
+use std::collections::BTreeMap;
+
+use konklave_catalog::{Plan, Scenario};
+use konklave_trace::causality::causes;
+use konklave_trace::diagram::{Diagram, Lasting};
+use konklave_trace::messages::{Message, messages};
+use konklave_trace::text::{incident_line, render, step_lines};
+use konklave_trace::{EffectRecord, Entry, IncidentKind, InputRecord, Run, Step, kind_of};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What a run was made from, and what it told.
+pub(crate) struct World {
+    scenario: Scenario,
+    /// The report of a run or of a check.
+    report: Value,
+    /// Links between ids; none for a complete graph, which needs no list.
+    edges: Option<Vec<(u32, u32)>>,
+    directed: bool,
+}
+
+impl World {
+    /// The world of `plan`.
+    pub(crate) fn of(plan: &Plan, report: Value) -> Self {
+        let (topology, members) = (&plan.setup.topology, plan.setup.group.members());
+        let complete = topology.is_complete() && topology.len() > 2;
+        let ids = |(a, b): (usize, usize)| (members[a].0, members[b].0);
+        let edges = (!complete).then(|| topology.edge_list().map(ids).collect());
+        let directed = topology.name == "directed-ring";
+        Self { scenario: plan.scenario.clone(), report, edges, directed }
+    }
+}
+
+/// A run, for the page.
+#[derive(Serialize)]
+pub(crate) struct Track<'a> {
+    name: &'a str,
+    nodes: &'a [u32],
+    /// The name of the unit of time, and how many ticks make one.
+    time: &'a str,
+    unit: f64,
+    world: &'a str,
+    topology: &'a str,
+    edges: &'a Option<Vec<(u32, u32)>>,
+    directed: bool,
+    verdict: &'a str,
+    command: &'a str,
+    scenario: &'a Scenario,
+    /// The scenario as a file.
+    toml: String,
+    report: &'a Value,
+    width: f64,
+    /// Place and time.
+    ticks: Vec<(f64, &'a str)>,
+    /// Silence cut short: from, to, what it says.
+    gaps: Vec<(f64, f64, &'a str)>,
+    /// What is cut: from, to, what.
+    bands: Vec<(f64, f64, &'a str)>,
+    /// What lasts at a node: what, node, from, to, words.
+    bars: Vec<(&'static str, u32, f64, f64, &'a str)>,
+    kinds: Vec<&'a str>,
+    words: Vec<String>,
+    entries: Vec<EntryData>,
+    messages: Vec<MessageData>,
+}
+
+/// An entry: tick, place, node or -1, cause, words, new state as pairs of words or 0, the entry that
+/// sent what this one received or -1, what it changed (see [`change`]).
+type EntryData = (u64, f64, i64, u8, Vec<usize>, Fields, i64, &'static str);
+
+/// A message: number, from, to, kind, words, sent, received, lost or -1, whether it was doubled.
+type MessageData = (u64, u32, u32, usize, usize, usize, Vec<usize>, i64, u8);
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Fields {
+    Same(u8),
+    New(Vec<usize>),
+}
+
+impl<'a> Track<'a> {
+    /// `run` as `diagram` lays it out.
+    pub(crate) fn of(run: &'a Run, diagram: &'a Diagram, world: &'a World) -> Self {
+        let sent = messages(run);
+        let causes = causes(run);
+        let mut words = Words::default();
+        let place = |x: f64| (x * 10.0).round() / 10.0;
+        let entry = |(i, entry): (usize, &Entry)| {
+            let (node, cause, lines, state) = told(entry, &sent);
+            let state = state.map_or(Fields::Same(0), |state| Fields::New(words.fields(state)));
+            let lines = lines.iter().map(|line| words.number(line)).collect();
+            let by = causes.get(&i).map_or(-1, |&by| by as i64);
+            let x = place(diagram.xs[i]);
+            (entry.at(), x, node.map_or(-1, i64::from), cause, lines, state, by, change(entry))
+        };
+        let entries: Vec<EntryData> = run.entries.iter().enumerate().map(entry).collect();
+        let mut kinds: Vec<&str> = diagram.kinds.iter().map(|kind| kind.name.as_str()).collect();
+        kinds.dedup();
+        let message = |m: &Message<'_>| {
+            let said = m.body.map_or("message of the application".into(), render);
+            let kind = kinds.iter().position(|kind| *kind == m.kind()).unwrap_or(0);
+            let lost = m.lost.map_or(-1, |lost| lost as i64);
+            let doubled = u8::from(m.duplicated.is_some());
+            let said = words.number(&said);
+            (m.id, m.from, m.to, kind, said, m.sent, m.received.clone(), lost, doubled)
+        };
+        let messages = sent.values().map(message).collect();
+        let label = |text: &'a str| text;
+        Self {
+            name: &run.header.algorithm,
+            nodes: &run.header.nodes,
+            time: &run.header.time,
+            unit: run.header.unit,
+            world: &run.header.world,
+            topology: &run.header.topology,
+            edges: &world.edges,
+            directed: world.directed,
+            verdict: run.footer.as_ref().map_or("cut off", |footer| &footer.verdict),
+            command: &run.header.command,
+            scenario: &world.scenario,
+            toml: toml::to_string(&world.scenario).unwrap_or_default(),
+            report: &world.report,
+            width: diagram.width,
+            ticks: diagram.ticks.iter().map(|t| (place(t.x), label(&t.label))).collect(),
+            gaps: diagram
+                .gaps
+                .iter()
+                .map(|g| (place(g.from), place(g.to), label(&g.label.text)))
+                .collect(),
+            bands: diagram
+                .bands
+                .iter()
+                .map(|b| (place(b.from), place(b.to), label(&b.label.text)))
+                .collect(),
+            bars: diagram
+                .bars
+                .iter()
+                .map(|b| {
+                    let node = diagram.lanes[b.lane].node;
+                    (lasting(b.what), node, place(b.from), place(b.to), label(&b.tooltip))
+                })
+                .collect(),
+            kinds,
+            words: words.words,
+            entries,
+            messages,
+        }
+    }
+}
+
+/// Whose entry it is, why it happened, in words, and the state after it.
+fn told<'a>(
+    entry: &'a Entry,
+    messages: &BTreeMap<u64, Message<'_>>,
+) -> (Option<u32>, u8, Vec<String>, Option<&'a Value>) {
+    match entry {
+        Entry::Step(step) => {
+            (Some(step.node), cause(step), step_lines(step, false), step.state.as_ref())
+        }
+        Entry::Incident(incident) => {
+            let (node, cause) = match &incident.kind {
+                IncidentKind::Lost(_) => (None, 10),
+                IncidentKind::Duplicated(_) => (None, 11),
+                IncidentKind::Crash(node) => (Some(*node), 12),
+                IncidentKind::Restart { node, .. } => (Some(*node), 13),
+                IncidentKind::Pause(node) => (Some(*node), 14),
+                IncidentKind::Resume(node) => (Some(*node), 15),
+                IncidentKind::Cut(_) => (None, 16),
+                IncidentKind::Heal(_) => (None, 17),
+                IncidentKind::AppMessage { .. } => (None, 18),
+                IncidentKind::Violation { .. } => (None, 19),
+            };
+            (node, cause, vec![incident_line(incident, messages)], None)
+        }
+    }
+}
+
+fn cause(step: &Step) -> u8 {
+    match step.input {
+        // That all come up and do nothing is no news.
+        InputRecord::Start if step.effects.is_empty() => 0,
+        InputRecord::Start | InputRecord::Recover { .. } => 1,
+        InputRecord::Request(_) => 2,
+        InputRecord::Message { .. } | InputRecord::Stamp { .. } => 3,
+        InputRecord::Timer(_) => 4,
+        InputRecord::Suspect(_) | InputRecord::Trust(_) => 5,
+    }
+}
+
+/// What an entry changes about its node, one letter each: `w`aits, is `i`nside, is `o`ut again,
+/// `l`eads, `f`ollows, is `n`o leader any more; is `d`own, `u`p, `s`leeps, is awa`k`e; `!` for what
+/// its assumptions rule out.
+fn change(entry: &Entry) -> &'static str {
+    let Entry::Step(step) = entry else {
+        let Entry::Incident(incident) = entry else { return "" };
+        return match incident.kind {
+            IncidentKind::Crash(_) => "d",
+            IncidentKind::Restart { .. } => "u",
+            IncidentKind::Pause(_) => "s",
+            IncidentKind::Resume(_) => "k",
+            IncidentKind::Lost(_)
+            | IncidentKind::Duplicated(_)
+            | IncidentKind::Cut(_)
+            | IncidentKind::Heal(_)
+            | IncidentKind::AppMessage { .. }
+            | IncidentKind::Violation { .. } => "",
+        };
+    };
+    let mut changed = match &step.input {
+        InputRecord::Request(request) if kind_of(request) == "Acquire" => "w",
+        InputRecord::Request(request) if kind_of(request) == "Release" => "o",
+        _ => "",
+    };
+    for effect in &step.effects {
+        changed = match effect {
+            EffectRecord::Indicate(told) => match kind_of(told) {
+                "Granted" => "i",
+                "Leading" => "l",
+                "Following" => "f",
+                "Deposed" => "n",
+                _ => changed,
+            },
+            EffectRecord::Unexpected(_) => "!",
+            EffectRecord::Send { .. }
+            | EffectRecord::SetTimer { .. }
+            | EffectRecord::Cancel { .. }
+            | EffectRecord::Save(_) => changed,
+        };
+    }
+    changed
+}
+
+fn lasting(what: Lasting) -> &'static str {
+    match what {
+        Lasting::Waiting => "waiting",
+        Lasting::Inside => "inside",
+        Lasting::Leading => "leading",
+        Lasting::Following => "following",
+        Lasting::Down => "down",
+        Lasting::Paused => "paused",
+        Lasting::Cut => "cut",
+    }
+}
+
+#[derive(Default)]
+struct Words {
+    words: Vec<String>,
+    numbers: BTreeMap<String, usize>,
+}
+
+impl Words {
+    fn number(&mut self, word: &str) -> usize {
+        if let Some(&number) = self.numbers.get(word) {
+            return number;
+        }
+        self.words.push(word.to_owned());
+        self.numbers.insert(word.to_owned(), self.words.len() - 1);
+        self.words.len() - 1
+    }
+
+    /// The fields of a state, in pairs of name and value.
+    fn fields(&mut self, state: &Value) -> Vec<usize> {
+        match state {
+            Value::Object(fields) if fields.len() != 1 => {
+                let pairs = fields.iter();
+                pairs.flat_map(|(n, v)| [self.number(n), self.number(&render(v))]).collect()
+            }
+            other => vec![self.number(""), self.number(&render(other))],
+        }
+    }
+}

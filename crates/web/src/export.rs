@@ -1,0 +1,85 @@
+//! Runs as files: pictures, the player, what other tools read.
+
+use std::collections::BTreeSet;
+
+use konklave_trace::diagram::{Options, layout_all};
+use konklave_trace::export::{csv, html_race, mermaid, plantuml, png, shiviz, tikz};
+use konklave_trace::{Filter, Run, svg};
+use serde::Deserialize;
+
+use crate::Shared;
+use crate::refusal::Refusal;
+
+/// What the page wants to have.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wish {
+    /// Which runs.
+    id: u64,
+    form: Form,
+    /// Whose lanes come first.
+    #[serde(default)]
+    lanes: Vec<u32>,
+    /// Only these nodes.
+    nodes: Option<BTreeSet<u32>>,
+    /// Only these kinds of messages.
+    kinds: Option<BTreeSet<String>>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+enum Form {
+    Svg,
+    Png,
+    Html,
+    Tikz,
+    Mermaid,
+    Plantuml,
+    Shiviz,
+    Csv,
+    Run,
+}
+
+/// A file.
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) kind: &'static str,
+    pub(crate) content: Vec<u8>,
+}
+
+/// The runs as a file.
+pub(crate) fn export(shared: &Shared, wish: &Wish) -> Result<File, Refusal> {
+    let runs = shared.store.find(wish.id);
+    let runs = runs.ok_or_else(|| Refusal::gone("this run is no longer kept: run it again"))?;
+    let only = Filter { nodes: wish.nodes.clone(), kinds: wish.kinds.clone(), window: None };
+    for run in runs.iter() {
+        only.check(run).map_err(Refusal::senseless)?;
+    }
+    let options = Options { only, lanes: wish.lanes.clone(), ..Options::default() };
+    let all: Vec<&Run> = runs.iter().collect();
+    let picture = || svg::stack(&layout_all(&all, &options));
+    let one = || match all.as_slice() {
+        [run] => Ok(*run),
+        _ => Err(Refusal::senseless("a race can be exported as SVG, PNG or HTML")),
+    };
+    let (ending, kind, content) = match wish.form {
+        Form::Svg => ("svg", "image/svg+xml", picture().into_bytes()),
+        Form::Png => {
+            let points = png(&picture(), 2.0).or_else(|_| png(&picture(), 1.0));
+            let points = points.map_err(|e| Refusal::too_large(e.to_string()))?;
+            ("png", "image/png", points)
+        }
+        Form::Html => ("html", "text/html", html_race(&all, &options).into_bytes()),
+        Form::Tikz => ("tex", "application/x-tex", tikz(one()?, &options).into_bytes()),
+        Form::Mermaid => ("mmd", "text/plain", mermaid(one()?, &options).into_bytes()),
+        Form::Plantuml => ("puml", "text/plain", plantuml(one()?, &options).into_bytes()),
+        Form::Shiviz => ("log", "text/plain", shiviz(one()?, &options).into_bytes()),
+        Form::Csv => ("csv", "text/csv", csv(one()?, &options).into_bytes()),
+        Form::Run => ("run", "application/x-ndjson", one()?.to_text().into_bytes()),
+    };
+    let name = match all.as_slice() {
+        [run] => run.header.algorithm.replace('/', "-"),
+        _ => "race".to_owned(),
+    };
+    Ok(File { name: format!("{name}.{ending}"), kind, content })
+}

@@ -1,0 +1,101 @@
+//! The workbench: a page in the browser where one runs, watches, breaks and compares algorithms.
+//!
+//! The server answers on loopback, to whoever knows the token in the address it prints. The page is
+//! plain ES modules that are part of the binary; what it knows, it knows from the API:
+//!
+//! * `GET /api/catalog`: every algorithm with its data sheet, and the small languages;
+//! * `POST /api/run`: one to four scenarios, run and laid out on one axis of time;
+//! * `POST /api/check`: every run of a small group, with progress; a witness, laid out alike;
+//! * `POST /api/export`: a run that was made before, as a file.
+//!
+//! Scenarios from the page are data: they name no file ([`limits`]), and no run goes beyond a size
+//! that a browser can show. A run belongs to its request: when the page goes away, it is given up.
+
+mod api;
+mod assets;
+mod catalog;
+mod checking;
+mod drawing;
+mod exercise;
+mod export;
+mod guard;
+pub mod limits;
+mod refusal;
+mod running;
+mod store;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use store::Store;
+
+/// Where to listen.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The address; anything but loopback can be reached by others.
+    pub listen: IpAddr,
+    /// The port; 0 takes a free one.
+    pub port: u16,
+}
+
+/// A server that listens, and does not answer yet.
+#[derive(Debug)]
+pub struct Workbench {
+    listener: TcpListener,
+    address: SocketAddr,
+    token: String,
+}
+
+/// What all requests share.
+struct Shared {
+    token: String,
+    address: SocketAddr,
+    /// So many runs and checks go on at a time.
+    seats: Arc<Semaphore>,
+    store: Store,
+}
+
+impl Workbench {
+    /// Listens, and makes up a token.
+    pub async fn open(options: Options) -> std::io::Result<Self> {
+        let listener = TcpListener::bind((options.listen, options.port)).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address, token: token()? })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address to open in the browser. Whoever knows it can use the workbench.
+    pub fn link(&self) -> String {
+        let host = match self.address.ip() {
+            ip if ip.is_unspecified() => "127.0.0.1".to_owned(),
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        };
+        format!("http://{host}:{}/?token={}", self.address.port(), self.token)
+    }
+
+    /// Answers until the process ends.
+    pub async fn serve(self) -> std::io::Result<()> {
+        let shared = Arc::new(Shared {
+            token: self.token,
+            address: self.address,
+            seats: Arc::new(Semaphore::new(limits::AT_A_TIME)),
+            store: Store::default(),
+        });
+        axum::serve(self.listener, api::router(shared)).await
+    }
+}
+
+/// 128 bits nobody can guess.
+fn token() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(e.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,88 @@
+//! Runs in the simulator, for the page.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use konklave_catalog::{Entry, Plan, Scenario, find};
+use konklave_trace::Run;
+use konklave_trace::diagram::{Options, layout_all};
+use serde::Deserialize;
+
+use crate::drawing::{Track, World};
+use crate::refusal::Refusal;
+use crate::{Shared, limits};
+
+/// What the page wants to see.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wish {
+    /// One, or for a race up to four; each names its algorithm.
+    scenarios: Vec<Scenario>,
+}
+
+/// Runs what is wished, as JSON.
+pub(crate) fn run(shared: &Shared, wish: Wish, stop: &AtomicBool) -> Result<Vec<u8>, Refusal> {
+    let racers = wish.scenarios.len();
+    if racers == 0 || racers > limits::RACERS {
+        let most = limits::RACERS;
+        return Err(Refusal::senseless(format!("{racers} runs: one to {most} can be shown")));
+    }
+    let mut runs = Vec::new();
+    let mut worlds = Vec::new();
+    for scenario in wish.scenarios {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Refusal::gone("nobody waits for this any more"));
+        }
+        let (entry, plan) = plan(scenario)?;
+        let (report, run) = simulate(entry, plan.clone(), racers)?;
+        worlds.push(World::of(&plan, serde_json::to_value(&report).unwrap_or_default()));
+        runs.push(run);
+    }
+    show(shared, runs, &worlds)
+}
+
+/// The algorithm that a scenario names, and the plan for it.
+pub(crate) fn plan(scenario: Scenario) -> Result<(&'static Entry, Plan), Refusal> {
+    limits::admit(&scenario)?;
+    let name = scenario.algorithm.as_deref();
+    let entry = find(name.ok_or_else(|| Refusal::senseless("the scenario names no algorithm"))?)?;
+    let scenario = Scenario { algorithm: Some(entry.name()), ..scenario };
+    let plan = entry.plan(scenario)?;
+    if plan.setup.group.len() > limits::NODES {
+        return Err(Refusal::too_large(format!("a page shows up to {} nodes", limits::NODES)));
+    }
+    Ok((entry, plan))
+}
+
+fn simulate(
+    entry: &Entry,
+    mut plan: Plan,
+    racers: usize,
+) -> Result<(konklave_catalog::RunReport, Run), Refusal> {
+    let most = limits::steps(plan.setup.group.len(), racers);
+    let capped = plan.config.step_limit > most;
+    plan.config.step_limit = plan.config.step_limit.min(most);
+    let outcome = entry.simulate(&plan, true)?;
+    if capped && outcome.report.steps >= most {
+        return Err(Refusal::too_large(format!(
+            "{}: this run has more than {most} steps, too many for a page: take fewer nodes or \
+             entries, or cut it off with a time limit or a step limit",
+            entry.name()
+        )));
+    }
+    let run = outcome.run.ok_or_else(|| Refusal::bug("the run was not recorded"))?;
+    Ok((outcome.report, run))
+}
+
+/// Lays `runs` out and keeps them for exports: what the page gets, as JSON.
+pub(crate) fn show(shared: &Shared, runs: Vec<Run>, worlds: &[World]) -> Result<Vec<u8>, Refusal> {
+    let every: Vec<&Run> = runs.iter().collect();
+    // The page writes its own labels, where there is room for them.
+    let options = Options { most_labels: 0, ..Options::default() };
+    let diagrams = layout_all(&every, &options);
+    let parts = runs.iter().zip(&diagrams).zip(worlds);
+    let tracks: Vec<Track<'_>> =
+        parts.map(|((run, diagram), world)| Track::of(run, diagram, world)).collect();
+    let tracks = serde_json::to_string(&tracks).map_err(|e| Refusal::bug(e.to_string()))?;
+    let id = shared.store.keep(runs);
+    Ok(format!("{{\"id\":{id},\"tracks\":{tracks}}}").into_bytes())
+}
