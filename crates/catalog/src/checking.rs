@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use konklave_algorithms::{Algorithm, Order, Problem, Watch, Workload};
-use konklave_check::{Bounded, Happened, Model, Moment, Options, Outcome, Progress, Witness};
+use konklave_check::{
+    Bounded, CheckpointError, Checkpoints, Happened, Model, Moment, Options, Outcome, Progress,
+    Witness,
+};
 use konklave_trace::{
     EffectRecord, Entry, Footer, Incident, IncidentKind, InputRecord, Recordable, Run, Step,
 };
@@ -22,6 +25,9 @@ pub struct CheckPlan {
     pub extreme: Option<Extreme>,
     /// What repeats this check, beyond the scenario.
     pub arguments: String,
+    /// Where to write down how far the search has come, and where to go on from; what is explored is
+    /// filled in here.
+    pub checkpoints: Checkpoints,
 }
 
 /// Which end of the scale.
@@ -101,7 +107,9 @@ where
     let down = setup.down.clone();
     let options = Options { properties, down, fifo: plan.config.fifo, ..check.options.clone() };
     let model = model::<P>(plan, &plan.workload, &judged, options);
-    let found = model.explore(watch);
+    let identity = crate::command::<P>("check", plan);
+    let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };
+    let found = model.explore_from(&checkpoints, watch).map_err(refused)?;
     let seconds = found.elapsed.as_secs_f64();
     let mut report = CheckReport {
         schema: "konklave.check/1",
@@ -170,6 +178,22 @@ where
         }
     };
     Ok(Checked { report, witness, test })
+}
+
+/// Says why a checkpoint cannot be had.
+fn refused(error: CheckpointError) -> Error {
+    match error {
+        CheckpointError::Unreadable(file, why) => {
+            Error::Unreadable { file: file.display().to_string(), why }
+        }
+        CheckpointError::Unwritable(file, why) => {
+            Error::Unwritable { file: file.display().to_string(), why }
+        }
+        CheckpointError::Unfit(_) => Error::Usage(error.to_string()),
+        CheckpointError::Damaged(..)
+        | CheckpointError::Differs { .. }
+        | CheckpointError::Changed(_) => Error::Data(error.to_string()),
+    }
 }
 
 type Explored<P> = Model<

@@ -391,6 +391,12 @@ pub(crate) struct CheckArgs {
         help_heading = "Search"
     )]
     pub(crate) max_memory: u64,
+    /// Write down how far the search has come: when it gives up, and from time to time before that
+    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "shard"])]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Go on from a checkpoint of the same search; limits may be others
+    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "shard"])]
+    pub(crate) resume: Option<PathBuf>,
     /// For random topologies and ids, and for random runs
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Search")]
     pub(crate) seed: Option<u64>,
@@ -615,16 +621,21 @@ pub(crate) struct MergeArgs {
 Examples:
   konklave guarantees mutex
   konklave guarantees token-ring --max-states 1000000
+  konklave guarantees mutex/central --witnesses runs
   konklave guarantees --markdown --cache docs/guarantees.json > docs/guarantees.md")]
 pub(crate) struct GuaranteesArgs {
     /// A problem or an algorithm; default: everything
     pub(crate) what: Option<String>,
-    /// How many nodes; one or two more where an algorithm cannot do with so few
+    /// How many nodes; one or two more where an algorithm cannot do with so few, and fewer where so
+    /// many cannot be decided
     #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
     pub(crate) nodes: usize,
     /// Give up a search beyond this many states
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) max_states: u64,
+    /// Write a run for every `no` into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) witnesses: Option<PathBuf>,
     /// Take rows from this file whose data sheet and bounds have not changed, and put new ones in
     #[arg(long, value_name = "FILE")]
     pub(crate) cache: Option<PathBuf>,

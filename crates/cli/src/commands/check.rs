@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
-    CheckOptions, CheckPlan, CheckReport, Checked, Error, Extreme, Progress, Scenario, Swarm,
-    Timing, Victim, find,
+    CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Error, Extreme, Progress, Scenario,
+    Swarm, Timing, Victim, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
 
@@ -41,7 +41,14 @@ pub(crate) fn check(args: CheckArgs) -> Done {
         options: options(&args)?,
         extreme: extreme(&args),
         arguments: arguments(&args),
+        checkpoints: Checkpoints {
+            write: args.checkpoint.clone(),
+            resume: args.resume.clone(),
+            ..Checkpoints::default()
+        },
     };
+    // A path that cannot be written is known before the work starts.
+    drop(Target::open_if(args.checkpoint.as_ref())?);
     let stop = interrupt()?;
     let bar = progress_bar(args.format);
     let mut watch = |progress: Progress| {
@@ -199,6 +206,10 @@ fn print(args: &CheckArgs, checked: &Checked) -> io::Result<()> {
                 tell(args, report, witness, &mut out)?;
             }
             summarise(report, &mut out)?;
+            let goes_on = report.verdict == "bounded" && args.checkpoint.is_some();
+            if let Some(file) = args.checkpoint.as_ref().filter(|_| goes_on) {
+                writeln!(out, "go on       with --resume {}", file.display())?;
+            }
             out.flush()
         }
     }
