@@ -7,14 +7,14 @@ use konklave_process::{
 
 /// A lock kept by process 0, which hands it to whoever it likes: the lowest who asked.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-pub struct Keeper {
+pub(crate) struct Keeper {
     held: bool,
     asked: Vec<ProcessId>,
     fair: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Message {
+pub(crate) enum Message {
     Want,
     Have,
     Done,
@@ -54,7 +54,7 @@ impl Process for Keeper {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Phase {
+pub(crate) enum Phase {
     Outside,
     Waiting,
     Inside,
@@ -62,7 +62,7 @@ pub enum Phase {
 
 /// Everyone but the keeper wants in, `left` times or, if that is none, again and again.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Visitors(Vec<(Phase, Option<u8>)>);
+pub(crate) struct Visitors(Vec<(Phase, Option<u8>)>);
 
 impl Application<Keeper> for Visitors {
     fn next(&self, at: ProcessId) -> Option<bool> {
@@ -88,7 +88,7 @@ impl Application<Keeper> for Visitors {
 
 /// How many are inside: at most one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Alone(u8);
+pub(crate) struct Alone(u8);
 
 impl Monitor<Keeper> for Alone {
     type Tag = ();
@@ -103,7 +103,7 @@ impl Monitor<Keeper> for Alone {
 }
 
 /// A keeper and `n` − 1 visitors, who come so often.
-pub fn model(
+pub(crate) fn model(
     n: usize,
     left: Option<u8>,
     fair: bool,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::konklave_line;
+use super::{Folder, konklave, konklave_line};
 
 fn found(line: &str, code: i32) -> Value {
     let said = konklave_line(&format!("{line} --format json"));
@@ -29,6 +29,66 @@ fn the_cheapest_and_the_dearest_run_are_shown_and_cost_what_is_said() {
     assert!(said.out.contains("--minimise messages"), "it says how to find it again");
     let both = "check chang-roberts --minimise messages --maximise messages";
     assert_eq!(konklave_line(both).code, 64);
+}
+
+/// The adversary finds the dearest legal run: what the sources call the worst case is reached, not only
+/// kept.
+#[test]
+fn the_worst_cases_of_the_sources_are_reached() {
+    let reached = [
+        // n(n + 1)/2 and n for the announcement: descending ids, everyone starts.
+        ("chang-roberts -n 3 --ids desc", 6 + 3),
+        ("chang-roberts -n 4 --ids desc", 10 + 4),
+        // 3n + k − 4: everyone starts before anyone is woken.
+        ("tree-wave -n 4 --topology path", 3 * 4 + 4 - 4),
+        // 2n for each of n lists that go round at once.
+        ("ring-list -n 3", 2 * 3 * 3),
+        // n for each entry: nobody has the token when it asks.
+        ("suzuki-kasami -n 3", 3 * 3),
+        // 2(n − 1) for each entry: no permission stays.
+        ("carvalho-roucairol -n 3", 3 * 2 * 2),
+        // 3(n − 1) for each entry, always.
+        ("lamport -n 3", 3 * 3 * 2),
+    ];
+    for (what, most) in reached {
+        let report = found(&format!("check {what} --maximise messages"), 0);
+        assert_eq!(report["messages"][1], most, "{what}");
+        assert_eq!(sends(&report), most as usize, "{what}: the run that is shown costs as much");
+    }
+}
+
+#[test]
+fn a_search_in_pieces_finds_the_same_as_at_one_go() {
+    let folder = Folder::new("checkpoint");
+    let file = folder.write("file", "");
+    let line = "check ricart-agrawala -n 3";
+    for (more, code) in [("", 0), (" --mistake no-tie-break", 1), (" --no-fifo --loss 1", 1)] {
+        let line = format!("{line}{more}");
+        let whole = found(&line, code);
+        let first = found(&format!("{line} --max-depth 6 --checkpoint {file}"), 2);
+        assert!(first["states"].as_u64() < whole["states"].as_u64());
+        let rest = found(&format!("{line} --resume {file} --threads 1"), code);
+        for figure in ["verdict", "states", "transitions", "depth", "property", "witness"] {
+            assert_eq!(rest[figure], whole[figure], "{line}: {figure}");
+        }
+    }
+    let said = konklave_line(&format!("{line} --max-states 100 --checkpoint {file}"));
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.out.contains(&format!("go on       with --resume {file}")), "{}", said.out);
+
+    let refused = |line: &str, code: i32, why: &str| {
+        let said = konklave(&format!("{line} --resume {file}").split(' ').collect::<Vec<_>>());
+        assert_eq!(said.code, code, "{line}: {}", said.err);
+        assert!(said.err.contains(why), "{line}: {}", said.err);
+    };
+    refused("check ricart-agrawala -n 4", 65, "another model");
+    refused("check ricart-agrawala -n 3 --mistake no-tie-break", 65, "another model");
+    refused("check ricart-agrawala -n 3 --crash 1", 65, "another choice of options");
+    refused("check ricart-agrawala -n 3 --reduce", 64, "--re");
+    folder.write("file", "nothing of the kind");
+    refused(line, 65, "not a checkpoint");
+    assert_eq!(konklave_line(&format!("{line} --resume {file}.none")).code, 66);
+    assert_eq!(konklave_line(&format!("{line} --checkpoint {file}/below")).code, 73);
 }
 
 #[test]
