@@ -7,7 +7,7 @@ use konklave_check::Options;
 use serde_json::{Value, json};
 
 use crate::measure::{cpu_nanos, peak_kilobytes, process_nanos};
-use crate::{mc, mc_peer, say};
+use crate::{mc, mc_peer, say, spin};
 
 /// MC(n, k) and what there is to count: states and transitions.
 struct Known {
@@ -199,8 +199,41 @@ pub(crate) fn check(options: &[&str]) -> Result<(), String> {
             reduced(n, k, fifo, as_json)?;
         }
     }
-    if !as_json && Command::new("spin").arg("-V").output().is_err() {
-        say("SPIN is not installed: no row for it")?;
+    if !spin::is_installed() {
+        return if as_json { Ok(()) } else { say("SPIN or gcc is not installed: no row for it") };
     }
-    Ok(())
+    let small = |known: &&Known| !quick || known.states < 100_000;
+    KNOWN
+        .iter()
+        .filter(|known| !known.fifo)
+        .filter(small)
+        .try_for_each(|known| spun(known, as_json))
+}
+
+/// SPIN on one model, beside one search of ours just before it.
+fn spun(known: &Known, as_json: bool) -> Result<(), String> {
+    let (n, k) = (known.n, known.k);
+    let ours = best(known, "", 1)?["cpu"].as_f64().unwrap_or(f64::NAN);
+    let found = spin::exhaust(n, k)?;
+    if (found.states, found.transitions) != (known.states, known.transitions) {
+        let (states, transitions) = (found.states, found.transitions);
+        return Err(format!("MC({n},{k}): SPIN counts {states} states, {transitions} transitions"));
+    }
+    let (cpu, ratio) = (found.cpu_seconds, found.cpu_seconds / ours);
+    let per_state = found.megabytes * f64::from(1 << 20) / known.states as f64;
+    if as_json {
+        return say(&json!({
+            "model": format!("MC({n},{k}) SPIN"),
+            "states": found.states,
+            "transitions": found.transitions,
+            "spin_cpu_seconds": cpu,
+            "spin_bytes_per_state": per_state,
+            "cpu_seconds": ours,
+            "spin_ratio": ratio,
+        })
+        .to_string());
+    }
+    say(&format!(
+        "MC({n},{k}) SPIN, full: {cpu:.3} s and {per_state:.0} B/state; ours {ours:.3} s: {ratio:.1} times as fast"
+    ))
 }

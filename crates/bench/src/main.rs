@@ -10,6 +10,7 @@ mod mc;
 mod mc_peer;
 mod measure;
 mod recording;
+mod spin;
 mod sweep;
 mod workloads;
 

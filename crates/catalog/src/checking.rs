@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use konklave_algorithms::{Algorithm, Order, Problem, Watch};
-use konklave_check::{Bounded, Happened, Model, Moment, Options, Outcome, Progress, Witness};
+use konklave_algorithms::{Algorithm, Order, Problem, Watch, Workload};
+use konklave_check::{
+    Bounded, CheckpointError, Checkpoints, Happened, Model, Moment, Options, Outcome, Progress,
+    Witness,
+};
 use konklave_trace::{
     EffectRecord, Entry, Footer, Incident, IncidentKind, InputRecord, Recordable, Run, Step,
 };
 use serde_json::json;
 
+use crate::kit::{emit, explain};
 use crate::report::CheckReport;
 use crate::{Error, Plan, header};
 
@@ -21,6 +25,9 @@ pub struct CheckPlan {
     pub extreme: Option<Extreme>,
     /// What repeats this check, beyond the scenario.
     pub arguments: String,
+    /// Where to write down how far the search has come, and where to go on from; what is explored is
+    /// filled in here.
+    pub checkpoints: Checkpoints,
 }
 
 /// Which end of the scale.
@@ -39,6 +46,8 @@ pub struct Checked {
     pub report: CheckReport,
     /// The witness, if a property broke.
     pub witness: Option<Run>,
+    /// A Rust test that plays the witness, if it breaks something and ends.
+    pub test: Option<String>,
 }
 
 /// The names of properties on the command line, with the properties they stand for.
@@ -97,14 +106,10 @@ where
     let (judged, properties) = watched(&check.options.properties)?;
     let down = setup.down.clone();
     let options = Options { properties, down, fifo: plan.config.fifo, ..check.options.clone() };
-    let model = Model {
-        group: setup.group.clone(),
-        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application: P::Problem::application(&plan.workload, setup),
-        monitor: P::Problem::monitor(&judged, setup),
-        options,
-    };
-    let found = model.explore(watch);
+    let model = model::<P>(plan, &plan.workload, &judged, options);
+    let identity = crate::command::<P>("check", plan);
+    let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };
+    let found = model.explore_from(&checkpoints, watch).map_err(refused)?;
     let seconds = found.elapsed.as_secs_f64();
     let mut report = CheckReport {
         schema: "konklave.check/1",
@@ -119,6 +124,7 @@ where
         bound: None,
         property: None,
         detail: None,
+        explanation: None,
         states: found.states,
         transitions: found.transitions,
         depth: found.depth,
@@ -136,6 +142,7 @@ where
             .trim()
             .to_owned(),
     };
+    let mut test = None;
     let witness = match found.outcome {
         Outcome::Exhausted => {
             extreme(check.extreme, found.dearest, found.cheapest).map(|witness| {
@@ -165,10 +172,51 @@ where
             report.witness_loops_from = witness.loops_from.map(|at| at - witness.starts);
             let run = record::<P>(plan, &witness, &report.command);
             report.witness = told(&run, witness.starts);
+            report.explanation = Some(explain(&witness.violation, &report.witness));
+            test = emit(plan, &judged, &model.options, &witness, &report.command);
             Some(run)
         }
     };
-    Ok(Checked { report, witness })
+    Ok(Checked { report, witness, test })
+}
+
+/// Says why a checkpoint cannot be had.
+fn refused(error: CheckpointError) -> Error {
+    match error {
+        CheckpointError::Unreadable(file, why) => {
+            Error::Unreadable { file: file.display().to_string(), why }
+        }
+        CheckpointError::Unwritable(file, why) => {
+            Error::Unwritable { file: file.display().to_string(), why }
+        }
+        CheckpointError::Unfit(_) => Error::Usage(error.to_string()),
+        CheckpointError::Damaged(..)
+        | CheckpointError::Differs { .. }
+        | CheckpointError::Changed(_) => Error::Data(error.to_string()),
+    }
+}
+
+type Explored<P> = Model<
+    P,
+    <<P as Algorithm>::Problem as Problem<P>>::Application,
+    <<P as Algorithm>::Problem as Problem<P>>::Monitor,
+>;
+
+/// The group of `plan`, with these clients and judges.
+pub(crate) fn model<P: Algorithm>(
+    plan: &Plan,
+    workload: &Workload,
+    watch: &Watch,
+    options: Options,
+) -> Explored<P> {
+    let setup = &plan.setup;
+    Model {
+        group: setup.group.clone(),
+        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
+        application: P::Problem::application(workload, setup),
+        monitor: P::Problem::monitor(watch, setup),
+        options,
+    }
 }
 
 fn extreme<P: Algorithm>(
@@ -232,7 +280,11 @@ fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json:
 }
 
 /// The witness as a run; its clock counts steps.
-fn record<P: Algorithm + Recordable>(plan: &Plan, witness: &Witness<P>, command: &str) -> Run {
+pub(crate) fn record<P: Algorithm + Recordable>(
+    plan: &Plan,
+    witness: &Witness<P>,
+    command: &str,
+) -> Run {
     let mut entries = Vec::new();
     let mut states: BTreeMap<u32, Box<P>> = BTreeMap::new();
     for (i, moment) in witness.moments.iter().enumerate() {
@@ -296,7 +348,7 @@ fn record<P: Algorithm + Recordable>(plan: &Plan, witness: &Witness<P>, command:
 }
 
 /// The entries after the first `skip`, one line each.
-fn told(run: &Run, skip: usize) -> Vec<String> {
+pub(crate) fn told(run: &Run, skip: usize) -> Vec<String> {
     let messages = konklave_trace::messages::messages(run);
     let line = |entry: &Entry| match entry {
         Entry::Step(step) => konklave_trace::text::step_lines(step, false).join("; "),

@@ -1,26 +1,74 @@
 //! What every algorithm keeps under which fault: the evaluation slide, computed.
 //!
 //! Each cell of the table is a search of all runs of a small group: *yes* if it was exhausted, *no*
-//! with the length of the witness, *bounded* if it grew too large to decide.
+//! with the length of the witness, *bounded* if it grew too large to decide. A cell that is too large
+//! for the group asked for is tried with a smaller one, and says so.
+//!
+//! Starvation is about clients that ask for ever, and most algorithms count something that grows for
+//! ever then (a clock, a fence), so that no state comes twice and no search ends. What such a cell says
+//! instead is what can be computed: that in all runs of so many requests each nobody waits for ever, and
+//! how often one is overtaken at most.
+
+mod page;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use konklave_algorithms::Assumption;
-use konklave_check::{Options, Timing};
+use konklave_check::{Options, Timing, Victim};
+use konklave_trace::Run;
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckPlan, Entry, Error, PROPERTIES, Scenario};
+use crate::{CheckPlan, Checked, Entry, Error, PROPERTIES, Scenario};
 
-/// What may go wrong, and its name.
-pub const CONDITIONS: [&str; 5] = ["FIFO", "reordering", "one loss", "one duplicate", "one crash"];
+pub use page::{LEGEND, page};
+
+/// What may go wrong, and its name. Everywhere but under reordering, channels are FIFO; a crash is
+/// told apart by what the crashed process was doing.
+pub const CONDITIONS: [&str; 8] = [
+    "FIFO",
+    "reordering",
+    "one loss",
+    "one duplicate",
+    "crash: idle",
+    "crash: waiting",
+    "crash: holder",
+    "crash: arbiter",
+];
+
+/// Who crashes under a condition, if anyone does, and the word for it on the command line.
+fn victim(condition: usize) -> Option<(Victim, &'static str)> {
+    match condition {
+        4 => Some((Victim::Idle, "idle")),
+        5 => Some((Victim::Waiting, "waiting")),
+        6 => Some((Victim::Holder, "holder")),
+        7 => Some((Victim::Arbiter, "arbiter")),
+        _ => None,
+    }
+}
+
+/// What people call the properties that the table judges.
+const TITLES: &[(&str, &str)] = &[
+    ("exclusion", "safety"),
+    ("deadlock", "deadlock-free"),
+    ("starvation", "starvation-free"),
+    ("order", "happened-before order"),
+    ("unique", "one leader"),
+    ("livelock", "livelock-free"),
+    ("quiescence", "quiescent"),
+];
+
+/// What people call `property`.
+pub fn title(property: &str) -> &str {
+    TITLES.iter().find(|(name, _)| *name == property).map_or(property, |(_, title)| title)
+}
 
 /// One property of one algorithm, under every condition.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GuaranteeRow {
     /// Full name of the algorithm.
     pub algorithm: String,
-    /// How many nodes.
+    /// How many nodes, unless a cell says otherwise.
     pub nodes: usize,
     /// The property, by its name on the command line.
     pub property: String,
@@ -36,21 +84,66 @@ pub struct GuaranteeRow {
 pub enum Cell {
     /// In every run.
     Yes {
+        /// How many nodes.
+        nodes: usize,
         /// How many states were explored.
         states: u64,
     },
     /// Not in this one.
     No {
+        /// How many nodes.
+        nodes: usize,
         /// How many steps the witness has.
         length: usize,
-        /// What shows it.
+        /// The property that breaks: who waits in a deadlock starves, too.
+        property: String,
+        /// How often each client may ask; the largest number means for ever.
+        requests: u32,
+        /// What finds it again.
         command: String,
     },
-    /// Nothing was found in so many states.
-    Bounded {
-        /// How many.
+    /// Not decided for clients that ask for ever. In every run of `requests` requests each, nobody
+    /// waits for ever, and nobody is overtaken more than `most` times.
+    Bypass {
+        /// How many nodes.
+        nodes: usize,
+        /// How often each client asks.
+        requests: u32,
+        /// How often one is overtaken at most: once it happens, too.
+        most: u32,
+        /// How many states were explored.
         states: u64,
     },
+    /// The condition cannot come about: nobody ever plays that part.
+    Never,
+    /// Not decided. In no run of fewer steps than `depth` anything was found.
+    Bounded {
+        /// How deep the search came.
+        depth: u32,
+        /// How many states were allowed.
+        states: u64,
+    },
+}
+
+impl Cell {
+    /// In a few characters, beside others of `nodes` nodes.
+    pub fn beside(&self, nodes: usize) -> String {
+        let size = match self {
+            Self::Yes { nodes: n, .. }
+            | Self::No { nodes: n, .. }
+            | Self::Bypass { nodes: n, .. }
+                if *n != nodes =>
+            {
+                format!(", n={n}")
+            }
+            _ => String::new(),
+        };
+        format!("{self}{size}")
+    }
+
+    fn is_bounded(&self) -> bool {
+        matches!(self, Self::Bounded { .. })
+    }
 }
 
 impl fmt::Display for Cell {
@@ -58,7 +151,9 @@ impl fmt::Display for Cell {
         match self {
             Self::Yes { .. } => f.write_str("yes"),
             Self::No { length, .. } => write!(f, "no ({length})"),
-            Self::Bounded { .. } => f.write_str("?"),
+            Self::Bypass { most, requests, .. } => write!(f, "≤{most} in {requests}"),
+            Self::Never => f.write_str("–"),
+            Self::Bounded { depth, .. } => write!(f, "? ({depth})"),
         }
     }
 }
@@ -66,16 +161,31 @@ impl fmt::Display for Cell {
 /// How far each search goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Bounds {
-    /// How many nodes; one more where an algorithm cannot do with so few.
+    /// How many nodes; one or two more where an algorithm cannot do with so few, and fewer where it
+    /// cannot be decided.
     pub nodes: usize,
     /// The most states of one search.
     pub states: u64,
 }
 
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { nodes: 3, states: 20_000 }
-    }
+/// Changed whenever the same bounds give other cells, so that no cache is believed.
+const METHOD: u32 = 2;
+/// The most memory of one search, about.
+const BYTES: u64 = 256 << 20;
+/// The most states with clients that ask for ever: if no state comes twice, more are of no use.
+const ENDLESS: u64 = 20_000;
+/// No algorithm needs more nodes than were asked for and so many.
+const MORE: usize = 2;
+
+/// What one search is for.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    condition: usize,
+    nodes: usize,
+    /// How often each client asks.
+    requests: u32,
+    states: u64,
+    properties: &'a [&'a str],
 }
 
 impl Entry {
@@ -91,127 +201,235 @@ impl Entry {
     /// Stands for all that decides its rows.
     pub fn guarantees_hash(&self, bounds: Bounds) -> String {
         let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-        let sheet = &self.sheet;
-        let promises = format!("{:?} {:?} {:?}", sheet.assumes, sheet.guarantees, sheet.topologies);
-        let choices: Vec<&str> = sheet.switches.iter().map(|switch| switch.name).collect();
-        (env!("CARGO_PKG_VERSION"), self.name(), sheet.idea, promises).hash(&mut hasher);
-        (choices, self.judged(), CONDITIONS, bounds).hash(&mut hasher);
+        (self.name(), crate::sheet_hash(&self.sheet)).hash(&mut hasher);
+        (self.judged(), CONDITIONS, METHOD, bounds.nodes as u64, bounds.states).hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
 
     /// The rows of this algorithm; none if its problem has no such table.
     pub fn guarantees(&self, bounds: Bounds) -> Result<Vec<GuaranteeRow>, Error> {
-        let Some(nodes) = self.fewest(bounds.nodes) else { return Ok(Vec::new()) };
-        let hash = self.guarantees_hash(bounds);
-        let mut rows: Vec<GuaranteeRow> = self
-            .judged()
-            .iter()
-            .map(|property| GuaranteeRow {
-                algorithm: self.name(),
-                nodes,
-                property: (*property).to_owned(),
-                cells: Vec::new(),
-                hash: hash.clone(),
-            })
-            .collect();
+        let judged = self.judged();
+        let sizes = self.sizes(bounds.nodes);
+        let Some(&nodes) = sizes.first().filter(|_| !judged.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let mut columns: Vec<Vec<Cell>> = Vec::new();
         for condition in 0..CONDITIONS.len() {
-            let cells = self.under(condition, nodes, bounds)?;
-            for (row, (_, cell)) in rows.iter_mut().zip(cells) {
-                row.cells.push(cell);
+            let mut cells: Vec<Option<Cell>> = vec![None; judged.len()];
+            for &nodes in &sizes {
+                self.under(condition, nodes, bounds, &mut cells)?;
+                if !cells.iter().flatten().any(Cell::is_bounded) {
+                    break;
+                }
             }
+            let cells = cells.into_iter().flatten().enumerate();
+            let without = columns.first();
+            let cells = cells.map(|(i, cell)| match without {
+                Some(fifo) if condition > 1 && fifo[i] == cell && is_seen_whole(&cell) => {
+                    Cell::Never
+                }
+                _ => cell,
+            });
+            columns.push(cells.collect());
         }
-        Ok(rows)
+        let hash = self.guarantees_hash(bounds);
+        let row = |(i, property): (usize, &&str)| GuaranteeRow {
+            algorithm: self.name(),
+            nodes,
+            property: (*property).to_owned(),
+            cells: columns.iter().map(|column| column[i].clone()).collect(),
+            hash: hash.clone(),
+        };
+        Ok(judged.iter().enumerate().map(row).collect())
     }
 
-    /// The size to explore: not every algorithm has every size.
-    fn fewest(&self, nodes: usize) -> Option<usize> {
-        (nodes..nodes + 3).find(|&n| self.plan(scenario(n, 0, false)).is_ok())
+    /// The run that shows the *no* of a row under a condition; none if it says something else.
+    pub fn guarantee_witness(
+        &self,
+        row: &GuaranteeRow,
+        condition: usize,
+        bounds: Bounds,
+    ) -> Result<Option<Run>, Error> {
+        let Some(Cell::No { nodes, property, requests, .. }) = row.cells.get(condition) else {
+            return Ok(None);
+        };
+        let question = Question {
+            condition,
+            nodes: *nodes,
+            requests: *requests,
+            states: bounds.states,
+            properties: &[property],
+        };
+        Ok(self.explored(question)?.witness)
     }
 
-    /// Every property under one condition, in order.
+    /// The sizes to explore, the first first: not every algorithm has every size.
+    fn sizes(&self, nodes: usize) -> Vec<usize> {
+        let is_one = |n: &usize| self.plan(scenario(*n, 0, 1)).is_ok();
+        let Some(largest) = (nodes..=nodes + MORE).find(is_one) else { return Vec::new() };
+        let smaller = (2..largest).rev().filter(is_one);
+        std::iter::once(largest).chain(smaller).collect()
+    }
+
+    /// Every property under one condition, in order, of those that are open or bounded.
     fn under(
         &self,
         condition: usize,
         nodes: usize,
         bounds: Bounds,
-    ) -> Result<Vec<(&'static str, Cell)>, Error> {
-        let mut cells: Vec<(&'static str, Option<Cell>)> =
-            self.judged().iter().map(|property| (*property, None)).collect();
-        // What needs more to be remembered, or clients that never have enough, is searched for alone.
-        for (property, cell) in &mut cells {
-            if ["order", "starvation"].contains(property) {
-                let (_, found) = self.search(condition, nodes, bounds, &[property])?;
-                *cell = Some(found);
+        cells: &mut [Option<Cell>],
+    ) -> Result<(), Error> {
+        let judged = self.judged();
+        let is_open = |cell: &Option<Cell>| cell.as_ref().is_none_or(Cell::is_bounded);
+        let states = bounds.states;
+        let mut open: Vec<usize> = (0..judged.len()).filter(|i| is_open(&cells[*i])).collect();
+        // A cell that stays bounded keeps what the larger group showed.
+        let mut set = |i: usize, cell: Cell| {
+            if cells[i].is_none() || !cell.is_bounded() {
+                cells[i] = Some(cell);
             }
+        };
+        // What needs more to be remembered, or other clients, is searched for alone.
+        if let Some(at) = open.iter().position(|i| judged[*i] == "order") {
+            let i = open.remove(at);
+            let properties = &["order"];
+            let question = Question { condition, nodes, requests: 1, states, properties };
+            set(i, self.search(question)?.1);
         }
-        loop {
-            let open: Vec<&'static str> =
-                cells.iter().filter(|(_, cell)| cell.is_none()).map(|(p, _)| *p).collect();
-            if open.is_empty() {
-                break;
-            }
-            let (broken, found) = self.search(condition, nodes, bounds, &open)?;
-            for (property, cell) in &mut cells {
-                let decided = broken.is_none_or(|broken| broken == *property);
-                if cell.is_none() && decided {
-                    *cell = Some(found.clone());
+        let starvation = open.iter().position(|i| judged[*i] == "starvation");
+        let starvation = starvation.map(|at| open.remove(at));
+        while !open.is_empty() {
+            let properties: Vec<&str> = open.iter().map(|i| judged[*i]).collect();
+            let properties = &properties;
+            let question = Question { condition, nodes, requests: 1, states, properties };
+            let (broken, found) = self.search(question)?;
+            open.retain(|&i| {
+                let decided = broken.as_deref().is_none_or(|broken| broken == judged[i]);
+                if decided {
+                    set(i, found.clone());
                 }
+                !decided
+            });
+        }
+        if let Some(i) = starvation {
+            let deadlock = judged.iter().position(|property| *property == "deadlock");
+            let known = deadlock.and_then(|at| cells[at].clone());
+            let found = match known {
+                Some(no @ Cell::No { .. }) => no,
+                _ => self.starvation(condition, nodes, states)?,
+            };
+            if cells[i].is_none() || !found.is_bounded() {
+                cells[i] = Some(found);
             }
         }
-        Ok(cells.into_iter().filter_map(|(property, cell)| Some((property, cell?))).collect())
+        Ok(())
     }
 
-    /// One search; says which of `properties` is broken, if one is.
-    fn search(
-        &self,
-        condition: usize,
-        nodes: usize,
-        bounds: Bounds,
-        properties: &[&'static str],
-    ) -> Result<(Option<&'static str>, Cell), Error> {
-        let endless = properties.contains(&"starvation");
-        let plan = self.plan(scenario(nodes, condition, endless))?;
-        let (losses, duplicates, crashes) =
-            (u8::from(condition == 2), u8::from(condition == 3), u8::from(condition == 4));
+    /// Whether someone may wait for ever: by a fair round of clients that ask for ever, if their states
+    /// are few; else of clients that ask a few times.
+    fn starvation(&self, condition: usize, nodes: usize, states: u64) -> Result<Cell, Error> {
+        let endless = Question {
+            condition,
+            nodes,
+            requests: u32::MAX,
+            states: states.min(ENDLESS),
+            properties: &["deadlock", "starvation"],
+        };
+        let (_, found) = self.search(endless)?;
+        if !found.is_bounded() {
+            return Ok(found);
+        }
+        let requests = if nodes > 2 { 2 } else { 3 };
+        // Once all others have asked as often as they may, nobody is left to overtake.
+        let all = requests * (nodes as u32).saturating_sub(1);
+        for most in 0..=all {
+            let bypass = format!("bypass:{most}");
+            let properties: &[&str] = &["deadlock", "starvation", &bypass];
+            let question = Question { condition, nodes, requests, states, properties };
+            match self.search(question)? {
+                (Some(broken), _) if broken == bypass => {}
+                (_, Cell::Yes { states, .. }) => {
+                    return Ok(Cell::Bypass { nodes, requests, most, states });
+                }
+                (_, found) => return Ok(found),
+            }
+        }
+        Err(Error::Data(format!("{}: overtaken by more than there are", self.name())))
+    }
+
+    fn explored(&self, question: Question<'_>) -> Result<Checked, Error> {
+        let Question { condition, nodes, requests, states, properties } = question;
+        let plan = self.plan(scenario(nodes, condition, requests))?;
+        let (losses, duplicates) = (u8::from(condition == 2), u8::from(condition == 3));
+        let victim = victim(condition);
+        let crashes = u8::from(victim.is_some());
         let synchronous = self.sheet.assumes.contains(&Assumption::Synchronous);
         let options = Options {
             timing: if synchronous { Timing::WhenQuiet } else { Timing::Anytime },
             losses,
             duplicates,
             crashes,
+            victims: victim.map_or(Victim::Anyone, |(who, _)| who),
             properties: properties.iter().map(|p| (*p).to_owned()).collect(),
-            max_states: bounds.states,
+            // So that a bound is reached at the same state everywhere.
+            threads: 1,
+            max_states: states,
+            max_bytes: BYTES,
             ..Options::default()
         };
         let mut words = Vec::new();
         for (name, k) in [("loss", losses), ("duplicate", duplicates), ("crash", crashes)] {
             words.extend((k > 0).then(|| format!("--{name} {k}")));
         }
+        words.extend(victim.map(|(_, word)| format!("--victim {word}")));
         words.extend(synchronous.then(|| "--synchronous".to_owned()));
-        words.extend(properties.iter().map(|p| format!("--property {p}")));
-        let check = CheckPlan { options, extreme: None, arguments: words.join(" ") };
-        let report = self.check(&plan, &check, &mut |_| true)?.report;
+        let check = CheckPlan { options, arguments: words.join(" "), ..CheckPlan::default() };
+        self.check(&plan, &check, &mut |_| true)
+    }
+
+    /// One search; says which of the properties is broken, if one is.
+    fn search(&self, question: Question<'_>) -> Result<(Option<String>, Cell), Error> {
+        let report = self.explored(question)?.report;
+        let Question { nodes, requests, states, properties, .. } = question;
         let broken = report.property.as_deref().and_then(|broken| {
             let means = |p: &&&str| {
-                PROPERTIES.iter().any(|(name, meant, _)| name == *p && meant.contains(&broken))
+                let word = p.split(':').next().unwrap_or_default();
+                PROPERTIES.iter().any(|(name, meant, _)| *name == word && meant.contains(&broken))
             };
-            properties.iter().find(means).copied()
+            properties.iter().find(means).map(|p| (*p).to_owned())
         });
-        let cell = match (report.verdict, report.witness_length) {
-            ("exhausted", _) => Cell::Yes { states: report.states },
-            ("violated", Some(length)) => Cell::No { length, command: report.command },
-            _ => Cell::Bounded { states: report.states },
+        let cell = match (report.verdict, report.witness_length, broken.clone()) {
+            ("exhausted", ..) => Cell::Yes { nodes, states: report.states },
+            // Searched for alone, it breaks in as few steps.
+            ("violated", Some(length), Some(property)) => {
+                let command = format!("{} --property {property}", report.command);
+                Cell::No { nodes, length, property, requests, command }
+            }
+            ("violated", ..) => {
+                let what = report.property.unwrap_or_default();
+                return Err(Error::Data(format!("{}: {what} broke unasked", self.name())));
+            }
+            _ => Cell::Bounded { depth: report.depth, states },
         };
         Ok((broken, cell))
     }
 }
 
-/// Everyone asks or starts once; or, if `endless`, again and again.
-fn scenario(nodes: usize, condition: usize, endless: bool) -> Scenario {
+/// Whether every state was seen. If so and there are as many as without the fault, it never struck:
+/// each state after it differs from all before, for what was spent is part of the state.
+fn is_seen_whole(cell: &Cell) -> bool {
+    match cell {
+        Cell::Yes { .. } | Cell::Bypass { .. } => true,
+        Cell::No { .. } | Cell::Never | Cell::Bounded { .. } => false,
+    }
+}
+
+/// Everyone asks so often (elections: starts).
+fn scenario(nodes: usize, condition: usize, requests: u32) -> Scenario {
     Scenario {
         nodes: Some(nodes),
-        entries: endless.then_some(u32::MAX),
-        fifo: Some(condition != 1),
+        entries: (requests != 1).then_some(requests),
+        fifo: (condition == 1).then_some(false),
         ..Scenario::default()
     }
 }
@@ -228,33 +446,4 @@ impl Hasher for Fnv {
     fn finish(&self) -> u64 {
         self.0
     }
-}
-
-/// The whole table as a page of the docs.
-pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
-    let mut page = format!(
-        "# Guarantees, computed\n\n\
-         Every cell is a search of all runs of a small group, of {} nodes unless said otherwise, in which\n\
-         everyone asks (or starts) once; for starvation, again and again. **yes**: every run was seen;\n\
-         **no (k)**: broken by a run of k steps; **?**: not decided within {} states. Under a fault that the data\n\
-         sheet rules out, a *no* is no mistake of the algorithm: it says what the assumption is for.\n\
-         Made by `konklave guarantees --markdown`.\n",
-        bounds.nodes, bounds.states
-    );
-    let mut algorithm = "";
-    for row in rows {
-        if row.algorithm != algorithm {
-            algorithm = &row.algorithm;
-            let size = if row.nodes == bounds.nodes {
-                String::new()
-            } else {
-                format!(", {} nodes", row.nodes)
-            };
-            page += &format!("\n## {algorithm}{size}\n\n| | {} |\n", CONDITIONS.join(" | "));
-            page += &format!("|---|{}\n", "---|".repeat(CONDITIONS.len()));
-        }
-        let cells: Vec<String> = row.cells.iter().map(ToString::to_string).collect();
-        page += &format!("| {} | {} |\n", row.property, cells.join(" | "));
-    }
-    page
 }

@@ -7,6 +7,7 @@ mod checking;
 mod costs;
 mod error;
 pub mod guarantees;
+mod kit;
 mod member;
 mod plan;
 mod report;
@@ -18,7 +19,8 @@ pub mod tolerance;
 pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES};
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
-pub use konklave_check::{Options as CheckOptions, Progress, Swarm, Timing};
+pub use kit::Shrunk;
+pub use konklave_check::{Checkpoints, Options as CheckOptions, Progress, Swarm, Timing, Victim};
 pub use konklave_net::Transport;
 pub use member::{MemberPlan, Told};
 pub use plan::Plan;
@@ -122,6 +124,7 @@ pub struct Entry {
     member: fn(&Plan, MemberPlan<'_>) -> Result<(), Error>,
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
+    shrink: fn(&Plan, &Run) -> Result<Shrunk, Error>,
 }
 
 type Record = fn(&Plan, &mut dyn Write) -> Result<io::Result<RunReport>, Error>;
@@ -139,6 +142,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         member: member::member::<P>,
         check: checking::check::<P>,
         replay: replay::<P>,
+        shrink: kit::shrink::<P>,
     }
 }
 
@@ -189,6 +193,11 @@ impl Entry {
     /// Runs a recorded run again, and compares.
     pub fn replay(&self, plan: &Plan, run: &Run) -> Result<Replayed, ReplayError> {
         (self.replay)(plan, run)
+    }
+
+    /// Leaves out of a recorded run that breaks something all that is not needed for that.
+    pub fn shrink(&self, plan: &Plan, run: &Run) -> Result<Shrunk, Error> {
+        (self.shrink)(plan, run)
     }
 }
 

@@ -159,6 +159,9 @@ pub struct CheckReport {
     pub property: Option<String>,
     /// What happened.
     pub detail: Option<String>,
+    /// The rule that failed and the step that decided, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
     /// Different states reached.
     pub states: u64,
     /// Steps between them.

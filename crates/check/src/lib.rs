@@ -9,6 +9,7 @@
 //! number and no handler runs twice. Each step of a witness is made both ways and compared, and in
 //! the tests stateright searches the plain rules and must find the same states.
 
+mod checkpoint;
 mod cue;
 mod cycles;
 mod draws;
@@ -30,6 +31,7 @@ mod tables;
 mod witness;
 mod workshop;
 
+pub use checkpoint::{CheckpointError, Checkpoints};
 pub use cue::{Cue, Played, Prompter};
 pub use model::{Action, Model};
 pub use options::{Options, Timing, Victim};

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use konklave_process::{Application, Monitor, Process, Violation};
 
+use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader, unfit};
 use crate::draws::Draws;
 use crate::expand::{Expander, Node, Rules};
 use crate::model::Model;
@@ -297,10 +298,40 @@ fn look_at(
     }
 }
 
+impl Level {
+    pub(crate) fn ranges(&self) -> &[(u64, u64)] {
+        &self.ranges
+    }
+}
+
+/// What was counted up to some level.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Tally {
+    pub(crate) transitions: u64,
+    pub(crate) ends: u64,
+    pub(crate) messages: Option<(u32, u32)>,
+    pub(crate) dearest: Option<u64>,
+    pub(crate) cheapest: Option<u64>,
+}
+
 impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     /// Goes through all states. `watch` is told from time to time how far it has come, and says
     /// whether to go on.
-    pub fn explore(&self, mut watch: impl FnMut(Progress) -> bool) -> Report<P> {
+    pub fn explore(&self, watch: impl FnMut(Progress) -> bool) -> Report<P> {
+        let report = self.explore_from(&Checkpoints::default(), watch);
+        report.expect("no file is read or written")
+    }
+
+    /// As [`Model::explore`], going on from a checkpoint and writing others, as `checkpoints` says.
+    /// What is found is the same as without.
+    pub fn explore_from(
+        &self,
+        checkpoints: &Checkpoints,
+        mut watch: impl FnMut(Progress) -> bool,
+    ) -> Result<Report<P>, CheckpointError> {
+        if let Some(why) = unfit(&self.options).filter(|_| !checkpoints.are_none()) {
+            return Err(CheckpointError::Unfit(why));
+        }
         assert!(self.n() <= 64, "only small groups are explored");
         assert!(self.options.cuts == 0 || self.n() <= 8, "channels are cut in groups of up to 8");
         let begun = Instant::now();
@@ -317,10 +348,19 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         loop {
             let shared = Shared::new(rules.clone(), workers, tables);
             let mut search = Search::new(self, &shared, workshop, commutation, &mut watch);
-            match search.explore(workers) {
+            search.keeper =
+                (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, &self.options));
+            if let Some(file) = &checkpoints.resume {
+                search.resume(Reader::open(file, checkpoints, &self.options)?)?;
+            }
+            let found = search.explore(workers);
+            if let Some(failed) = search.keeper.take().and_then(|keeper| keeper.failed) {
+                return Err(failed);
+            }
+            match found {
                 Some(mut report) => {
                     report.elapsed = begun.elapsed();
-                    return report;
+                    return Ok(report);
                 }
                 None => {
                     (workshop, commutation) = (search.workshop, search.commutation);
@@ -393,6 +433,10 @@ pub(crate) struct Search<'a, 'm, P: Process, A, M: Monitor<P>> {
     cheapest: Option<u64>,
     pub(crate) peak_bytes: u64,
     told: u64,
+    /// What was counted before the level that is looked at.
+    mark: Tally,
+    /// Writes checkpoints, if there are to be any.
+    keeper: Option<Keeper>,
 }
 
 /// From this many states in a level on, the other workers are called.
@@ -425,7 +469,48 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
             cheapest: None,
             peak_bytes: 0,
             told: 0,
+            mark: Tally::default(),
+            keeper: None,
         }
+    }
+
+    /// Goes on from where a checkpoint was written: asks all again that was asked, so that all has its
+    /// number, and puts the states in.
+    fn resume(&mut self, mut from: Reader) -> Result<(), CheckpointError> {
+        let _ = self.start();
+        let asked = from.asked()?;
+        {
+            let mut tables = write(&self.shared.tables);
+            for &miss in &asked.misses {
+                if !self.workshop.knows(miss) {
+                    return Err(from.changed());
+                }
+                self.workshop.resolve(miss, &mut tables);
+            }
+        }
+        if self.workshop.digest() != asked.digest {
+            return Err(from.changed());
+        }
+        let tally = from.tally()?;
+        let shared = self.shared;
+        from.levels(shared, || self.turn())?;
+        Tally { transitions: self.transitions, ends: self.ends, .. } = tally;
+        (self.messages, self.dearest, self.cheapest) =
+            (tally.messages, tally.dearest, tally.cheapest);
+        self.mark = tally;
+        if let Some(keeper) = &mut self.keeper {
+            keeper.misses = asked.misses;
+        }
+        Ok(())
+    }
+
+    /// Writes down all up to the level that is looked at, if that is wanted.
+    fn keep(&mut self) {
+        let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.file.is_some()) else {
+            return;
+        };
+        let digest = self.workshop.digest();
+        keeper.keep(self.shared, &self.levels, self.mark, digest);
     }
 
     /// Searches, and reports what was found; none if it must be done again with more to visit.
@@ -499,7 +584,8 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
     }
 
     fn run(&mut self, workers: usize) -> Found {
-        if let Some(violation) = self.start() {
+        let is_resumed = !self.levels.is_empty();
+        if !is_resumed && let Some(violation) = self.start() {
             return Found::Broken { state: None, last: None, violation };
         }
         loop {
@@ -593,6 +679,13 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
         let base = self.levels.last().map_or(0, |level| level.base + level.size);
         self.levels.push(Level { base, ranges, size });
         self.states = base + size;
+        self.mark = Tally {
+            transitions: self.transitions,
+            ends: self.ends,
+            messages: self.messages,
+            dearest: self.dearest,
+            cheapest: self.cheapest,
+        };
     }
 
     /// Looks at one level. Returns what the search came to, if it is over.
@@ -646,6 +739,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
             if let Some(bound) = self.bound(level.size - looked) {
                 // What is already known to be broken is more than a bound.
                 if broken.is_none() && broken_end.is_none() {
+                    self.keep();
                     return Some(Found::Bound(bound));
                 }
                 break;
@@ -661,9 +755,16 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
             return Some(Found::Broken { state, last: Some(step), violation });
         }
         if deeper {
+            self.keep();
             return Some(Found::Bound(Bounded::Depth));
         }
         self.turn();
+        if self.keeper.as_ref().is_some_and(Keeper::is_due) {
+            self.keep();
+        }
+        if self.keeper.as_ref().is_some_and(|keeper| keeper.failed.is_some()) {
+            return Some(Found::Bound(Bounded::Interrupted));
+        }
         self.must_compare(false).then_some(Found::Again)
     }
 
@@ -681,6 +782,9 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
                     look_at(spot, packed, &tables, &shared.rules, deepest, &mut extra)
                 {
                     self.workshop.resolve(miss, &mut tables);
+                    if let Some(keeper) = &mut self.keeper {
+                        keeper.misses.push(miss);
+                    }
                 }
             }
         }

@@ -333,11 +333,41 @@ impl Shard {
         unreachable!("every state has a way")
     }
 
+    /// All its states from the first on, in their order; exact mode only.
+    pub(crate) fn cursor(&self) -> Cursor<'_> {
+        Cursor { shard: self, at: FIRST, chunk: 0, way: &self.ways[0], parent: 0 }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.table.capacity() * 8
             + self.rows.bytes()
             + self.old.bytes()
             + self.ways.iter().map(Vec::capacity).sum::<usize>()
+    }
+}
+
+/// Goes through the states of a shard.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    shard: &'a Shard,
+    at: u32,
+    chunk: usize,
+    way: &'a [u8],
+    parent: u64,
+}
+
+impl<'a> Cursor<'a> {
+    /// The number of the state it follows on, the step that led to it, and the state itself.
+    pub(crate) fn next(&mut self) -> (u64, u32, &'a [u8]) {
+        while self.way.is_empty() {
+            self.chunk += 1;
+            self.way = &self.shard.ways[self.chunk];
+        }
+        self.parent += u64::from(take(&mut self.way));
+        let step = take(&mut self.way);
+        let packed = self.shard.rows.get(self.at);
+        self.at = self.shard.rows.after(self.at);
+        (self.parent, step, packed)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Where handlers run: once for each local and input, once for each ambient and sign.
 
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use konklave_process::{
     Application, Context, Effect, End, Host, Input, Monitor, Process, ProcessId, Verdict, Violation,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::Model;
 use crate::draws::Draws;
@@ -238,6 +238,39 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             Miss::Act(actor, input) => self.act(actor, input, tables),
             Miss::React(ambient, sign) => self.react(ambient, sign, tables),
         }
+    }
+
+    /// Whether all that `miss` asks about has a number: so it is, unless the question is of another
+    /// model.
+    pub(crate) fn knows(&self, miss: Miss) -> bool {
+        let has = |number: u32, many: usize| (number as usize) < many;
+        match miss {
+            Miss::Act(actor, input) => {
+                let is_message = has(input, self.letters.things.len());
+                let is_own = input.checked_sub(self.inputs.own());
+                let is_input = is_own.map_or(input >= OTHER, |own| has(own, self.own.things.len()));
+                match actor {
+                    LOST | UNHEARD | DOUBLED => is_message,
+                    CUT => has(input, (self.inputs.n * self.inputs.n) as usize),
+                    EARLY => true,
+                    local => has(local, self.locals.things.len()) && (is_message || is_input),
+                }
+            }
+            Miss::React(ambient, sign) => {
+                has(ambient, self.ambients.things.len()) && has(sign, self.signs.things.len())
+            }
+        }
+    }
+
+    /// Stands for all that has a number, in order.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.locals.things.hash(&mut hasher);
+        self.letters.things.hash(&mut hasher);
+        self.ambients.things.hash(&mut hasher);
+        self.own.things.hash(&mut hasher);
+        self.signs.things.hash(&mut hasher);
+        hasher.finish()
     }
 
     pub(crate) fn violation(&self, reaction: u32) -> &Violation {

@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Tolerance(ToleranceArgs),
     /// Run a recorded run again and compare it step by step
     Replay(ReplayArgs),
+    /// Leave out of a recorded run that breaks something all that is not needed for that
+    Shrink(ShrinkArgs),
     /// Draw a recorded run as a space–time diagram
     Draw(DrawArgs),
     /// Turn a recorded run into a picture, a player, a sequence diagram, a log or a table
@@ -205,6 +207,29 @@ pub(crate) enum World {
     Tcp,
 }
 
+/// Who may crash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub(crate) enum Who {
+    /// Whoever is up
+    #[default]
+    Anyone,
+    /// Whose client wants nothing, and who is at rest
+    Idle,
+    /// Whose client waits
+    Waiting,
+    /// Whose client has been granted what it asked for
+    Holder,
+    /// Whose client wants nothing, but who has work for others in hand
+    Arbiter,
+}
+
+/// What a witness can be printed as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Emit {
+    /// A Rust test that plays it, to be pasted
+    Test,
+}
+
 /// What a run may cost most of, or least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Measure {
@@ -262,6 +287,9 @@ pub(crate) struct CheckArgs {
         help_heading = "Budgets"
     )]
     pub(crate) crash: u8,
+    /// Who may crash, by what they are doing at that moment
+    #[arg(long, value_enum, value_name = "WHO", default_value_t, help_heading = "Budgets")]
+    pub(crate) victim: Who,
     /// How many crashed nodes may come up again
     #[arg(
         long,
@@ -377,6 +405,12 @@ pub(crate) struct CheckArgs {
         help_heading = "Search"
     )]
     pub(crate) max_memory: u64,
+    /// Write down how far the search has come: when it gives up, and from time to time before that
+    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "shard"])]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Go on from a checkpoint of the same search; limits may be others
+    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "shard"])]
+    pub(crate) resume: Option<PathBuf>,
     /// For random topologies and ids, and for random runs
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Search")]
     pub(crate) seed: Option<u64>,
@@ -387,6 +421,9 @@ pub(crate) struct CheckArgs {
     /// Record the witness to a file that `replay` and `draw` read
     #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE", help_heading = "Output")]
     pub(crate) record: Option<PathBuf>,
+    /// Print the witness as something else, in place of the report
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Output")]
+    pub(crate) emit: Option<Emit>,
     /// Draw the witness as a space–time diagram
     #[arg(long, env = "KONKLAVE_SVG", value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
@@ -598,22 +635,45 @@ pub(crate) struct MergeArgs {
 Examples:
   konklave guarantees mutex
   konklave guarantees token-ring --max-states 1000000
-  konklave guarantees --markdown --cache guarantees.json > docs/guarantees.md")]
+  konklave guarantees mutex/central --witnesses runs
+  konklave guarantees --markdown --cache docs/guarantees.json > docs/guarantees.md")]
 pub(crate) struct GuaranteesArgs {
     /// A problem or an algorithm; default: everything
     pub(crate) what: Option<String>,
-    /// How many nodes; one or two more where an algorithm cannot do with so few
+    /// How many nodes; one or two more where an algorithm cannot do with so few, and fewer where so
+    /// many cannot be decided
     #[arg(short = 'n', long, value_name = "N", default_value_t = 3)]
     pub(crate) nodes: usize,
     /// Give up a search beyond this many states
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) max_states: u64,
+    /// Write a run for every `no` into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) witnesses: Option<PathBuf>,
     /// Take rows from this file whose data sheet and bounds have not changed, and put new ones in
     #[arg(long, value_name = "FILE")]
     pub(crate) cache: Option<PathBuf>,
     /// Print the page of the docs
     #[arg(long)]
     pub(crate) markdown: bool,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave run ricart-agrawala -n 5 --mistake no-tie-break --record run.run
+  konklave shrink run.run
+  konklave shrink run.run --record least.run
+Exit codes: 0 a smallest run was found · 65 not a run, or nothing breaks in it")]
+pub(crate) struct ShrinkArgs {
+    /// The recorded run
+    pub(crate) file: PathBuf,
+    /// Record what is left to a file that `replay` and `draw` read
+    #[arg(long, env = "KONKLAVE_RECORD", value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -17,6 +17,7 @@ mod replay;
 mod reproduce;
 mod ring;
 mod run;
+mod shrink;
 mod sweep;
 mod tolerance;
 mod ui;
@@ -43,6 +44,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Tolerance(args) => tolerance::tolerate(&args),
         Command::Guarantees(args) => guarantees::guarantees(&args),
         Command::Replay(args) => replay::replay(&args),
+        Command::Shrink(args) => shrink::shrink(&args),
         Command::Draw(args) => draw::draw(&args),
         Command::Export(args) => export::export(&args),
         Command::Race(args) => race::race(*args),

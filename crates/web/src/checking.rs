@@ -137,7 +137,7 @@ fn explore(
     };
     let (entry, plan) = plan(scenario)?;
     let check =
-        CheckPlan { options: budgets.options(), arguments: budgets.arguments(), extreme: None };
+        CheckPlan { options: budgets.options(), arguments: budgets.arguments(), ..CheckPlan::default() };
     let mut told = Instant::now();
     let mut watch = |progress: Progress| {
         if told.elapsed() >= TELL_EVERY {

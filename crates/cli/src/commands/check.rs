@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
-    CheckOptions, CheckPlan, CheckReport, Checked, Error, Extreme, Progress, Scenario, Swarm,
-    Timing, find,
+    CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Error, Extreme, Progress, Scenario,
+    Swarm, Timing, Victim, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
 
 use super::run::recording;
 use crate::Done;
-use crate::args::{CheckArgs, MAX_MEMORY, MAX_STATES};
+use crate::args::{CheckArgs, Emit, MAX_MEMORY, MAX_STATES, Who};
 use crate::interrupt;
 use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_json, stdout};
 
@@ -42,7 +42,14 @@ pub(crate) fn check(args: CheckArgs) -> Done {
         options: options(&args)?,
         extreme: extreme(&args),
         arguments: arguments(&args),
+        checkpoints: Checkpoints {
+            write: args.checkpoint.clone(),
+            resume: args.resume.clone(),
+            ..Checkpoints::default()
+        },
     };
+    // A path that cannot be written is known before the work starts.
+    drop(Target::open_if(args.checkpoint.as_ref())?);
     let stop = interrupt()?;
     let bar = progress_bar(args.format);
     let mut watch = |progress: Progress| {
@@ -64,7 +71,14 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     } else if record_to.is_some() || draw_to.is_some() {
         eprintln!("konklave: there is no witness to record or draw");
     }
-    print(&args, &checked)?;
+    match (args.emit, &checked.test) {
+        (None, _) => print(&args, &checked)?,
+        (Some(Emit::Test), Some(test)) => stdout().write_all(test.as_bytes())?,
+        (Some(Emit::Test), None) => {
+            eprintln!("konklave: there is no run that breaks something and ends: no test");
+            print(&args, &checked)?;
+        }
+    }
     Ok(match checked.report.verdict {
         "exhausted" => 0,
         "violated" => 1,
@@ -79,7 +93,13 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         early: args.early,
         down: Vec::new(),
         crashes: args.crash,
-        victims: Default::default(),
+        victims: match args.victim {
+            Who::Anyone => Victim::Anyone,
+            Who::Idle => Victim::Idle,
+            Who::Waiting => Victim::Waiting,
+            Who::Holder => Victim::Holder,
+            Who::Arbiter => Victim::Arbiter,
+        },
         restarts: args.restart,
         stable_storage: !args.amnesia,
         losses: args.loss,
@@ -128,6 +148,9 @@ fn arguments(args: &CheckArgs) -> String {
         ("early", args.early),
     ];
     words.extend(budgets.iter().filter(|(_, k)| *k > 0).map(|(name, k)| format!("--{name} {k}")));
+    let victim = clap::ValueEnum::to_possible_value(&args.victim);
+    let victim = victim.filter(|_| args.victim != Who::Anyone);
+    words.extend(victim.map(|who| format!("--victim {}", who.get_name())));
     let flags = [
         ("synchronous", args.synchronous),
         ("no-detector", args.no_detector),
@@ -190,6 +213,10 @@ fn print(args: &CheckArgs, checked: &Checked) -> io::Result<()> {
                 tell(args, report, witness, &mut out)?;
             }
             summarise(report, &mut out)?;
+            let goes_on = report.verdict == "bounded" && args.checkpoint.is_some();
+            if let Some(file) = args.checkpoint.as_ref().filter(|_| goes_on) {
+                writeln!(out, "go on       with --resume {}", file.display())?;
+            }
             out.flush()
         }
     }
@@ -238,6 +265,9 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
             let property = report.property.as_deref().unwrap_or_default();
             let detail = report.detail.as_deref().unwrap_or_default();
             writeln!(out, "verdict     {violated}: {property}: {detail}")?;
+            if let Some(why) = &report.explanation {
+                writeln!(out, "why         {why}")?;
+            }
         }
         _ => {
             let bounded = paint("bounded", Colour::Yellow);

@@ -122,8 +122,7 @@ fn mistake(out: &mut impl Write) -> Result<(), crate::Failure> {
         mistake: Some("leaf-rule".into()),
         ..Scenario::default()
     };
-    let check =
-        CheckPlan { options: CheckOptions::default(), extreme: None, arguments: String::new() };
+    let check = CheckPlan { options: CheckOptions::default(), ..CheckPlan::default() };
     let printed = entry.check(&entry.plan(scenario.clone())?, &check, &mut |_| true)?;
     for line in printed.report.witness.iter() {
         writeln!(out, "  {line}")?;

@@ -3,14 +3,17 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use konklave_catalog::guarantees::{Bounds, CONDITIONS, Cell, GuaranteeRow, page};
-use konklave_catalog::{Entry, Error};
+use konklave_catalog::guarantees::{Bounds, CONDITIONS, Cell, GuaranteeRow, LEGEND, page, title};
+use konklave_catalog::{CATALOG, Entry, Error, find};
 
 use super::costs::chosen;
+use super::run::recording;
 use crate::Done;
 use crate::args::GuaranteesArgs;
-use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
+use crate::output::{Colour, Format, Target, paint, print_csv, print_json, stdout};
 
 pub(crate) fn guarantees(args: &GuaranteesArgs) -> Done {
     if !(1..=6).contains(&args.nodes) {
@@ -18,14 +21,13 @@ pub(crate) fn guarantees(args: &GuaranteesArgs) -> Done {
         return Err(Error::Usage(message).into());
     }
     let bounds = Bounds { nodes: args.nodes, states: args.max_states };
-    let mut cached = args.cache.as_deref().map_or(Ok(Vec::new()), read)?;
-    let mut rows = Vec::new();
-    for entry in chosen(args.what.as_deref())? {
-        rows.extend(rows_of(entry, bounds, &mut cached)?);
-        // After each, so that a long search that is interrupted goes on from there.
-        if let Some(file) = &args.cache {
-            write(file, &cached)?;
-        }
+    if let Some(folder) = &args.witnesses {
+        let file = folder.display().to_string();
+        fs::create_dir_all(folder).map_err(|why| Error::Unwritable { file, why })?;
+    }
+    let rows = all_rows(&chosen(args.what.as_deref())?, bounds, args.cache.as_deref())?;
+    if let Some(folder) = &args.witnesses {
+        write_witnesses(&rows, bounds, folder)?;
     }
     match args.format {
         _ if args.markdown => stdout().write_all(page(&rows, bounds).as_bytes())?,
@@ -37,21 +39,77 @@ pub(crate) fn guarantees(args: &GuaranteesArgs) -> Done {
     Ok(0)
 }
 
+/// The rows of all `entries`, in their order; as many at a time as there are cores.
+fn all_rows(
+    entries: &[&'static Entry],
+    bounds: Bounds,
+    cache: Option<&Path>,
+) -> Result<Vec<GuaranteeRow>, Error> {
+    let cached = Mutex::new(cache.map_or(Ok(Vec::new()), read)?);
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(entry) = entries.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let rows = rows_of(entry, bounds, &cached).and_then(|rows| {
+                // After each, so that a long search that is interrupted goes on from there.
+                cache.map_or(Ok(()), |file| write(file, &cached))?;
+                Ok(rows)
+            });
+            let failed = rows.is_err();
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((entry.name(), rows));
+            if failed {
+                next.store(entries.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        (1..workers.min(entries.len())).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let mut rows = Vec::new();
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(name, _)| entries.iter().position(|entry| entry.name() == *name));
+    for (_, found) in done {
+        rows.extend(found?);
+    }
+    Ok(rows)
+}
+
 fn rows_of(
     entry: &Entry,
     bounds: Bounds,
-    cached: &mut Vec<GuaranteeRow>,
+    cached: &Mutex<Vec<GuaranteeRow>>,
 ) -> Result<Vec<GuaranteeRow>, Error> {
     let (name, hash) = (entry.name(), entry.guarantees_hash(bounds));
-    let known: Vec<GuaranteeRow> =
-        cached.iter().filter(|row| row.algorithm == name && row.hash == hash).cloned().collect();
+    let lock = || cached.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_it = |row: &&GuaranteeRow| row.algorithm == name && row.hash == hash;
+    let known: Vec<GuaranteeRow> = lock().iter().filter(is_it).cloned().collect();
     if !known.is_empty() {
         return Ok(known);
     }
     let rows = entry.guarantees(bounds)?;
+    let mut cached = lock();
     cached.retain(|row| row.algorithm != name);
     cached.extend(rows.iter().cloned());
     Ok(rows)
+}
+
+/// A run for every *no*.
+fn write_witnesses(rows: &[GuaranteeRow], bounds: Bounds, folder: &Path) -> Result<(), Error> {
+    let word = |text: &str| text.replace(": ", "-").replace([' ', '/'], "-").to_lowercase();
+    for row in rows {
+        let entry = find(&row.algorithm)?;
+        for (i, condition) in CONDITIONS.iter().enumerate() {
+            let Some(run) = entry.guarantee_witness(row, i, bounds)? else { continue };
+            let names = [&*row.algorithm, &row.property, condition].map(word);
+            let path = folder.join(names.join("-") + ".run");
+            let bytes = recording(&run, Some(&path));
+            let file = path.display().to_string();
+            let bytes = bytes.map_err(|why| Error::Unwritable { file, why })?;
+            Target::open(&path)?.finish(&bytes)?;
+        }
+    }
+    Ok(())
 }
 
 /// A cache that is not there yet is empty.
@@ -65,11 +123,14 @@ fn read(file: &Path) -> Result<Vec<GuaranteeRow>, Error> {
     }
 }
 
-/// Whole or not at all.
-fn write(file: &Path, rows: &[GuaranteeRow]) -> io::Result<()> {
-    let part = file.with_extension("part");
-    fs::write(&part, serde_json::to_string_pretty(rows)?)?;
-    fs::rename(part, file)
+/// Whole or not at all, and in the order of the catalog.
+fn write(file: &Path, cached: &Mutex<Vec<GuaranteeRow>>) -> Result<(), Error> {
+    let rows = cached.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut rows: Vec<&GuaranteeRow> = rows.iter().collect();
+    rows.sort_by_key(|row| CATALOG.iter().position(|entry| entry.name() == row.algorithm));
+    let bytes = serde_json::to_string_pretty(&rows).map_err(|why| Error::Data(why.to_string()))?;
+    // One after the other: the list is held until the file is there.
+    Target::open(file)?.finish((bytes + "\n").as_bytes())
 }
 
 fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
@@ -83,20 +144,40 @@ fn print(rows: &[GuaranteeRow]) -> io::Result<()> {
             algorithm = &row.algorithm;
             writeln!(out, "{algorithm}, {} nodes", row.nodes)?;
             let head = CONDITIONS.map(|condition| format!("{condition:<15}"));
-            writeln!(out, "  {:<13}{}", "", head.concat().trim_end())?;
+            writeln!(out, "  {:<22}{}", "", head.concat().trim_end())?;
         }
-        let cells: Vec<String> = row.cells.iter().map(painted).collect();
-        writeln!(out, "  {:<13}{}", row.property, cells.concat().trim_end())?;
+        let cells: Vec<String> = row.cells.iter().map(|cell| painted(cell, row.nodes)).collect();
+        writeln!(out, "  {:<22}{}", title(&row.property), cells.concat().trim_end())?;
+    }
+    if rows.is_empty() {
+        writeln!(out, "no table: it is for elections and mutual exclusion")?;
+        return out.flush();
+    }
+    writeln!(out)?;
+    let is_shown = |sign: &str| {
+        let cells = || rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (cell, row)));
+        match sign {
+            "yes" => cells().any(|(cell, _)| matches!(cell, Cell::Yes { .. })),
+            "no (k)" => cells().any(|(cell, _)| matches!(cell, Cell::No { .. })),
+            "≤k in r" => cells().any(|(cell, _)| matches!(cell, Cell::Bypass { .. })),
+            "? (d)" => cells().any(|(cell, _)| matches!(cell, Cell::Bounded { .. })),
+            "–" => cells().any(|(cell, _)| matches!(cell, Cell::Never)),
+            _ => cells().any(|(cell, row)| cell.beside(row.nodes) != cell.to_string()),
+        }
+    };
+    for (sign, meaning) in LEGEND.iter().filter(|(sign, _)| is_shown(sign)) {
+        writeln!(out, "{sign:<8} {meaning}")?;
     }
     out.flush()
 }
 
-fn painted(cell: &Cell) -> String {
-    let text = format!("{:<15}", cell.to_string());
+fn painted(cell: &Cell, nodes: usize) -> String {
+    let text = format!("{:<15}", cell.beside(nodes));
     match cell {
         Cell::Yes { .. } => paint(&text, Colour::Green),
         Cell::No { .. } => paint(&text, Colour::Red),
-        Cell::Bounded { .. } => paint(&text, Colour::Yellow),
+        Cell::Never => text,
+        Cell::Bypass { .. } | Cell::Bounded { .. } => paint(&text, Colour::Yellow),
     }
 }
 
@@ -107,6 +188,8 @@ fn csv(row: &GuaranteeRow) -> Vec<(String, String)> {
         ("property".to_owned(), row.property.clone()),
     ];
     let cells = CONDITIONS.iter().zip(&row.cells);
-    fields.extend(cells.map(|(condition, cell)| (condition.replace(' ', "_"), cell.to_string())));
+    fields.extend(cells.map(|(condition, cell)| {
+        (condition.replace(": ", "_").replace(' ', "_"), cell.beside(row.nodes))
+    }));
     fields
 }

@@ -1,0 +1,235 @@
+//! What is made of a run that breaks something: a test to paste, one line that explains it, and the
+//! fewest steps that still break it.
+
+use std::fmt::Write as _;
+
+use konklave_algorithms::{Algorithm, Watch, Workload};
+use konklave_check::{Cue, Happened, Options, Prompter, Witness};
+use konklave_process::{ProcessId, Violation};
+use konklave_trace::{EffectRecord, Entry, IncidentKind, Recordable, Run};
+
+use crate::checking::{model, record};
+use crate::{Error, PROPERTIES, Plan};
+
+/// A run with the fewest steps that were needed.
+#[derive(Clone, Debug)]
+pub struct Shrunk {
+    /// The property that breaks, as before.
+    pub property: String,
+    /// How many steps, faults and requests the run had, and has now, not counting that everyone
+    /// comes up.
+    pub steps: (usize, usize),
+    /// How many requests all clients made, and make now.
+    pub requests: (u32, u32),
+    /// What explains it in one line.
+    pub explanation: String,
+    /// The run that is left.
+    pub run: Run,
+}
+
+/// Names the property, and the step that decided.
+pub(crate) fn explain(violation: &Violation, told: &[String]) -> String {
+    let means = PROPERTIES.iter().find(|(_, meant, _)| meant.contains(&violation.property));
+    let rule = means.map_or(String::new(), |(_, _, rule)| format!(" ({rule})"));
+    let at_end = ["deadlock", "quiescence", "agreement", "termination", "spanning tree"];
+    let when =
+        if at_end.contains(&violation.property) { "is broken for good after" } else { "breaks at" };
+    // The last line is the violation itself.
+    match told.len().checked_sub(2).map(|last| (last + 1, &told[last])) {
+        Some((number, step)) => {
+            format!(
+                "{}{rule} {when} step {number}, `{step}`: {}",
+                violation.property, violation.detail
+            )
+        }
+        None => {
+            format!("{}{rule} is broken from the start: {}", violation.property, violation.detail)
+        }
+    }
+}
+
+/// A test that plays the schedule of `witness`; none if it never ends.
+pub(crate) fn emit<P: Algorithm>(
+    plan: &Plan,
+    watch: &Watch,
+    options: &Options,
+    witness: &Witness<P>,
+    command: &str,
+) -> Option<String> {
+    if witness.loops_from.is_some() {
+        return None;
+    }
+    let (setup, property) = (&plan.setup, witness.violation.property);
+    let words = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let ids = |ids: &[ProcessId]| format!("{:?}", ids.iter().map(|p| p.0).collect::<Vec<_>>());
+    let mut test = format!(
+        "/// Found by `{command}`.\n#[test]\nfn {}_breaks_{}() {{\n",
+        words(P::SHEET.name),
+        words(property)
+    );
+    let topology = &setup.topology;
+    let name = match &*topology.name {
+        "complete" => Some("complete"),
+        "ring" => Some("ring"),
+        "directed-ring" => Some("directed_ring"),
+        _ => None,
+    };
+    let n = topology.len();
+    let place = "konklave_process::Topology";
+    let graph = name.map_or_else(
+        || {
+            let edges: Vec<_> = topology.edge_list().collect();
+            format!("{place}::from_edges({:?}, {n}, {edges:?}).expect(\"a graph\")", topology.name)
+        },
+        |name| format!("{place}::{name}({n})"),
+    );
+    let _ = writeln!(test, "    let topology = {graph};");
+    let _ = writeln!(
+        test,
+        "    let mut case = konklave_testkit::Case::<{}>::on(topology)\n        .ids(&{})",
+        std::any::type_name::<P>(),
+        ids(setup.group.members())
+    );
+    let Workload { initiators, requests } = &plan.workload;
+    let _ = writeln!(test, "        .initiators(&{})", ids(initiators));
+    let _ = writeln!(test, "        .requests(&{requests:?})");
+    if let Some(mistake) = setup.mistake {
+        let _ = writeln!(test, "        .mistake({mistake:?})");
+    }
+    for (name, value) in &setup.chosen {
+        let _ = writeln!(test, "        .set({name:?}, {value:?})");
+    }
+    if !setup.down.is_empty() {
+        let _ = writeln!(test, "        .down(&{})", ids(&setup.down));
+    }
+    let changes = [(!options.fifo, "no_fifo()"), (watch.fence, "fenced()")];
+    for (_, call) in changes.iter().filter(|(on, _)| *on) {
+        let _ = writeln!(test, "        .{call}");
+    }
+    let _ = writeln!(test, "        .judge(&[{property:?}]);");
+    let _ = writeln!(test, "    case.watch.bypass = {:?};", watch.bypass);
+    let _ = writeln!(test, "    case.watch.overtaking = {:?};", watch.overtaking);
+    let _ = writeln!(test, "    case.options.detector = {};", options.detector);
+    let _ = writeln!(test, "    case.options.stable_storage = {};", options.stable_storage);
+    let _ = writeln!(test, "    let schedule = [");
+    for cue in witness.cues() {
+        let _ = writeln!(test, "        {:?},", cue.to_string());
+    }
+    let _ = writeln!(test, "    ];\n    assert_eq!(case.play(&schedule), Some({property:?}));\n}}");
+    Some(test)
+}
+
+/// The schedule of a recorded run.
+fn cues_of<P: Recordable>(run: &Run) -> Result<Vec<Cue>, Error> {
+    let mut prompter = Prompter::default();
+    for entry in &run.entries {
+        match entry {
+            Entry::Step(step) => {
+                let input = step.input.to_input::<P>();
+                let input = input.map_err(|e| Error::Data(format!("an input of the run: {e}")))?;
+                let id = match &step.input {
+                    konklave_trace::InputRecord::Message { id, .. }
+                    | konklave_trace::InputRecord::Stamp { id, .. } => *id,
+                    _ => 0,
+                };
+                let me = ProcessId(step.node);
+                prompter.step(me, &input, id, &step.draws);
+                for effect in &step.effects {
+                    if let EffectRecord::Send { to, id, .. } = effect {
+                        prompter.sent(me, ProcessId(*to), *id);
+                    }
+                }
+            }
+            Entry::Incident(incident) => match &incident.kind {
+                IncidentKind::Lost(id) => prompter.lost(*id),
+                IncidentKind::Duplicated(id) => prompter.duplicated(*id),
+                IncidentKind::Crash(p) => prompter.happened(Happened::Crash(ProcessId(*p)), 0),
+                IncidentKind::Restart { node, .. } => {
+                    prompter.happened(Happened::Restart(ProcessId(*node)), 0);
+                }
+                IncidentKind::AppMessage { from, to, id } => {
+                    prompter.happened(Happened::Tell(ProcessId(*from), ProcessId(*to)), *id);
+                }
+                // What these do to messages and steps is in the run anyway.
+                IncidentKind::Pause(_)
+                | IncidentKind::Resume(_)
+                | IncidentKind::Cut(_)
+                | IncidentKind::Heal(_)
+                | IncidentKind::Violation { .. } => {}
+            },
+        }
+    }
+    Ok(prompter.finish())
+}
+
+/// The property that broke in `run`, if the checker knows it.
+fn broken_in(run: &Run) -> Option<&str> {
+    run.entries.iter().find_map(|entry| match entry {
+        Entry::Incident(incident) => match &incident.kind {
+            IncidentKind::Violation { property, .. } => Some(&**property),
+            _ => None,
+        },
+        Entry::Step(_) => None,
+    })
+}
+
+/// Leaves out of `run` all that its violation does not need: first whole requests, then steps.
+pub(crate) fn shrink<P>(plan: &Plan, run: &Run) -> Result<Shrunk, Error>
+where
+    P: Algorithm + Recordable,
+{
+    let Some(property) = broken_in(run) else {
+        return Err(Error::Data("nothing breaks in this run: there is nothing to shrink".into()));
+    };
+    let options = Options {
+        down: plan.setup.down.clone(),
+        fifo: plan.config.fifo,
+        properties: vec![property.to_owned()],
+        ..Options::default()
+    };
+    let cues = cues_of::<P>(run)?;
+    let least = |workload: &Workload, cues: &[Cue]| {
+        model::<P>(plan, workload, &plan.watch, options.clone()).shrink(cues, property)
+    };
+    let mut workload = plan.workload.clone();
+    let Some(mut left) = least(&workload, &cues) else {
+        return Err(Error::Data(format!(
+            "{property} does not break when the steps of the run are made one after the other by the \
+             rules of the checker; pauses and wrong suspicions are beyond them"
+        )));
+    };
+    let before = (steps(&cues), workload.requests.iter().sum());
+    // From the last client to the first, as often as one request fewer will do.
+    for place in (0..workload.requests.len()).rev() {
+        while workload.requests[place] > 0 {
+            let mut fewer = workload.clone();
+            fewer.requests[place] -= 1;
+            let Some(found) = least(&fewer, &left) else { break };
+            (workload, left) = (fewer, found);
+        }
+    }
+    let played = model::<P>(plan, &workload, &plan.watch, options).play(&left);
+    let Some((violation, _)) = played.broken else {
+        return Err(Error::Data(format!("{property} broke, and then did not")));
+    };
+    let (moments, starts) = (played.moments, played.starts);
+    let witness = Witness { violation, moments, starts, loops_from: None };
+    let mut plan = plan.clone();
+    if !workload.requests.is_empty() && workload != plan.workload {
+        let requests: Vec<String> = workload.requests.iter().map(u32::to_string).collect();
+        plan.scenario.requests = Some(requests.join(","));
+        (plan.scenario.entries, plan.scenario.script) = (None, None);
+    }
+    let run = record::<P>(&plan, &witness, &run.header.command);
+    Ok(Shrunk {
+        property: property.to_owned(),
+        steps: (before.0, steps(&left)),
+        requests: (before.1, workload.requests.iter().sum()),
+        explanation: explain(&witness.violation, &crate::checking::told(&run, starts)),
+        run,
+    })
+}
+
+fn steps(cues: &[Cue]) -> usize {
+    cues.iter().filter(|cue| !cue.to_string().starts_with("start ")).count()
+}

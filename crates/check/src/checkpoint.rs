@@ -1,0 +1,424 @@
+//! How far a search has come, on disk: written level by level, whole or not at all.
+//!
+//! A state is a row of numbers, and what the numbers mean is known to the workshop alone, whose values
+//! cannot be written down: a process need not be `Deserialize`. But they are numbered in the order in
+//! which the search asked for them. So the file has the questions, and whoever goes on asks them again:
+//! every handler runs once more, and what comes out must hash to what the file says. So an algorithm
+//! that was changed in between is found out, not only a changed command line.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::options::Options;
+use crate::search::{Level, Shared, Tally, read, write};
+use crate::store::{SHARDS, fingerprint};
+use crate::tables::Miss;
+
+/// Where a search writes down how far it has come, and where it goes on from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checkpoints {
+    /// What is explored, in words: a checkpoint of anything else is refused.
+    pub identity: String,
+    /// The file to write: when the search gives up, and from time to time before that.
+    pub write: Option<PathBuf>,
+    /// The file to go on from.
+    pub resume: Option<PathBuf>,
+    /// How much time at least lies between two that are written.
+    pub every: Duration,
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        let every = Duration::from_secs(60);
+        Self { identity: String::new(), write: None, resume: None, every }
+    }
+}
+
+impl Checkpoints {
+    pub(crate) fn are_none(&self) -> bool {
+        self.write.is_none() && self.resume.is_none()
+    }
+}
+
+/// Why a checkpoint cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The file cannot be read.
+    #[error("cannot read {0}")]
+    Unreadable(PathBuf, #[source] io::Error),
+    /// The file cannot be written; an earlier one under that name is as it was.
+    #[error("cannot write {0}")]
+    Unwritable(PathBuf, #[source] io::Error),
+    /// It is no checkpoint, or not a whole one.
+    #[error("{0}: {1}")]
+    Damaged(PathBuf, &'static str),
+    /// It is one of another search.
+    #[error("{file}: a checkpoint of another {what}: there {there}, here {here}")]
+    Differs {
+        /// The file.
+        file: PathBuf,
+        /// What differs.
+        what: &'static str,
+        /// What the file says.
+        there: String,
+        /// What is wanted.
+        here: String,
+    },
+    /// The same search asked for goes another way: the algorithm has changed.
+    #[error("{0}: the algorithm or its judges have changed since: the same steps lead elsewhere")]
+    Changed(PathBuf),
+    /// Only the exact search of all states knows checkpoints.
+    #[error("checkpoints are for the exact search of all states: not with {0}")]
+    Unfit(&'static str),
+}
+
+const MAGIC: &[u8; 20] = b"konklave checkpoint\n";
+const FORMAT: u64 = 1;
+
+/// What of the options decides which states there are; limits may be others the next time.
+pub(crate) fn deciding(options: &Options) -> String {
+    let (threads, max_states, max_depth, max_bytes) = (0, 0, 0, 0);
+    format!("{:?}", Options { threads, max_states, max_depth, max_bytes, ..options.clone() })
+}
+
+/// Says why a search with these options has no checkpoints, if so.
+pub(crate) fn unfit(options: &Options) -> Option<&'static str> {
+    let reasons = [
+        (options.compact, "fingerprints alone (compact)"),
+        (options.reduce, "reduction"),
+        (options.swarm.is_some(), "random runs (shard)"),
+    ];
+    reasons.into_iter().find_map(|(unfit, why)| unfit.then_some(why))
+}
+
+/// What the search was asked to work out, and what a hash of all answers is.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Asked {
+    pub(crate) misses: Vec<Miss>,
+    pub(crate) digest: u64,
+}
+
+/// Writes checkpoints, and knows when the next is due.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) file: Option<PathBuf>,
+    head: [String; 3],
+    every: Duration,
+    last: Instant,
+    pub(crate) misses: Vec<Miss>,
+    pub(crate) failed: Option<CheckpointError>,
+}
+
+impl Keeper {
+    pub(crate) fn new(checkpoints: &Checkpoints, options: &Options) -> Self {
+        let head =
+            [env!("CARGO_PKG_VERSION").to_owned(), checkpoints.identity.clone(), deciding(options)];
+        let file = checkpoints.write.clone();
+        let (every, last) = (checkpoints.every, Instant::now());
+        Self { file, head, every, last, misses: Vec::new(), failed: None }
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.file.is_some() && self.last.elapsed() >= self.every
+    }
+
+    /// Writes down all levels but what is beyond the last; `digest` is that of all answers.
+    pub(crate) fn keep(&mut self, shared: &Shared, levels: &[Level], tally: Tally, digest: u64) {
+        let Some(file) = self.file.clone() else { return };
+        let begun = Instant::now();
+        let part = part_of(&file);
+        let written = self.write(&part, shared, levels, tally, digest);
+        if let Err(why) = written.and_then(|()| std::fs::rename(&part, &file)) {
+            // What is half written is of no use; that it cannot be removed is no news.
+            let _ = std::fs::remove_file(&part);
+            self.failed = Some(CheckpointError::Unwritable(file, why));
+        }
+        self.last = Instant::now();
+        // So that at most a twentieth of the time goes into writing.
+        self.every = self.every.max(20 * begun.elapsed());
+    }
+
+    fn write(
+        &self,
+        part: &Path,
+        shared: &Shared,
+        levels: &[Level],
+        tally: Tally,
+        digest: u64,
+    ) -> io::Result<()> {
+        let mut out = Out { to: BufWriter::new(File::create(part)?), sum: Sum::default() };
+        out.bytes(MAGIC)?;
+        out.number(FORMAT)?;
+        for text in &self.head {
+            out.number(text.len() as u64)?;
+            out.bytes(text.as_bytes())?;
+        }
+        out.number(self.misses.len() as u64)?;
+        for miss in &self.misses {
+            let (kind, a, b) = match *miss {
+                Miss::Act(a, b) => (0, a, b),
+                Miss::React(a, b) => (1, a, b),
+            };
+            out.number(u64::from(a) << 1 | kind)?;
+            out.number(u64::from(b))?;
+        }
+        out.bytes(&digest.to_le_bytes())?;
+        let (least, most) = tally.messages.map_or((0, 0), |(l, m)| (u64::from(l), u64::from(m)));
+        let (dear, cheap) = (tally.dearest.unwrap_or(0), tally.cheapest.unwrap_or(0));
+        let ended = u64::from(tally.messages.is_some());
+        for number in [tally.transitions, tally.ends, ended, least, most, dear, cheap] {
+            out.number(number)?;
+        }
+        let shards: Vec<_> = shared.shards.iter().map(read).collect();
+        out.number(shards.iter().any(|shard| shard.cycles).into())?;
+        out.number(levels.len() as u64)?;
+        let mut cursors: Vec<_> = shards.iter().map(|shard| shard.cursor()).collect();
+        for level in levels {
+            for (cursor, (_, size)) in cursors.iter_mut().zip(level.ranges()) {
+                out.number(*size)?;
+                for _ in 0..*size {
+                    let (parent, step, packed) = cursor.next();
+                    out.number(parent)?;
+                    out.number(u64::from(step))?;
+                    out.number(packed.len() as u64)?;
+                    out.bytes(packed)?;
+                }
+            }
+        }
+        let sum = out.sum.finish();
+        out.to.write_all(&sum.to_le_bytes())?;
+        out.to.flush()?;
+        out.to.get_ref().sync_all()
+    }
+}
+
+/// Beside the file, so that it can take its place.
+fn part_of(file: &Path) -> PathBuf {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    file.with_file_name(name)
+}
+
+/// A checkpoint that is read: first what was asked, then the levels.
+pub(crate) struct Reader {
+    file: PathBuf,
+    from: In<BufReader<File>>,
+}
+
+impl Reader {
+    /// Opens a checkpoint that is whole and of the same version, model and options.
+    pub(crate) fn open(
+        file: &Path,
+        checkpoints: &Checkpoints,
+        options: &Options,
+    ) -> Result<Self, CheckpointError> {
+        let unreadable = |why| CheckpointError::Unreadable(file.to_owned(), why);
+        let damaged = |why| CheckpointError::Damaged(file.to_owned(), why);
+        let is_whole = whole(file).map_err(unreadable)?;
+        let from = In { from: BufReader::new(File::open(file).map_err(unreadable)?) };
+        let mut reader = Self { file: file.to_owned(), from };
+        let mut magic = [0; MAGIC.len()];
+        if reader.from.from.read_exact(&mut magic).is_err() || magic != *MAGIC {
+            return Err(damaged("not a checkpoint"));
+        }
+        if !is_whole {
+            return Err(damaged("a damaged checkpoint: its sum is wrong"));
+        }
+        let format = reader.number()?;
+        reader.same("format", &format.to_string(), &FORMAT.to_string())?;
+        let keeper = Keeper::new(checkpoints, options);
+        for (what, here) in ["version", "model", "choice of options"].iter().zip(&keeper.head) {
+            let there = reader.text()?;
+            reader.same(what, &there, here)?;
+        }
+        Ok(reader)
+    }
+
+    fn same(&self, what: &'static str, there: &str, here: &str) -> Result<(), CheckpointError> {
+        if there == here {
+            return Ok(());
+        }
+        let (file, there, here) = (self.file.clone(), there.to_owned(), here.to_owned());
+        Err(CheckpointError::Differs { file, what, there, here })
+    }
+
+    pub(crate) fn asked(&mut self) -> Result<Asked, CheckpointError> {
+        let mut asked = Asked::default();
+        for _ in 0..self.number()? {
+            let (a, b) = (self.number()?, self.number()? as u32);
+            let actor = (a >> 1) as u32;
+            asked.misses.push(if a & 1 == 0 { Miss::Act(actor, b) } else { Miss::React(actor, b) });
+        }
+        let mut digest = [0; 8];
+        self.from.bytes(&mut digest).map_err(|why| self.unreadable(why))?;
+        asked.digest = u64::from_le_bytes(digest);
+        Ok(asked)
+    }
+
+    pub(crate) fn tally(&mut self) -> Result<Tally, CheckpointError> {
+        let mut numbers = [0; 7];
+        for number in &mut numbers {
+            *number = self.number()?;
+        }
+        let [transitions, ends, ended, least, most, dear, cheap] = numbers;
+        let some = ended == 1;
+        Ok(Tally {
+            transitions,
+            ends,
+            messages: some.then_some((least as u32, most as u32)),
+            dearest: some.then_some(dear),
+            cheapest: some.then_some(cheap),
+        })
+    }
+
+    /// Puts all levels in; `turn` is called after each. The first is there already, and must be the
+    /// same.
+    pub(crate) fn levels(
+        &mut self,
+        shared: &Shared,
+        mut turn: impl FnMut(),
+    ) -> Result<(), CheckpointError> {
+        let cycles = self.number()? == 1;
+        let mut packed = Vec::new();
+        for level in 0..self.number()? {
+            for number in 0..SHARDS {
+                let mut shard = write(&shared.shards[number]);
+                let size = self.number()?;
+                if level == 0 && size != shard.len {
+                    return Err(CheckpointError::Changed(self.file.clone()));
+                }
+                for _ in 0..size {
+                    let (parent, step) = (self.number()?, self.number()? as u32);
+                    packed.resize(self.number()? as usize, 0);
+                    self.from.bytes(&mut packed).map_err(|why| self.unreadable(why))?;
+                    let new = shard.insert(fingerprint(&packed), parent, step << 1, &packed);
+                    if new != (level > 0) {
+                        return Err(CheckpointError::Changed(self.file.clone()));
+                    }
+                }
+            }
+            if level > 0 {
+                turn();
+            }
+        }
+        write(&shared.shards[0]).cycles |= cycles;
+        Ok(())
+    }
+
+    pub(crate) fn changed(&self) -> CheckpointError {
+        CheckpointError::Changed(self.file.clone())
+    }
+
+    fn number(&mut self) -> Result<u64, CheckpointError> {
+        self.from.number().map_err(|why| self.unreadable(why))
+    }
+
+    fn text(&mut self) -> Result<String, CheckpointError> {
+        let mut bytes = vec![0; self.number()? as usize];
+        self.from.bytes(&mut bytes).map_err(|why| self.unreadable(why))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn unreadable(&self, why: io::Error) -> CheckpointError {
+        CheckpointError::Unreadable(self.file.clone(), why)
+    }
+}
+
+/// Whether a file ends in the sum of what is before.
+fn whole(file: &Path) -> io::Result<bool> {
+    let mut from = BufReader::new(File::open(file)?);
+    let Some(length) = from.get_ref().metadata()?.len().checked_sub(8) else { return Ok(false) };
+    let mut sum = Sum::default();
+    let mut rest = (&mut from).take(length);
+    let mut chunk = vec![0; 1 << 16];
+    loop {
+        let read = rest.read(&mut chunk)?;
+        if read == 0 {
+            break;
+        }
+        sum.add(&chunk[..read]);
+    }
+    let mut last = [0; 8];
+    from.read_exact(&mut last)?;
+    Ok(sum.finish() == u64::from_le_bytes(last))
+}
+
+/// The sum of bytes, however they are cut into pieces.
+#[derive(Default)]
+struct Sum {
+    sum: u64,
+    rest: Vec<u8>,
+}
+
+/// As much is summed up at once.
+const PIECE: usize = 4096;
+
+impl Sum {
+    fn add(&mut self, mut bytes: &[u8]) {
+        while self.rest.len() + bytes.len() >= PIECE {
+            let (now, later) = bytes.split_at(PIECE - self.rest.len());
+            self.rest.extend_from_slice(now);
+            self.fold();
+            bytes = later;
+        }
+        self.rest.extend_from_slice(bytes);
+    }
+
+    fn fold(&mut self) {
+        self.sum =
+            self.sum.rotate_left(23).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ fingerprint(&self.rest);
+        self.rest.clear();
+    }
+
+    fn finish(mut self) -> u64 {
+        self.fold();
+        self.sum
+    }
+}
+
+struct Out<W> {
+    to: W,
+    sum: Sum,
+}
+
+impl<W: Write> Out<W> {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sum.add(bytes);
+        self.to.write_all(bytes)
+    }
+
+    fn number(&mut self, mut x: u64) -> io::Result<()> {
+        let (mut bytes, mut len) = ([0; 10], 0);
+        while x >= 0x80 {
+            bytes[len] = x as u8 | 0x80;
+            len += 1;
+            x >>= 7;
+        }
+        bytes[len] = x as u8;
+        self.bytes(&bytes[..=len])
+    }
+}
+
+struct In<R> {
+    from: R,
+}
+
+impl<R: Read> In<R> {
+    fn bytes(&mut self, into: &mut [u8]) -> io::Result<()> {
+        self.from.read_exact(into)
+    }
+
+    fn number(&mut self) -> io::Result<u64> {
+        let (mut x, mut byte) = (0, [0]);
+        for shift in (0..64).step_by(7) {
+            self.from.read_exact(&mut byte)?;
+            x |= u64::from(byte[0] & 0x7f) << shift;
+            if byte[0] < 0x80 {
+                return Ok(x);
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "a number is too long"))
+    }
+}

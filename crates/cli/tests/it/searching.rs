@@ -1,0 +1,121 @@
+//! Options of `check` that choose what is searched: ends of the scale, shares, who may crash.
+
+use serde_json::Value;
+
+use super::{Folder, konklave, konklave_line};
+
+fn found(line: &str, code: i32) -> Value {
+    let said = konklave_line(&format!("{line} --format json"));
+    assert_eq!(said.code, code, "{line}: {}", said.err);
+    serde_json::from_str(&said.out).expect("a report")
+}
+
+fn sends(report: &Value) -> usize {
+    let steps = report["witness"].as_array().expect("steps").iter();
+    steps.map(|step| step.as_str().unwrap_or_default().matches("sends").count()).sum()
+}
+
+#[test]
+fn the_cheapest_and_the_dearest_run_are_shown_and_cost_what_is_said() {
+    let least = found("check chang-roberts -n 3 --minimise messages", 0);
+    let most = found("check chang-roberts -n 3 --maximise messages", 0);
+    assert_eq!(least["messages"], most["messages"]);
+    let (low, high) = (&least["messages"][0], &least["messages"][1]);
+    assert!(low.as_u64() < high.as_u64(), "{low} … {high}");
+    assert!(least["witness_length"].as_u64() > Some(0));
+    assert!(sends(&least) < sends(&most), "{least:#} {most:#}");
+    let said = konklave_line("check chang-roberts -n 3 --minimise messages");
+    assert!(said.out.starts_with("A run with the fewest messages, "), "{}", said.out);
+    assert!(said.out.contains("--minimise messages"), "it says how to find it again");
+    let both = "check chang-roberts --minimise messages --maximise messages";
+    assert_eq!(konklave_line(both).code, 64);
+}
+
+/// The adversary finds the dearest legal run: what the sources call the worst case is reached, not only
+/// kept.
+#[test]
+fn the_worst_cases_of_the_sources_are_reached() {
+    let reached = [
+        // n(n + 1)/2 and n for the announcement: descending ids, everyone starts.
+        ("chang-roberts -n 3 --ids desc", 6 + 3),
+        ("chang-roberts -n 4 --ids desc", 10 + 4),
+        // 3n + k − 4: everyone starts before anyone is woken.
+        ("tree-wave -n 4 --topology path", 3 * 4 + 4 - 4),
+        // 2n for each of n lists that go round at once.
+        ("ring-list -n 3", 2 * 3 * 3),
+        // n for each entry: nobody has the token when it asks.
+        ("suzuki-kasami -n 3", 3 * 3),
+        // 2(n − 1) for each entry: no permission stays.
+        ("carvalho-roucairol -n 3", 3 * 2 * 2),
+        // 3(n − 1) for each entry, always.
+        ("lamport -n 3", 3 * 3 * 2),
+    ];
+    for (what, most) in reached {
+        let report = found(&format!("check {what} --maximise messages"), 0);
+        assert_eq!(report["messages"][1], most, "{what}");
+        assert_eq!(sends(&report), most as usize, "{what}: the run that is shown costs as much");
+    }
+}
+
+#[test]
+fn a_search_in_pieces_finds_the_same_as_at_one_go() {
+    let folder = Folder::new("checkpoint");
+    let file = folder.write("file", "");
+    let line = "check ricart-agrawala -n 3";
+    for (more, code) in [("", 0), (" --mistake no-tie-break", 1), (" --no-fifo --loss 1", 1)] {
+        let line = format!("{line}{more}");
+        let whole = found(&line, code);
+        let first = found(&format!("{line} --max-depth 6 --checkpoint {file}"), 2);
+        assert!(first["states"].as_u64() < whole["states"].as_u64());
+        let rest = found(&format!("{line} --resume {file} --threads 1"), code);
+        for figure in ["verdict", "states", "transitions", "depth", "property", "witness"] {
+            assert_eq!(rest[figure], whole[figure], "{line}: {figure}");
+        }
+    }
+    let said = konklave_line(&format!("{line} --max-states 100 --checkpoint {file}"));
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.out.contains(&format!("go on       with --resume {file}")), "{}", said.out);
+
+    let refused = |line: &str, code: i32, why: &str| {
+        let said = konklave(&format!("{line} --resume {file}").split(' ').collect::<Vec<_>>());
+        assert_eq!(said.code, code, "{line}: {}", said.err);
+        assert!(said.err.contains(why), "{line}: {}", said.err);
+    };
+    refused("check ricart-agrawala -n 4", 65, "another model");
+    refused("check ricart-agrawala -n 3 --mistake no-tie-break", 65, "another model");
+    refused("check ricart-agrawala -n 3 --crash 1", 65, "another choice of options");
+    refused("check ricart-agrawala -n 3 --reduce", 64, "--re");
+    folder.write("file", "nothing of the kind");
+    refused(line, 65, "not a checkpoint");
+    assert_eq!(konklave_line(&format!("{line} --resume {file}.none")).code, 66);
+    assert_eq!(konklave_line(&format!("{line} --checkpoint {file}/below")).code, 73);
+}
+
+#[test]
+fn a_share_of_random_runs_finds_a_mistake_or_proves_nothing() {
+    let wrong = "check ricart-agrawala -n 3 --mistake no-tie-break --runs 2000 --seed 7";
+    for shard in ["1/2", "2/2"] {
+        let report = found(&format!("{wrong} --shard {shard}"), 1);
+        assert_eq!(report["verdict"], "violated");
+        let again = found(&format!("{wrong} --shard {shard}"), 1);
+        assert_eq!(again["witness"], report["witness"], "a share is the same every time");
+    }
+    let right = found("check ricart-agrawala -n 3 --shard 1/2 --runs 20", 2);
+    assert_eq!((&right["verdict"], &right["bound"]), (&"bounded".into(), &"sample".into()));
+    for bad in ["0/2", "3/2", "1", "x/y"] {
+        let said = konklave_line(&format!("check ricart-agrawala --shard {bad}"));
+        assert_eq!(said.code, 64, "{bad}: {}", said.err);
+    }
+}
+
+#[test]
+fn who_may_crash_decides_what_breaks() {
+    let lock = "check central -n 3 --crash 1 --property deadlock";
+    let holder = found(&format!("{lock} --victim holder"), 1);
+    assert_eq!(holder["property"], "deadlock");
+    let command = holder["command"].as_str().expect("a command");
+    assert!(command.contains("--crash 1 --victim holder"), "{command}");
+    let anyone = found(lock, 1);
+    assert!(anyone["witness_length"].as_u64() <= holder["witness_length"].as_u64());
+    assert_eq!(konklave_line(&format!("{lock} --victim nobody")).code, 64);
+}
