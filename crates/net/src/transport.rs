@@ -76,14 +76,13 @@ impl<M: Body> Network<M> {
         fates: Arc<dyn Fates>,
     ) -> io::Result<Self> {
         let datagram = |multicast| {
-            let network = datagram::Network::new(group.clone(), frame_limit, multicast, fates.clone());
+            let network =
+                datagram::Network::new(group.clone(), frame_limit, multicast, fates.clone());
             network.map(Self::Datagram)
         };
         match transport {
             Transport::Threads => Ok(Self::Threads(threads::Network::new(group))),
-            Transport::Tcp => {
-                Ok(Self::Tcp(tcp::Network::new(group.clone(), frame_limit, fates)))
-            }
+            Transport::Tcp => Ok(Self::Tcp(tcp::Network::new(group.clone(), frame_limit, fates))),
             Transport::Udp => datagram(false),
             Transport::Multicast => datagram(true),
         }
