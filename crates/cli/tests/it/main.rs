@@ -10,6 +10,7 @@ mod guarantees;
 mod house;
 mod measuring;
 mod mistakes;
+mod namespaces;
 mod processes;
 mod ring;
 mod searching;
