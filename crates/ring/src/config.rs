@@ -230,7 +230,10 @@ mod tests {
             log_console = true\n\
             log-date = true\n\
             log-level = 1\n\
-            no-config-log = false\n";
+            no-config-log = false\n\
+            algorithm = \"franklin\"\n\
+            simulate = true\n\
+            tcp = false\n";
         let config = Config::parse(text).unwrap();
         let expected = Flags {
             size: Some(3),
@@ -251,6 +254,9 @@ mod tests {
             log_date: true,
             log_level: Some("1".into()),
             no_config_log: false,
+            algorithm: Some("franklin".into()),
+            simulate: true,
+            tcp: false,
         };
         assert_eq!(config.flags, expected);
         assert_eq!(config.lines.len(), KEYS.len());
