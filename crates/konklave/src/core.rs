@@ -70,7 +70,10 @@ pub(crate) struct Config {
 /// What the node wants of its host, in this order.
 #[derive(Debug)]
 pub(crate) enum Output {
-    Send { to: ProcessId, frame: Frame },
+    Send {
+        to: ProcessId,
+        frame: Frame,
+    },
     /// Before anything that follows.
     Save(Record),
     /// When there is room: nothing depends on it.
@@ -173,6 +176,15 @@ impl Core {
 
     pub(crate) fn has_outputs(&self) -> bool {
         !self.out.is_empty()
+    }
+
+    /// Whether nobody waits for this frame. Among three, who follows delivers what the leader and it
+    /// itself have: what another follower has matters only for what may be forgotten.
+    pub(crate) fn is_lazy(&self, to: ProcessId, frame: &Frame) -> bool {
+        let view = self.below.view();
+        matches!(frame, Frame::Group(Message::Ack { .. }))
+            && view.members.len() <= 3
+            && view.leader() != Some(to)
     }
 
     /// Whether messages have to wait: more is on its way than is good.
@@ -487,7 +499,8 @@ fn outside(me: ProcessId, timings: &Timings) -> Below {
 
 fn setup(me: ProcessId, timings: &Timings) -> Setup {
     let group = Group::new(vec![me]).expect("one member is a group");
-    let mut setup = Setup::new(group, Topology::from_edges("alone", 1, []).expect("one place is a graph"));
+    let mut setup =
+        Setup::new(group, Topology::from_edges("alone", 1, []).expect("one place is a graph"));
     setup.unit = timings.unit;
     let (beats, misses) = timings.in_units();
     setup.chosen.insert("heartbeat", beats.to_string());

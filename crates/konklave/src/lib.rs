@@ -73,9 +73,7 @@ pub use multi::{Guards, LockAll};
 pub use net::Tls;
 pub use node::{Events, Node};
 pub use session::Session;
-pub use status::{
-    Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
-};
+pub use status::{Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Why, WhyState};
 pub use token::Token;
 
 /// The name of a node: a small number, kept in its data directory.

@@ -115,7 +115,10 @@ impl LockRequest {
     async fn ask(self, wait: bool) -> Result<Guard, Error> {
         let key = Key { space: self.space, name: check_name(&self.name)? };
         if let Hold::Permit { of: 0 } = self.hold {
-            return Err(Error::Config(format!("{}: a semaphore has one permit at least", self.name)));
+            return Err(Error::Config(format!(
+                "{}: a semaphore has one permit at least",
+                self.name
+            )));
         }
         let shared = self.session.shared().clone();
         let (reply, mut answer) = oneshot::channel();

@@ -89,7 +89,11 @@ impl Guards {
         let mut watches: Vec<_> = self.0.iter().map(|g| Box::pin(g.watch())).collect();
         std::future::poll_fn(|cx| {
             let mut polled = watches.iter_mut().map(|w| w.as_mut().poll(cx));
-            if polled.any(|p| p.is_ready()) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            if polled.any(|p| p.is_ready()) {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
+            }
         })
         .await;
     }

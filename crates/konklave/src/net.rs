@@ -14,6 +14,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use konklave_algorithms::group::ViewId;
+use konklave_algorithms::group::virtual_synchrony::Message;
 use konklave_process::ProcessId;
 use rustc_hash::FxHashMap;
 use tokio::net::{TcpListener, lookup_host};
@@ -22,9 +24,9 @@ use tokio::sync::{Notify, watch};
 use crate::error::Error;
 use crate::shared::{Carrier, Shared};
 use crate::wire::Frame;
-use link::Link;
 #[cfg(test)]
 pub(crate) use greeting::encode as encode_hello;
+use link::Link;
 
 /// How connections are protected.
 #[derive(Clone)]
@@ -63,12 +65,17 @@ pub(crate) struct Mesh {
     me: ProcessId,
     settings: Settings,
     links: Mutex<FxHashMap<ProcessId, Arc<Link>>>,
+    /// The last message that was given its place, as bytes.
+    order: Mutex<LastOrder>,
     /// Addresses that someone calls.
     called: Mutex<BTreeSet<String>>,
     /// A connection ended: whoever calls there calls at once.
     redial: Notify,
     stop: watch::Sender<bool>,
 }
+
+/// Which view, which place, and the frame.
+type LastOrder = (Option<(ViewId, u64)>, Vec<u8>);
 
 impl Mesh {
     fn links(&self) -> MutexGuard<'_, FxHashMap<ProcessId, Arc<Link>>> {
@@ -81,9 +88,22 @@ impl Mesh {
 }
 
 impl Carrier for Mesh {
-    fn send(&self, to: ProcessId, frame: &Frame) {
-        if let Some(link) = self.links().get(&to) {
-            link.push(frame);
+    fn send(&self, to: ProcessId, frame: &Frame, lazy: bool) {
+        let links = self.links();
+        let Some(link) = links.get(&to) else { return };
+        match frame {
+            // The same for everyone: written once.
+            Frame::Group(Message::Order { view, position, .. }) => {
+                let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+                if order.0 != Some((*view, *position)) {
+                    order.1.clear();
+                    order.1 = frame.encode(std::mem::take(&mut order.1));
+                    order.0 = Some((*view, *position));
+                }
+                link.push_bytes(&order.1);
+            }
+            _ if lazy => link.push_lazily(frame),
+            _ => link.push(frame),
         }
     }
 
@@ -129,6 +149,7 @@ pub(crate) fn start(
         me: shared.id,
         settings,
         links: Mutex::default(),
+        order: Mutex::default(),
         called: Mutex::default(),
         redial: Notify::new(),
         stop: watch::Sender::new(false),

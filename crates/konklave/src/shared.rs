@@ -16,8 +16,8 @@ use crate::wire::Frame;
 
 /// What carries frames to others.
 pub(crate) trait Carrier: Send + Sync {
-    /// Takes a frame along, in order.
-    fn send(&self, to: ProcessId, frame: &Frame);
+    /// Takes a frame along, in order. A lazy one may wait for company.
+    fn send(&self, to: ProcessId, frame: &Frame, lazy: bool);
     /// Everything of this step has been taken along.
     fn flush(&self);
     /// The node is gone.
@@ -52,7 +52,13 @@ struct Inner {
 }
 
 impl Shared {
-    pub(crate) fn new(core: Core, clock: Clock, store: Option<Store>, timings: Timings, name: Arc<str>) -> Arc<Self> {
+    pub(crate) fn new(
+        core: Core,
+        clock: Clock,
+        store: Option<Store>,
+        timings: Timings,
+        name: Arc<str>,
+    ) -> Arc<Self> {
         let id = core.me();
         let (held_back, trouble, carrier) = (VecDeque::new(), None, None);
         Arc::new(Self {
@@ -157,7 +163,7 @@ impl Inner {
             match output {
                 Output::Send { to, frame } => {
                     if let Some(carrier) = &self.carrier {
-                        carrier.send(to, &frame);
+                        carrier.send(to, &frame, self.core.is_lazy(to, &frame));
                     }
                     sent = true;
                 }

@@ -57,7 +57,8 @@ impl Store {
     fn read(bytes: &[u8]) -> io::Result<Record> {
         let record: Record = serde_json::from_slice(bytes)?;
         if record.schema != SCHEMA {
-            let what = format!("written by another version ({}); this one reads {SCHEMA}", record.schema);
+            let what =
+                format!("written by another version ({}); this one reads {SCHEMA}", record.schema);
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         Ok(record)

@@ -72,7 +72,7 @@ struct Line {
 }
 
 impl Carrier for Line {
-    fn send(&self, to: ProcessId, frame: &Frame) {
+    fn send(&self, to: ProcessId, frame: &Frame, _lazy: bool) {
         let mut wires = self.hub.wires();
         let to = to.0 as usize;
         // As bytes, as on a real network.

@@ -2,7 +2,6 @@
 
 use std::io::BufRead;
 use std::sync::Arc;
-use std::time::Duration;
 
 use konklave::{Group, GroupEvent, Guard, Handover, Node};
 use serde_json::{Value, json};
@@ -36,11 +35,24 @@ pub(crate) fn run(args: &[String]) {
             .expect("the others come");
         println!("{}", json!({ "ready": now() }));
         let mut member = Member { node, group: None, held: None };
-        while let Some(order) = next.recv().await {
+        loop {
+            let order = tokio::select! {
+                order = next.recv() => order,
+                () = serve(member.group.as_mut()) => continue,
+            };
+            let Some(order) = order else { break };
             let words: Vec<&str> = order.split_whitespace().collect();
             println!("{}", member.obey(&words).await);
         }
     });
+}
+
+/// Answers who joins, while nothing else is to be done.
+async fn serve(group: Option<&mut Group>) {
+    match group {
+        Some(group) => drop(group.next().await),
+        None => std::future::pending().await,
+    }
 }
 
 struct Member {
@@ -197,7 +209,10 @@ impl Member {
             if event.is_none() && (sent == count || sent >= back + 16_384) {
                 event = group.next().await;
             }
-            while let Some(GroupEvent::Message { .. } | GroupEvent::View(_) | GroupEvent::State(_)) = event {
+            while let Some(
+                GroupEvent::Message { .. } | GroupEvent::View(_) | GroupEvent::State(_),
+            ) = event
+            {
                 back += u64::from(matches!(event, Some(GroupEvent::Message { .. })));
                 event = group.try_next();
             }
@@ -212,11 +227,15 @@ impl Member {
         let mut times = Vec::new();
         for _ in 0..count {
             let start = now();
-            self.group.as_ref().expect("it has joined").send(payload.clone()).await.expect("it belongs to it");
+            self.group
+                .as_ref()
+                .expect("it has joined")
+                .send(payload.clone())
+                .await
+                .expect("it belongs to it");
             self.receive(1).await;
             times.push((now() - start) as f64);
         }
-        let _ = Duration::ZERO;
         json!({ "p50": median(&mut times) })
     }
 }

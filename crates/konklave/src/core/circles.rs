@@ -14,9 +14,16 @@ use crate::table::{Claim, Name, Op, Payload, Place};
 pub(crate) enum Said {
     State(Arc<[u8]>),
     View(Vec<Place>),
-    Message { from: Claim, label: Arc<str>, payload: Arc<[u8]> },
+    Message {
+        from: Claim,
+        label: Arc<str>,
+        payload: Arc<[u8]>,
+    },
     /// Give your state to this one.
-    Ask { to: Claim, by: Claim },
+    Ask {
+        to: Claim,
+        by: Claim,
+    },
     /// We are not part of it any more.
     Lost,
 }

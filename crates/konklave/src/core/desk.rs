@@ -261,7 +261,8 @@ impl Core {
 
     /// Tells those whose grant had to wait for a lease.
     pub(super) fn hand_out_late(&mut self) {
-        let late = |(number, wanted): (&u64, &Wanted)| wanted.token.map(|granted| (*number, granted));
+        let late =
+            |(number, wanted): (&u64, &Wanted)| wanted.token.map(|granted| (*number, granted));
         let late: Vec<_> = self.desk.wanted.iter().filter_map(late).collect();
         for (number, (claim, token)) in late {
             if let Some(wanted) = self.desk.take_wanted(number) {
@@ -411,7 +412,13 @@ impl Core {
     pub(super) fn drop_idle(&mut self) {
         let (now, keep) = (self.now, self.config.timings.keep);
         let idle = |k: &Kept| k.user.is_none() && k.idle_since + keep <= now;
-        let mut old: Vec<(Key, Claim)> = self.desk.kept.iter().filter(|(_, k)| idle(k)).map(|(key, k)| (key.clone(), k.claim)).collect();
+        let mut old: Vec<(Key, Claim)> = self
+            .desk
+            .kept
+            .iter()
+            .filter(|(_, k)| idle(k))
+            .map(|(key, k)| (key.clone(), k.claim))
+            .collect();
         old.sort_unstable();
         for (key, claim) in old {
             self.desk.kept.remove(&key);
@@ -479,8 +486,10 @@ impl Core {
     }
 
     pub(super) fn on_changed(&mut self, key: &Key) {
-        let holders: Vec<Claim> =
-            self.table.lock(key).map_or(Vec::new(), |l| l.holders.iter().map(|g| g.claim).collect());
+        let holders: Vec<Claim> = self
+            .table
+            .lock(key)
+            .map_or(Vec::new(), |l| l.holders.iter().map(|g| g.claim).collect());
         let now = self.now;
         let since = self.desk.since.entry(key.clone()).or_default();
         since.retain(|(claim, _)| holders.contains(claim));

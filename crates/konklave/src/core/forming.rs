@@ -126,7 +126,8 @@ impl Core {
         if self.is_inside() || self.leaving {
             return;
         }
-        let inside = |p: &Peer| p.connected && p.standing.as_ref().is_some_and(|s| s.view.is_some());
+        let inside =
+            |p: &Peer| p.connected && p.standing.as_ref().is_some_and(|s| s.view.is_some());
         if self.peers.values().any(inside) {
             return self.step(|below, ctx| below.on_request(Request::Join, ctx));
         }
@@ -178,7 +179,11 @@ impl Core {
         if self.is_inside() || self.leaving || !newer || !view.members.contains(&us) {
             return;
         }
-        self.enter_first(Below::found(self.me, &setup(self.me, &self.config.timings), view.clone()));
+        self.enter_first(Below::found(
+            self.me,
+            &setup(self.me, &self.config.timings),
+            view.clone(),
+        ));
         self.step(|below, ctx| below.on_start(ctx));
     }
 
@@ -187,7 +192,8 @@ impl Core {
     pub(super) fn give_up_hope(&mut self) {
         let members = &self.below.view().members;
         let reborn = |m: &&Member| {
-            let standing = self.peers.get(&m.id).filter(|p| p.connected).and_then(|p| p.standing.as_ref());
+            let standing =
+                self.peers.get(&m.id).filter(|p| p.connected).and_then(|p| p.standing.as_ref());
             standing.is_some_and(|s| s.incarnation != m.incarnation)
         };
         let lost = members.iter().filter(|m| m.id != self.me).filter(reborn).count();

@@ -113,7 +113,8 @@ impl Core {
 
     /// The leader declares what silent members held free, when they must know.
     pub(super) fn thaw_due(&mut self) {
-        let due: Vec<_> = self.thaws.iter().filter(|(_, due)| **due <= self.now).map(|(m, _)| *m).collect();
+        let due: Vec<_> =
+            self.thaws.iter().filter(|(_, due)| **due <= self.now).map(|(m, _)| *m).collect();
         for member in due {
             self.thaws.remove(&member);
             self.submit(Op::Thaw { member });

@@ -90,7 +90,10 @@ impl Core {
             let ours = g.claim.member == me;
             let kept = self.desk.kept(key, g.claim).filter(|_| ours);
             let since = self.desk.since(key, g.claim).unwrap_or(now);
-            let lease = self.lease.ends().map_or(self.config.timings.held_for(), |until| until.saturating_sub(now));
+            let lease = self
+                .lease
+                .ends()
+                .map_or(self.config.timings.held_for(), |until| until.saturating_sub(now));
             Holder {
                 node: g.claim.member.id.0,
                 name: self.name_of(g.claim.member.id),
@@ -222,7 +225,8 @@ impl Core {
     /// We have the table of a group: who leads now?
     pub(super) fn refresh_observers(&mut self) {
         let observers = std::mem::take(&mut self.observers);
-        let alive = |(key, to): &(Key, mpsc::UnboundedSender<_>)| to.send(self.leader_of(key)).is_ok();
+        let alive =
+            |(key, to): &(Key, mpsc::UnboundedSender<_>)| to.send(self.leader_of(key)).is_ok();
         self.observers = observers.into_iter().filter(alive).collect();
     }
 }

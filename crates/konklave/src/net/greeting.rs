@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::seal::{Secrets, Sealer, same};
+use super::seal::{Sealer, Secrets, same};
 use super::{Mesh, Security};
 use crate::wire::{Hello, MAX_HELLO, VERSION};
 
@@ -69,7 +69,8 @@ impl Mesh {
             Err(_) => return Err(refuse(stream, "its greeting makes no sense".into()).await),
         };
         if hello.cluster != self.settings.cluster {
-            let reason = format!("it belongs to {:?}, we to {:?}", hello.cluster, self.settings.cluster);
+            let reason =
+                format!("it belongs to {:?}, we to {:?}", hello.cluster, self.settings.cluster);
             return Err(refuse(stream, reason).await);
         }
         let secrets = match &self.settings.security {
@@ -86,7 +87,8 @@ impl Mesh {
         let proof = read_answer(stream).await?;
         let proved = secrets.as_ref().map_or([0; 32], |s| s.expected);
         if !same(&proof, &proved) {
-            let reason = if secrets.is_some() { "wrong key, or none" } else { "it has a key, we have none" };
+            let reason =
+                if secrets.is_some() { "wrong key, or none" } else { "it has a key, we have none" };
             return Err(refuse(stream, reason.into()).await);
         }
         let sealer = Sealer::new(secrets.as_ref().map(|s| s.seal));

@@ -17,6 +17,9 @@ const CHUNK: usize = 256 << 10;
 /// How much is kept for a peer that does not confirm. What is older is lost; the group copes.
 const KEPT: usize = 64 << 20;
 
+/// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
+const LAZY: u64 = 16;
+
 /// Frames with successive numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
@@ -35,6 +38,8 @@ struct State {
     /// What is being collected.
     open: Vec<u8>,
     open_count: u64,
+    /// How many of these nobody waits for.
+    lazy: u64,
     /// What was not confirmed; how many of these have been written on this connection.
     kept: VecDeque<Chunk>,
     written: usize,
@@ -84,21 +89,40 @@ impl Link {
         let mut state = self.state();
         let open = std::mem::take(&mut state.open);
         state.open = frame.encode(open);
-        state.open_count += 1;
-        if state.open.len() >= CHUNK {
-            state.close_chunk();
-        }
+        state.took_one();
+    }
+
+    /// Takes a frame along that is bytes already.
+    pub(super) fn push_bytes(&self, bytes: &[u8]) {
+        let mut state = self.state();
+        state.open.extend_from_slice(bytes);
+        state.took_one();
+    }
+
+    /// Takes a frame along that nobody waits for.
+    pub(super) fn push_lazily(&self, frame: &Frame) {
+        let mut state = self.state();
+        let open = std::mem::take(&mut state.open);
+        state.open = frame.encode(open);
+        state.lazy += 1;
+        state.took_one();
     }
 
     pub(super) fn wake(&self) {
         let state = self.state();
-        if state.connection.is_some() && (state.open_count > 0 || state.written < state.kept.len()) {
+        let waits = state.open_count > state.lazy || state.lazy >= LAZY;
+        if state.connection.is_some() && (waits || state.written < state.kept.len()) {
             self.ready.notify_one();
         }
     }
 
     /// A connection to the peer stands: called by `caller`, who is it or us.
-    pub(super) fn attach(&self, hello: &Hello, caller: ProcessId, silence: std::time::Duration) -> Attached {
+    pub(super) fn attach(
+        &self,
+        hello: &Hello,
+        caller: ProcessId,
+        silence: std::time::Duration,
+    ) -> Attached {
         let mut state = self.state();
         if let Some(old) = &state.connection {
             let alive = old.heard.elapsed() < silence / 2;
@@ -195,12 +219,20 @@ impl Link {
 }
 
 impl State {
+    fn took_one(&mut self) {
+        self.open_count += 1;
+        if self.open.len() >= CHUNK {
+            self.close_chunk();
+        }
+    }
+
     fn close_chunk(&mut self) {
         if self.open_count == 0 {
             return;
         }
         let bytes = std::mem::take(&mut self.open);
         let count = std::mem::take(&mut self.open_count);
+        self.lazy = 0;
         self.bytes += bytes.len();
         self.kept.push_back(Chunk { first: self.next, count, bytes: bytes.into() });
         self.next += count;
@@ -271,6 +303,28 @@ mod tests {
         assert_eq!(link.hear(number, 4, 0), Some(2));
         assert_eq!(link.hear(number, 6, 0), Some(0));
         assert_eq!(link.hear(number, 9, 0), Some(0), "a gap is the group's to mend");
+    }
+
+    #[test]
+    fn what_nobody_waits_for_waits_for_company() {
+        let link = Link::new();
+        attach(&link, 7);
+        let woken = |link: &Link| {
+            link.wake();
+            let mut ready = std::pin::pin!(link.ready.notified());
+            ready.as_mut().enable()
+        };
+        for stamp in 1..LAZY {
+            link.push_lazily(&ping(stamp));
+            assert!(!woken(&link));
+        }
+        link.push_lazily(&ping(0));
+        assert!(woken(&link), "so many are enough");
+        let link = Link::new();
+        attach(&link, 7);
+        link.push_lazily(&ping(0));
+        link.push(&ping(1));
+        assert!(woken(&link), "someone waits for the second");
     }
 
     #[test]

@@ -41,7 +41,11 @@ impl Pipe {
         }
     }
 
-    async fn write(&self, mut writer: impl AsyncWrite + Unpin, mut sealer: Sealer) -> io::Result<()> {
+    async fn write(
+        &self,
+        mut writer: impl AsyncWrite + Unpin,
+        mut sealer: Sealer,
+    ) -> io::Result<()> {
         let settings = &self.mesh.settings;
         let mut stop = self.mesh.stop.subscribe();
         let mut beat = tokio::time::interval(settings.heartbeat);

@@ -30,7 +30,8 @@ impl Tls {
     /// members' certificates must be good for the name `konklave`, unless
     /// [`server_name`](Self::server_name) says otherwise, and for clients and servers alike.
     pub fn from_pem(authority: &[u8], chain: &[u8], key: &[u8]) -> Result<Self, Error> {
-        let wrong = |what: &str, e: &dyn std::fmt::Display| Error::Config(format!("TLS: {what}: {e}"));
+        let wrong =
+            |what: &str, e: &dyn std::fmt::Display| Error::Config(format!("TLS: {what}: {e}"));
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(authority) {
             let certificate = certificate.map_err(|e| wrong("the authority", &e))?;

@@ -28,7 +28,8 @@ fn what_was_saved_is_there_again() {
 fn what_cannot_be_read_is_not_guessed() {
     let folder = folder("garbage");
     fs::create_dir_all(&folder).unwrap();
-    let other = serde_json::to_vec(&Record { schema: "konklave.node/9".into(), ..record() }).unwrap();
+    let other =
+        serde_json::to_vec(&Record { schema: "konklave.node/9".into(), ..record() }).unwrap();
     for bytes in [&b"{"[..], b"", b"[1]", &other] {
         fs::write(folder.join(FILE), bytes).unwrap();
         let error = Store::open(&folder).unwrap_err();

@@ -102,7 +102,9 @@ impl Table {
         if lock.queue.is_empty() && lock.admits(waiting.hold) {
             return self.grant(&key, waiting, out);
         }
-        if !waiting.wait && !(lock.queue.is_empty() && lock.may_be_kept(&key)) {
+        // Whoever has kept it for nobody gives it back; whoever uses it says so.
+        let may_be_had = lock.queue.is_empty() && lock.may_be_kept(&key);
+        if !waiting.wait && !may_be_had {
             return out.push(Outcome::Refused { claim, key, why: Refusal::Busy });
         }
         let place = lock.queue.iter().position(|w| w.priority < waiting.priority);
@@ -190,7 +192,12 @@ impl Table {
         }
     }
 
-    pub(super) fn revoke(&mut self, key: &Key, token: Option<Token>, out: &mut Vec<Outcome>) -> bool {
+    pub(super) fn revoke(
+        &mut self,
+        key: &Key,
+        token: Option<Token>,
+        out: &mut Vec<Outcome>,
+    ) -> bool {
         let holders = self.locks.get(key).map_or(&[][..], |lock| &lock.holders);
         // A kept lock has higher tokens than the one it was granted with.
         let meant = |g: &Grant| token.is_none_or(|t| t >= g.token && Self::of_grant(t, g.token));

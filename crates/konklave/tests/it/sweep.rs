@@ -67,7 +67,13 @@ impl Dice {
     }
 }
 
-async fn work(cluster: Rc<Cluster>, node: usize, mut dice: Dice, history: Rc<History>, done: Rc<RefCell<bool>>) {
+async fn work(
+    cluster: Rc<Cluster>,
+    node: usize,
+    mut dice: Dice,
+    history: Rc<History>,
+    done: Rc<RefCell<bool>>,
+) {
     while !*done.borrow() {
         cluster.sleep(MS * (1 + dice.below(40) as u32)).await;
         if !cluster.is_up(node) {

@@ -157,6 +157,57 @@ async fn everyone_restarts_from_disk_in_a_new_generation() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_takes_nothing_keeps_a_node_out_and_says_so() {
+    let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    // In the way of what it wants to write.
+    std::fs::create_dir_all(folder.join("node.json.new")).unwrap();
+    let node = Node::builder().data_dir(&folder).start().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(node.status().trouble.unwrap().contains("node.json"));
+    assert!(!folder.join("node.json").exists());
+    std::fs::remove_dir(folder.join("node.json.new")).unwrap();
+    timeout(LONG, node.ready()).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(node.status().trouble, None);
+    assert!(folder.join("node.json").exists());
+    drop(node);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn garbage_on_the_port_is_refused_and_does_no_harm() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
+    let mut events = nodes[0].events();
+    let wrong_version = [b"KNKL".to_vec(), vec![0xee, 0xee, 4, 0, 0, 0, 0, 0]].concat();
+    let too_long = [b"KNKL".to_vec(), vec![1, 0, 0xff, 0xff]].concat();
+    let no_sense = [b"KNKL".to_vec(), vec![1, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
+    let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
+    for (bytes, why) in [
+        (wrong_version, "version 61166"),
+        (too_long, "a greeting of 65535 bytes"),
+        (no_sense, "makes no sense"),
+        (http, "does not speak our language"),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(&addresses[0]).await.unwrap();
+        stream.write_all(&bytes).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
+        let refused = timeout(LONG, async {
+            loop {
+                if let Some(Event::Refused { reason, .. }) = events.next().await {
+                    break reason;
+                }
+            }
+        });
+        let reason = refused.await.unwrap();
+        assert!(reason.contains(why), "{reason}");
+    }
+    lock_around(&nodes).await;
+}
+
 #[tokio::test]
 async fn nobody_stands_unprotected_where_strangers_come_by() {
     let open = Node::builder().listen("0.0.0.0:0").start().await;

@@ -175,7 +175,8 @@ fn a_barrier_opens_for_all() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
-        let (one, two, three) = (a.barrier("start", 3), b.barrier("start", 3), c.barrier("start", 3));
+        let (one, two, three) =
+            (a.barrier("start", 3), b.barrier("start", 3), c.barrier("start", 3));
         for _ in 0..3 {
             let late = async {
                 cluster.sleep(MS * 30).await;
@@ -194,7 +195,9 @@ fn a_barrier_opens_for_all() {
         let one = a.barrier("x", 2);
         let wrong = b.barrier("x", 3);
         let (_, wrong) = tokio::join!(
-            async { tokio::select! { _ = one.wait() => {}, () = cluster.sleep(MS * 20) => {} } },
+            async {
+                tokio::select! { _ = one.wait() => {}, () = cluster.sleep(MS * 20) => {} }
+            },
             async {
                 cluster.sleep(MS * 5).await;
                 wrong.wait().await

@@ -120,7 +120,7 @@ impl<C: Data> VirtualSynchrony<C> {
         if self.loyal && self.view.leader() != Some(ctx.me()) {
             return;
         }
-        let round = self.change.promised.map_or(0, |b| b.round) + 1;
+        let round = self.change.promised.map_or(0, |b| b.round).saturating_add(1);
         let ballot = Ballot { round, by: ctx.me() };
         self.change.promised = Some(ballot);
         self.change.attempts += 1;
@@ -325,7 +325,7 @@ impl<C: Data> VirtualSynchrony<C> {
         }
         observers.extend(joins);
         let ViewId { generation, epoch, .. } = self.view.id;
-        let id = ViewId { generation, epoch: epoch + 1, coordinator: me };
+        let id = ViewId { generation, epoch: epoch.saturating_add(1), coordinator: me };
         View { id, members, observers }
     }
 
@@ -350,9 +350,9 @@ impl<C: Data> VirtualSynchrony<C> {
     /// have none yet. A message whose predecessor nobody has is dropped by everyone.
     fn cut(&self, promises: &BTreeMap<ProcessId, Arc<Promise<C>>>) -> (u64, Vec<Entry<C>>) {
         let from = promises.values().map(|p| p.base).max().unwrap_or(0);
-        let longest = promises.values().max_by_key(|p| p.base + p.order.len() as u64);
+        let longest = promises.values().max_by_key(|p| p.base.saturating_add(p.order.len() as u64));
         let Some(longest) = longest else { return (from, Vec::new()) };
-        let skip = (from - longest.base) as usize;
+        let skip = from.saturating_sub(longest.base) as usize;
         let mut cut: Vec<Entry<C>> = longest.order.iter().skip(skip).cloned().collect();
         let mut last: BTreeMap<ProcessId, u32> = longest.last.iter().copied().collect();
         let mut early: Vec<&(u64, Entry<C>)> =
@@ -362,8 +362,8 @@ impl<C: Data> VirtualSynchrony<C> {
         let own = members.filter_map(|m| promises.get(&m.id)).flat_map(|p| p.own.iter());
         for entry in early.into_iter().map(|(_, entry)| entry).chain(own) {
             let last = last.entry(entry.sender).or_insert(0);
-            if entry.seq == *last + 1 {
-                *last += 1;
+            if entry.seq == last.saturating_add(1) {
+                *last = entry.seq;
                 cut.push(entry.clone());
             }
         }

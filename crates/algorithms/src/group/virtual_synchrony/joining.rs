@@ -307,7 +307,7 @@ impl<C: Data> VirtualSynchrony<C> {
         let Transfer { position, parts, progress, .. } = &mut self.transfer;
         let Some((sent, got)) = progress.get_mut(&to) else { return };
         let count = parts.len() as u32;
-        while *sent < count.max(1) && *sent < *got + WINDOW {
+        while *sent < count.max(1) && *sent < got.saturating_add(WINDOW) {
             let (view, position, index) = (self.view.id, *position, *sent);
             let part = parts.get(index as usize).cloned();
             ctx.send(to, Message::State { view, position, index, count, part });

@@ -62,7 +62,7 @@ impl<C> Ordering<C> {
 
     /// The number of our first message that has no place yet.
     pub(super) fn first_own(&self) -> u32 {
-        self.sent - self.own.len() as u32 + 1
+        self.sent.saturating_sub(self.own.len() as u32) + 1
     }
 }
 
@@ -87,7 +87,7 @@ impl<C: Data> VirtualSynchrony<C> {
 
     /// Whether a message may leave now: within a view, and not too many that others lack.
     fn may_send(&self, me: ProcessId) -> bool {
-        let unstable = self.ordering.sent - self.ordering.own_stable;
+        let unstable = self.ordering.sent.saturating_sub(self.ordering.own_stable);
         self.is_member(me) && !self.change.wedged && unstable < self.settings.window
     }
 
@@ -102,8 +102,9 @@ impl<C: Data> VirtualSynchrony<C> {
         if self.change.wedged || self.view.leader() != Some(ctx.me()) {
             return;
         }
-        let next = |o: &Ordering<C>| o.last.get(&sender).copied().unwrap_or(0) + 1;
-        if seq < next(&self.ordering) || seq > next(&self.ordering) + self.settings.window {
+        let next = |o: &Ordering<C>| o.last.get(&sender).copied().unwrap_or(0).saturating_add(1);
+        let highest = next(&self.ordering).saturating_add(self.settings.window);
+        if seq < next(&self.ordering) || seq > highest {
             return;
         }
         self.ordering.early_data.insert((sender, seq), command);
@@ -142,7 +143,7 @@ impl<C: Data> VirtualSynchrony<C> {
         if !takes || self.view.leader() != Some(from) {
             return;
         }
-        self.note_held(from, position + 1);
+        self.note_held(from, position.saturating_add(1));
         if position >= self.ordering.end() {
             self.ordering.early.insert(position, entry);
         }
