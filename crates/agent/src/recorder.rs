@@ -1,16 +1,16 @@
 //! The flight recorder: the last things that happened at an agent, as JSON lines, and the recordings
 //! of several agents as one.
 //!
-//! Each line is an object with `node`, `number` (the agent's own count), `at` (seconds of the wall
+//! Each line is an object with `node`, `life` and `number` (the agent's own count), `at` (seconds of the wall
 //! clock), `kind` and `what`. docs/agent.md describes it.
 
 mod incident;
 
 pub use incident::as_run;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,9 @@ const LINES: usize = 16_384;
 pub struct Line {
     /// Whose.
     pub node: String,
-    /// The agent's own count: never repeated, never out of order.
+    /// Since when the agent runs, in ms of its wall clock: which of its lives.
+    pub life: u64,
+    /// The agent's own count in this life: never repeated, never out of order.
     pub number: u64,
     /// When, by the agent's wall clock.
     pub at: f64,
@@ -36,6 +38,7 @@ pub struct Line {
 #[derive(Debug)]
 pub struct Recorder {
     node: String,
+    life: u64,
     lines: Mutex<(u64, VecDeque<Line>)>,
 }
 
@@ -43,12 +46,19 @@ impl Recorder {
     /// An empty one.
     #[must_use]
     pub fn new(node: &str) -> Self {
-        Self { node: node.to_owned(), lines: Mutex::default() }
+        let life = u64::try_from(wall().as_millis()).unwrap_or_default();
+        Self { node: node.to_owned(), life, lines: Mutex::default() }
+    }
+
+    /// Which of the agent's lives this is.
+    #[must_use]
+    pub fn life(&self) -> u64 {
+        self.life
     }
 
     /// Remembers something, and forgets the oldest if there is too much.
     pub fn note(&self, kind: &str, what: serde_json::Value) {
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let at = wall().as_secs_f64();
         let mut guard = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let (number, lines) = &mut *guard;
         *number += 1;
@@ -57,6 +67,7 @@ impl Recorder {
         }
         lines.push_back(Line {
             node: self.node.clone(),
+            life: self.life,
             number: *number,
             at,
             kind: kind.to_owned(),
@@ -87,41 +98,35 @@ impl Recorder {
     }
 }
 
-/// Recordings as one: ordered by time, but never against the order in which an agent counted.
+fn wall() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Recordings as one: ordered by time, but never against the order in which an agent counted. What is
+/// in several of them is there once.
 pub fn merge(texts: &[String]) -> Result<String, String> {
-    let mut queues: Vec<VecDeque<Line>> = Vec::new();
+    let mut lives = BTreeMap::<(String, u64, bool), BTreeMap<u64, Line>>::new();
     for (i, text) in texts.iter().enumerate() {
-        let parse = |(j, line)| {
-            serde_json::from_str(line)
-                .map_err(|error| format!("recording {}, line {}: {error}", i + 1, j + 1))
-        };
-        let lines: Result<Vec<Line>, String> = text.lines().enumerate().map(parse).collect();
-        // A recording may be merged before: its agents are told apart again.
-        // Messages are counted apart.
-        let mut by_node = std::collections::BTreeMap::<(String, bool), Vec<Line>>::new();
-        for line in lines? {
+        for (j, line) in text.lines().enumerate() {
+            let wrong = |error| format!("recording {}, line {}: {error}", i + 1, j + 1);
+            let line: Line = serde_json::from_str(line).map_err(wrong)?;
+            // Messages are counted apart.
             let message = matches!(line.kind.as_str(), "sent" | "received");
-            by_node.entry((line.node.clone(), message)).or_default().push(line);
-        }
-        for (_, mut lines) in by_node {
-            lines.sort_by_key(|line| line.number);
-            queues.push(lines.into());
+            let life = lives.entry((line.node.clone(), line.life, message)).or_default();
+            life.insert(line.number, line);
         }
     }
     let mut merged = String::new();
-    let mut last: Option<Line> = None;
+    let mut queues: Vec<VecDeque<Line>> =
+        lives.into_values().map(|lines| lines.into_values().collect()).collect();
     while let Some(next) = queues
         .iter_mut()
         .filter(|queue| !queue.is_empty())
         .min_by(|a, b| a[0].at.total_cmp(&b[0].at).then_with(|| a[0].node.cmp(&b[0].node)))
     {
         let Some(line) = next.pop_front() else { break };
-        // The same recording twice says nothing new.
-        if last.as_ref() != Some(&line) {
-            merged.push_str(&serde_json::to_string(&line).map_err(|error| error.to_string())?);
-            merged.push('\n');
-        }
-        last = Some(line);
+        merged.push_str(&serde_json::to_string(&line).map_err(|error| error.to_string())?);
+        merged.push('\n');
     }
     Ok(merged)
 }
@@ -138,7 +143,11 @@ mod tests {
         }
         let text = recorder.text(Vec::new(), usize::MAX);
         assert_eq!(text.lines().count(), LINES);
-        assert!(text.starts_with("{\"node\":\"a\",\"number\":6,"), "{}", &text[..60]);
+        assert!(
+            text.contains("\"number\":6,") && !text.contains("\"number\":5,"),
+            "{}",
+            &text[..80]
+        );
         assert!(recorder.text(Vec::new(), 1000).len() <= 1000);
         let last = recorder.text(Vec::new(), 1000).lines().last().map(str::to_owned);
         assert_eq!(last.as_deref(), text.lines().last());
@@ -147,7 +156,8 @@ mod tests {
     #[test]
     fn merged_by_time_but_never_against_an_agents_own_order() {
         let line = |node: &str, number, at| {
-            let line = Line { node: node.into(), number, at, kind: "k".into(), what: 0.into() };
+            let (node, kind) = (node.into(), "k".into());
+            let line = Line { node, life: 1, number, at, kind, what: 0.into() };
             serde_json::to_string(&line).expect("plain") + "\n"
         };
         // The clock of `a` was set back between its two lines.

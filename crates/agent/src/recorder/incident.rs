@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn recorded(node: &str, at: f64, kind: &str, what: Value) -> String {
-        let line = Line { node: node.into(), number: 1, at, kind: kind.into(), what };
+        let line = Line { node: node.into(), life: 1, number: 1, at, kind: kind.into(), what };
         serde_json::to_string(&line).expect("plain") + "\n"
     }
 

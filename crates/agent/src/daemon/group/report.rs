@@ -171,7 +171,7 @@ pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
 }
 
 /// The messages that passed at our members, as the recorder writes them.
-pub(super) fn passed(nodes: &[Node]) -> Vec<Line> {
+pub(super) fn passed(nodes: &[Node], life: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     for node in nodes {
         let names: BTreeMap<_, _> =
@@ -183,6 +183,7 @@ pub(super) fn passed(nodes: &[Node]) -> Vec<Line> {
             let side = if message.sent { "to" } else { "from" };
             lines.push(Line {
                 node: node.name().to_owned(),
+                life,
                 number: message.count,
                 at,
                 kind: if message.sent { "sent" } else { "received" }.to_owned(),
