@@ -3,7 +3,7 @@
 //! Cues name processes and channels, not numbers of states, so that a schedule can be pasted into a
 //! test, and still means something if some of it is left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use konklave_process::{Application, Input, Monitor, Process, ProcessId, Violation};
@@ -51,6 +51,9 @@ pub struct Prompter {
     /// What is on its way, by channel.
     flight: BTreeMap<(ProcessId, ProcessId), Vec<u64>>,
     channels: BTreeMap<u64, (ProcessId, ProcessId)>,
+    /// Who is down, and which channels are cut: what goes there is lost by itself.
+    down: BTreeSet<ProcessId>,
+    cut: BTreeSet<(ProcessId, ProcessId)>,
 }
 
 impl Prompter {
@@ -80,9 +83,14 @@ impl Prompter {
         self.channels.insert(id, (from, to));
     }
 
-    /// A message was lost, in flight or at a process that is down.
+    /// A message was lost, in flight or at a process that is down. The latter is no fault of its own:
+    /// if the crash is left out of the schedule, the message arrives.
     pub fn lost(&mut self, id: u64) {
-        let words = self.of("lose", id, true);
+        let unheard = self
+            .channels
+            .get(&id)
+            .is_some_and(|channel| self.down.contains(&channel.1) || self.cut.contains(channel));
+        let words = self.of(if unheard { "deliver" } else { "lose" }, id, true);
         self.push(words);
     }
 
@@ -107,8 +115,11 @@ impl Prompter {
             Happened::Tell(from, to) => format!("tell {}>{}", from.0, to.0),
         };
         self.push(words);
-        if let Happened::Tell(from, to) = happened {
-            self.sent(from, to, id);
+        match happened {
+            Happened::Crash(p) => drop(self.down.insert(p)),
+            Happened::Restart(p) => drop(self.down.remove(&p)),
+            Happened::Cut(from, to) => drop(self.cut.insert((from, to))),
+            Happened::Tell(from, to) => self.sent(from, to, id),
         }
     }
 

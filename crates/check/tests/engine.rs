@@ -99,6 +99,24 @@ fn a_cut_channel_leaves_its_messages_undelivered() {
 }
 
 #[test]
+fn what_a_crash_or_a_cut_swallows_is_no_loss_of_its_own_in_a_schedule() {
+    let deadlock = vec!["deadlock".to_owned()];
+    let crash = Options { crashes: 1, properties: deadlock, ..Options::default() };
+    let cut = Options { crashes: 0, cuts: 1, ..crash.clone() };
+    for (fault, options) in [("crash", crash), ("cut", cut)] {
+        let model = model(3, Some(1), true, options);
+        let Outcome::Violated(witness) = model.explore(|_| true).outcome else {
+            panic!("{fault}: whom the keeper does not hear waits for ever");
+        };
+        let cues = witness.cues();
+        let least = model.shrink(&cues, "deadlock").expect("it breaks again");
+        let words: Vec<String> = least.iter().map(ToString::to_string).collect();
+        assert!(words.iter().any(|cue| cue.starts_with(fault)), "{fault}: {words:?}");
+        assert!(!words.iter().any(|cue| cue.starts_with("lose")), "{fault}: {words:?}");
+    }
+}
+
+#[test]
 fn random_runs_find_what_breaks_easily_and_promise_nothing() {
     let swarm = Swarm { shard: 0, of: 2, seed: 7, runs: 200 };
     let options = Options { swarm: Some(swarm), ..Options::default() };
