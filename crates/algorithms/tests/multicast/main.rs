@@ -4,12 +4,14 @@
 mod ack;
 mod best_effort;
 mod causal;
+mod crashes;
 mod fifo;
 mod isis;
 mod lamport_order;
 mod nack;
 mod sequencer;
 mod srm;
+mod token_order;
 
 use konklave_algorithms::multicast::Summary;
 use konklave_algorithms::{Algorithm, Facts, Metric, Problem};
