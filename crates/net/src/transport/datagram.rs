@@ -67,7 +67,8 @@ pub(crate) struct Inbox<M> {
     me: ProcessId,
     own: Arc<UdpSocket>,
     all: Option<UdpSocket>,
-    buffer: Vec<u8>,
+    /// For what comes to us alone, and to all.
+    buffers: [Vec<u8>; 2],
     messages: PhantomData<fn() -> M>,
 }
 
@@ -135,7 +136,7 @@ impl Network {
             me,
             own: own.clone(),
             all,
-            buffer: vec![0; MOST],
+            buffers: [vec![0; MOST], vec![0; MOST]],
             messages: PhantomData,
         };
         let outlet =
@@ -214,33 +215,25 @@ impl<M: Body> Inbox<M> {
     /// Loses nothing when it is given up: a datagram is taken from the system in one go.
     pub(super) async fn next(&mut self) -> Option<Arrival<M>> {
         loop {
-            let (all, own) = (&self.all, &self.own);
-            let (mut first, mut second) = (vec![0; 0], vec![0; 0]);
-            std::mem::swap(&mut first, &mut self.buffer);
+            let Self { own, all, buffers: [one, many], .. } = self;
             let received = match all {
-                None => own.recv(&mut first).await,
-                Some(all) => {
-                    second.resize(MOST, 0);
-                    tokio::select! {
-                        received = own.recv(&mut first) => received,
-                        received = all.recv(&mut second) => {
-                            std::mem::swap(&mut first, &mut second);
-                            received
-                        }
-                    }
-                }
+                None => own.recv(one).await.map(|len| (0, len)),
+                Some(all) => tokio::select! {
+                    received = own.recv(one) => received.map(|len| (0, len)),
+                    received = all.recv(many) => received.map(|len| (1, len)),
+                },
             };
-            self.buffer = first;
-            let Ok(len) = received else { continue };
-            if let Some(arrival) = self.read(len) {
+            // A failed receive is about an earlier send, to one who is gone.
+            let Ok((which, len)) = received else { continue };
+            if let Some(arrival) = self.read(which, len) {
                 return Some(arrival);
             }
         }
     }
 
-    /// What the first bytes of the buffer say to us, if they do.
-    fn read(&self, len: usize) -> Option<Arrival<M>> {
-        let bytes = self.buffer.get(..len)?;
+    /// What the first bytes of a buffer say to us, if they do.
+    fn read(&self, which: usize, len: usize) -> Option<Arrival<M>> {
+        let bytes = self.buffers.get(which)?.get(..len)?;
         let datagram = match Datagram::decode(bytes) {
             // Another run, or no run at all, on the same address: not our business.
             Err(CodecError::Magic) => return None,

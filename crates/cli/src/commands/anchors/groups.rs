@@ -10,7 +10,7 @@ pub(super) fn measure(seed: u64, all: &mut Vec<Anchor>) -> Result<(), Error> {
     for n in [3, 5, 9] {
         let size = n as f64;
         let calm = |set: &[(&str, &str)]| {
-            let set = [&[("retry", "off")], set].concat();
+            let set = [&[("retry", "off")][..], set].concat();
             Scenario { set: chosen(&set), ..only(n, 0, 0, seed) }
         };
         let change = run("virtual-synchrony", calm(&[("reform", "0")]))?;

@@ -29,7 +29,7 @@ pub(super) fn measure(seed: u64, all: &mut Vec<Anchor>) -> Result<(), Error> {
         let scenario = Scenario { set: chosen(set), ..only(5, 4, 1, seed) };
         let report = run(algorithm, scenario)?;
         let variant: Vec<&str> = set.iter().map(|(_, value)| *value).collect();
-        let name = [&[*algorithm], &variant[..]].concat().join(", ");
+        let name = [&[*algorithm][..], &variant].concat().join(", ");
         let sent = report.messages.sent as f64;
         let bound = (Relation::Exactly, *messages);
         all.push(Anchor::new(
