@@ -286,7 +286,9 @@ pub fn plan_of(run: &Run) -> Result<(&'static Entry, Plan), Error> {
             .map_err(|e| Error::Data(format!("the run's scenario cannot be read: {e}")))?,
     };
     let mut plan = entry.plan(scenario)?;
-    if matches!(run.header.world.as_str(), "threads" | "tcp" | "udp" | "multicast") && run.header.unit >= 1.0 {
+    if matches!(run.header.world.as_str(), "threads" | "tcp" | "udp" | "multicast")
+        && run.header.unit >= 1.0
+    {
         plan.setup.unit = std::time::Duration::from_nanos(run.header.unit as u64);
     }
     let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();

@@ -136,8 +136,11 @@ fn explore(
         ..wish.scenario
     };
     let (entry, plan) = plan(scenario)?;
-    let check =
-        CheckPlan { options: budgets.options(), arguments: budgets.arguments(), ..CheckPlan::default() };
+    let check = CheckPlan {
+        options: budgets.options(),
+        arguments: budgets.arguments(),
+        ..CheckPlan::default()
+    };
     let mut told = Instant::now();
     let mut watch = |progress: Progress| {
         if told.elapsed() >= TELL_EVERY {

@@ -285,7 +285,8 @@ impl Service for Group {
 
     fn record(&self) -> Promise<'_, Result<String, Problem>> {
         // In JSON, a text may grow by half: quotes are written with a bar before them.
-        let text = self.recorder.text(report::passed(&self.nodes, self.recorder.life()), MAX_FRAME / 2);
+        let text =
+            self.recorder.text(report::passed(&self.nodes, self.recorder.life()), MAX_FRAME / 2);
         Box::pin(async { Ok(text) })
     }
 
