@@ -141,7 +141,8 @@ impl<C: Data> VirtualSynchrony<C> {
     pub fn found(me: ProcessId, setup: &Setup, view: View) -> Self {
         let incarnation = view.find(me).map_or(1, |m| m.incarnation);
         let generation = view.id.generation;
-        let mut founder = Self { incarnation, generation, has_state: true, ..Self::build(me, setup) };
+        let mut founder =
+            Self { incarnation, generation, has_state: true, ..Self::build(me, setup) };
         founder.enter(view);
         founder
     }
