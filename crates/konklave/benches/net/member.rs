@@ -34,11 +34,14 @@ pub(crate) fn run(args: &[String]) {
             .await
             .expect("the others come");
         println!("{}", json!({ "ready": now() }));
-        let mut member = Member { node, group: None, held: None };
+        let mut member = Member { node, group: None, held: None, seen: 0 };
         loop {
             let order = tokio::select! {
                 order = next.recv() => order,
-                () = serve(member.group.as_mut()) => continue,
+                messages = serve(member.group.as_mut()) => {
+                    member.seen += messages;
+                    continue;
+                }
             };
             let Some(order) = order else { break };
             let words: Vec<&str> = order.split_whitespace().collect();
@@ -47,10 +50,10 @@ pub(crate) fn run(args: &[String]) {
     });
 }
 
-/// Answers who joins, while nothing else is to be done.
-async fn serve(group: Option<&mut Group>) {
+/// Takes what comes, and answers who joins, while nothing else is to be done: how many messages came.
+async fn serve(group: Option<&mut Group>) -> u64 {
     match group {
-        Some(group) => drop(group.next().await),
+        Some(group) => u64::from(matches!(group.next().await, Some(GroupEvent::Message { .. }))),
         None => std::future::pending().await,
     }
 }
@@ -59,6 +62,8 @@ struct Member {
     node: Node,
     group: Option<Group>,
     held: Option<Guard>,
+    /// How many messages came that nobody has asked for yet.
+    seen: u64,
 }
 
 fn word<T: std::str::FromStr>(words: &[&str], at: usize) -> T {
@@ -78,7 +83,7 @@ impl Member {
                 json!({})
             }
             "part" => {
-                self.group = None;
+                (self.group, self.seen) = (None, 0);
                 json!({})
             }
             "send" => self.send(word(words, 1), word(words, 2)).await,
@@ -165,7 +170,7 @@ impl Member {
                 while now() < end {
                     drop(session.lock(&name).acquire().await.expect("it is granted"));
                     count += 1;
-                    if count % 64 == 0 {
+                    if count.is_multiple_of(64) {
                         tokio::task::yield_now().await;
                     }
                 }
@@ -179,16 +184,17 @@ impl Member {
         json!({ "rate": total as f64 / seconds })
     }
 
-    async fn receive(&mut self, mut count: u64) {
+    async fn receive(&mut self, count: u64) {
         let group = self.group.as_mut().expect("it has joined");
-        while count > 0 {
+        while self.seen < count {
             match group.next().await.expect("the node lives") {
-                GroupEvent::Message { .. } => count -= 1,
+                GroupEvent::Message { .. } => self.seen += 1,
                 GroupEvent::Snapshot(wanted) => drop(wanted),
                 GroupEvent::State(_) | GroupEvent::View(_) => {}
                 GroupEvent::Lost => panic!("the group is lost"),
             }
         }
+        self.seen -= count;
     }
 
     /// Sends so many, and waits until all have come back.
