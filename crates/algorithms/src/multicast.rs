@@ -17,6 +17,7 @@ pub mod lamport_order;
 pub mod nack;
 pub mod sequencer;
 pub mod srm;
+pub mod token_order;
 
 pub use clients::Clients;
 pub use measures::{Measures, Summary};

@@ -10,6 +10,7 @@ mod lamport_order;
 mod nack;
 mod sequencer;
 mod srm;
+mod token_order;
 
 use konklave_algorithms::multicast::Summary;
 use konklave_algorithms::{Algorithm, Facts, Metric, Problem};

@@ -1,0 +1,104 @@
+//! The data sheet.
+
+use konklave_process::topology::Shape;
+
+use crate::{Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch};
+
+pub(super) const TWICE: Mistake = Mistake {
+    name: "token-twice",
+    what: "a token that comes again is taken for a new one: two give the same numbers",
+    breaks: "total order",
+    caught_by: "-n 2 --requests 1,2 --duplicate 1 --synchronous",
+};
+pub(super) const NO_COPY: Mistake = Mistake {
+    name: "no-copy",
+    what: "who passes the token on keeps no copy: a lost token is lost for good",
+    breaks: "quiescence",
+    caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous",
+};
+pub(super) const ONE_VISIT: Mistake = Mistake {
+    name: "one-visit",
+    what: "what the token calls received is taken for safe at once, before it went round again",
+    breaks: "uniform delivery",
+    caught_by: "-n 2 --requests 1,0 --set delivery=safe --synchronous",
+};
+pub(super) const SILENT_LAG: Mistake = Mistake {
+    name: "silent-lag",
+    what: "who lacks a message does not lower the mark of what all have received",
+    breaks: "uniform delivery",
+    caught_by: "-n 2 --requests 1,0 --loss 1 --set delivery=safe --synchronous",
+};
+
+pub(super) const AGREED: &[Guarantee] = &[
+    Guarantee::Validity,
+    Guarantee::Integrity,
+    Guarantee::FifoOrder,
+    Guarantee::CausalOrder,
+    Guarantee::TotalOrder,
+];
+pub(super) const SAFE: &[Guarantee] = &[
+    Guarantee::Validity,
+    Guarantee::Integrity,
+    Guarantee::FifoOrder,
+    Guarantee::CausalOrder,
+    Guarantee::TotalOrder,
+    Guarantee::SafeDelivery,
+];
+
+pub(super) const SHEET: DataSheet = DataSheet {
+    name: "token-order",
+    title: "Token ring order (Totem)",
+    idea: "Who has the token numbers its messages; the token also asks for repairs and counts who has what.",
+    source: "Y. Amir, L. Moser, P. Melliar-Smith, D. Agarwal, P. Ciarfella, TOCS 13(4), 1995",
+    assumes: &[Assumption::NoCrash, Assumption::KnownMembership],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "0",
+            when: "nobody multicasts: the token rests",
+            bound: |f| (f.entries() == 0.0).then_some(Bound::Exactly(0.0)),
+        },
+        Cost {
+            metric: Metric::Delivery,
+            formula: "(n + 3)T; safe (5n + 4)T",
+            when: "delays have a limit, nothing is lost, nobody has more than a burst",
+            bound: delivery,
+        },
+    ],
+    guarantees: AGREED,
+    fence: None,
+    mistakes: &[TWICE, NO_COPY, ONE_VISIT, SILENT_LAG],
+    switches: &[
+        Switch {
+            name: "delivery",
+            values: &["agreed", "safe"],
+            what: "when it is delivered: in its turn, or once every member has it",
+        },
+        Switch {
+            name: "burst",
+            values: &["17", "<number>"],
+            what: "how many messages a member sends in one visit of the token",
+        },
+        Switch {
+            name: "window",
+            values: &["50", "<number>"],
+            what: "how many messages all send in one round of the token",
+        },
+        Switch {
+            name: "asking",
+            values: &["patient", "at-once"],
+            what: "whether a number is asked for on the second visit that lacks it, or on the first",
+        },
+    ],
+};
+
+fn delivery(f: &Facts<'_>) -> Option<Bound> {
+    let number = |name| u64::from(f.setup.chosen(&SHEET, name).number());
+    let alone = f.served.iter().all(|(_, sent)| *sent <= number("burst"))
+        && f.entries() <= number("window") as f64;
+    let safe = f.setup.chosen(&SHEET, "delivery").is("safe");
+    let times = if safe { 5.0 * f.n() + 4.0 } else { f.n() + 3.0 };
+    f.delay_max.filter(|_| alone && f.undisturbed).map(|t| Bound::AtMost(times * t))
+}
