@@ -172,3 +172,6 @@ where
         meter.measured(metric, unit)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,15 +41,19 @@ struct Script {
 impl Script {
     fn new(clients: usize) -> (Self, Vec<Session>) {
         let mut script = Self { table: Table::default(), now: 0 };
+        let sessions = script.open(clients);
+        (script, sessions)
+    }
+
+    fn open(&mut self, clients: usize) -> Vec<Session> {
         let open = |_| {
             let command = Command::Open { via: ProcessId(0), request: 0, ttl: 10 };
-            match script.apply(command).remove(0) {
+            match self.apply(command).remove(0) {
                 Event::Opened { session, .. } => session,
                 other => panic!("{other:?}"),
             }
         };
-        let sessions = (0..clients).map(open).collect();
-        (script, sessions)
+        (0..clients).map(open).collect()
     }
 
     fn apply(&mut self, command: Command) -> Vec<Event> {
@@ -281,6 +285,70 @@ fn k9_the_order_of_those_who_stay_does_not_change() {
     // The first who stays holds it now.
     assert_eq!(queue(&table), expected[1..]);
     assert_eq!(table.lock("a").map(|l| l.holders[0]), Some((expected[0].0, token(1, 0))));
+}
+
+#[test]
+fn k10_no_choice_lets_both_sides_of_a_split_grant() {
+    use konklave_algorithms::Algorithm;
+    // There is no mode in which every part of a split group goes on: locks would be granted twice.
+    for switch in LockTable::SHEET.switches {
+        assert!(!switch.what.contains("partition"), "{}", switch.name);
+        for value in switch.values.iter().filter(|value| !value.starts_with('<')) {
+            for split in ["0,1|2,3", "0|1,2,3", "0,1,2|3"] {
+                let case = lively(4, 250.0).requests(&[3; 4]).set(switch.name, value);
+                let case = case.fault(&format!("partition:{split}@6-150"));
+                let seen = case.simulate();
+                let why = format!("{}={value}, {split}", switch.name);
+                assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
+            }
+        }
+    }
+}
+
+/// A table of a group that makes this mistake, with clients.
+fn flawed(mistake: &str, clients: usize) -> (Script, Vec<Session>) {
+    let setup = calm(1).mistake(mistake).setup;
+    let process = <LockTable as konklave_algorithms::Algorithm>::new(ProcessId(0), &setup);
+    let mut script = Script { table: process.table().clone(), now: 0 };
+    let sessions = script.open(clients);
+    (script, sessions)
+}
+
+#[test]
+fn each_mistake_of_the_table_breaks_what_it_says() {
+    // any-token: a late release ends a later grant, and two hold the lock (K5).
+    let late_release = |(mut script, s): (Script, Vec<Session>)| {
+        script.take(s[0], 1);
+        script.release(s[0], token(0, 3));
+        assert_eq!(script.take(s[0], 2), [granted(5)]);
+        script.take(s[1], 1);
+        // s[0] believes that it is inside; is s[1] let in?
+        replies(script.release(s[0], token(0, 3))).len()
+    };
+    assert_eq!(late_release(Script::new(2)), 0);
+    assert_eq!(late_release(flawed("any-token", 2)), 1);
+    // any-expiry: an expiry after a sign of life, and another is let in (K4).
+    let late_expiry = |(mut script, s): (Script, Vec<Session>)| {
+        script.take(s[0], 1);
+        script.take(s[1], 1);
+        let seen = token(0, 3);
+        script.apply(Command::KeepAlive { session: s[0] });
+        replies(script.apply(Command::Expire { session: s[0], seen })).len()
+    };
+    assert_eq!(late_expiry(Script::new(2)), 0);
+    assert_eq!(late_expiry(flawed("any-expiry", 2)), 1);
+    // no-memory: a request that comes again after its lock was let go takes it once more (K6).
+    let phantom = |(mut script, s): (Script, Vec<Session>)| {
+        script.take(s[0], 1);
+        script.release(s[0], token(0, 2));
+        script.take(s[0], 1);
+        script.holders().len()
+    };
+    assert_eq!(phantom(Script::new(1)), 0);
+    assert_eq!(phantom(flawed("no-memory", 1)), 1);
+    // bare-token: the checker finds it.
+    let change = calm(2).requests(&[1, 1]).set("reform", "0").mistake("bare-token");
+    assert_eq!(change.check().property, Some("growing fences"));
 }
 
 #[test]

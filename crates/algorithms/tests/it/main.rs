@@ -34,6 +34,7 @@ mod ricart_agrawala_token;
 mod ring_list;
 mod rings;
 mod sanders;
+mod schedules;
 mod script;
 mod singhal;
 mod stage;

@@ -430,6 +430,67 @@ fn v10_a_joiner_that_dies_on_the_way_leaves_no_ghost() {
 }
 
 #[test]
+fn v11_no_effect_is_delivered_without_its_cause_whoever_crashes() {
+    // 2 sends after it delivered what 1 sent; 1 and 2 crash, at every step.
+    for step in 0..60 {
+        let mut case = calm(5).set("retry", "on").requests(&[0, 1, 1, 0, 0]);
+        case.config.script = vec![(ProcessId(1), 0.0), (ProcessId(2), 3.0)];
+        let case = case.fault(&format!("crash:1@#{step}")).fault(&format!("crash:2@#{}", step + 1));
+        let seen = case.simulate();
+        assert!(seen.violations.is_empty(), "step {step}: {:?}", seen.violations);
+        // Whoever stayed delivered the cause, or nothing; never the effect alone.
+        assert!(seen.summary.deliveries % 3 <= 2, "step {step}");
+        assert!(views(&seen, &[1, 2]).iter().all(|view| *view == [0, 3, 4]), "step {step}");
+    }
+}
+
+#[test]
+fn c3_the_numbers_of_a_member_that_comes_again_start_in_its_new_view() {
+    // 1 crashes with messages under way and comes again: same id, same numbers, another view.
+    let mut case = lively(4, 300.0).config(|c| c.think = Pace::Exponential(4.0));
+    case.workload.requests = vec![10, 40, 10, 0];
+    let case = case.fault("crash:1@30").fault("restart:1@70");
+    for seed in 0..20 {
+        let seen = case.clone().config(|c| c.seed = seed).simulate();
+        assert!(seen.violations.is_empty(), "seed {seed}: {:?}", seen.violations);
+        assert!(has_converged(&seen, &[0, 1, 2, 3], "all came again"), "seed {seed}");
+    }
+}
+
+#[test]
+fn c5_what_waits_is_bounded_by_what_is_not_stable() {
+    // 2 hears nothing: what it lacks is not stable, so 1 stops, and no queue grows.
+    let case = calm(3).set("window", 4);
+    let mut play = stage(&case);
+    for i in 0..200 {
+        play.ask(1, Request::Multicast(bytes(&i.to_string())));
+        play.settle_apart(&[2]);
+    }
+    let window = 4;
+    for p in [0, 1] {
+        let waiting = if p == 1 { 16 * window } else { 0 };
+        let buffered = play.process(p).buffered();
+        assert!(buffered <= 2 * window + waiting, "p{p} keeps {buffered}");
+    }
+    play.settle();
+    assert_eq!((0..3).map(|p| play.process(p).buffered()).sum::<usize>(), 0);
+}
+
+#[test]
+fn r5_two_rings_that_meet_become_one_and_mix_nothing() {
+    // What comes from another view is never delivered: the lesser part drops its own and joins.
+    let mut case = lively(5, 400.0).config(|c| c.think = Pace::Exponential(3.0));
+    case.workload.requests = vec![20; 5];
+    let case = case.fault("partition:0,1|2,3,4@20-120");
+    for seed in 0..20 {
+        let seen = case.clone().config(|c| c.seed = seed).simulate();
+        assert!(seen.violations.is_empty(), "seed {seed}: {:?}", seen.violations);
+        assert!(has_converged(&seen, &[0, 1, 2, 3, 4], "they met"), "seed {seed}");
+        assert!(seen.summary.excluded >= 2, "seed {seed}: {:?}", seen.summary);
+    }
+}
+
+#[test]
 fn v12_a_message_whose_predecessor_is_lost_is_dropped_by_all() {
     let mut play = stage(&calm(3));
     play.ask(1, Request::Multicast(bytes("1"))).hear(1, 0).settle();

@@ -56,6 +56,34 @@ fn c2_what_depends_on_a_message_lost_with_its_sender_is_never_delivered() {
 }
 
 #[test]
+fn c4_what_is_said_past_the_multicast_carries_no_cause() {
+    use konklave_algorithms::multicast::{Indication, Request, Unit};
+    use konklave_algorithms::{Algorithm, Setup};
+    use konklave_process::{Effect, Group, ProcessId, Topology};
+    use konklave_testkit::{Bench, tell};
+
+    let setup = Setup::new(Group::of(3), Topology::complete(3));
+    let member = |p| Bench::new(Causal::new(ProcessId(p), &setup), ProcessId(p), &setup.group);
+    let to_2 = |effects: Vec<Effect<Causal>>| {
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Send { to: ProcessId(2), message } => Some(message),
+            _ => None,
+        })
+    };
+    let (mut p0, mut p1, mut p2) = (member(0), member(1), member(2));
+    let question = p0.ask(Request::Multicast(1));
+    // 0 tells 1 by telephone. 1's answer does not say that it knows the question.
+    let answer = to_2(p1.ask(Request::Multicast(1))).unwrap();
+    let delivered = tell(Indication::Delivered(Unit { from: ProcessId(1), number: 1 }));
+    assert_eq!(p2.hear(1, answer), [delivered], "the answer before its question");
+    // Told by multicast, it does, and 2 waits.
+    let (mut p1, mut p2) = (member(1), member(2));
+    p1.hear(0, to_2(question).unwrap());
+    let answer = to_2(p1.ask(Request::Multicast(1))).unwrap();
+    assert_eq!(p2.hear(1, answer), []);
+}
+
+#[test]
 fn random_delays_copies_and_any_order_do_no_harm() {
     for seed in 0..200 {
         let case = Case::<Causal>::complete(5).requests(&[8; 5]).no_fifo().config(|c| {

@@ -4,6 +4,7 @@
 mod ack;
 mod best_effort;
 mod causal;
+mod crashes;
 mod fifo;
 mod isis;
 mod lamport_order;

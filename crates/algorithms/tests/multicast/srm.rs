@@ -177,6 +177,21 @@ fn s4_nobody_waits_for_no_time_at_all() {
 }
 
 #[test]
+fn s5_a_clock_that_runs_wild_changes_no_distance() {
+    // Distances are links, not times: a member whose timers race or crawl asks early or late, and
+    // nobody waits for a time that is negative or past.
+    for rate in ["50", "0.02"] {
+        let lost = Case::<Srm>::complete(4)
+            .requests(&[2, 0, 0, 0])
+            .fault("lose:0>1/Data#1")
+            .fault(&format!("rate:1*{rate}"));
+        let seen = lost.simulate();
+        assert_eq!(seen.well().summary.delivered, 8, "rate {rate}");
+        assert_eq!(seen.summary.losses, 1, "rate {rate}");
+    }
+}
+
+#[test]
 fn s6_when_the_source_is_gone_any_holder_repairs() {
     let lost = case(Topology::complete(4), ["2", "2", "1", "1"])
         .requests(&[2, 0, 0, 0])
@@ -223,6 +238,57 @@ fn s9_one_bad_link_costs_everyone_and_scoped_recovery_spares_them() {
     };
     let (all, scoped) = (baby(0), baby(1));
     assert!(all > 0.9 && scoped < 0.1, "{all} and {scoped}");
+}
+
+/// Loses each of 0's first `losses` messages on the way to all in `beyond`, one after the other.
+fn lose_again(case: Case<Srm>, beyond: &[ProcessId], losses: u32) -> Seen<Srm> {
+    let n = case.setup.group.len();
+    let mut requests = vec![0; n];
+    requests[0] = losses + 1;
+    let side: Vec<String> = beyond.iter().map(|p| p.0.to_string()).collect();
+    let mut case = case.requests(&requests);
+    for i in 0..losses {
+        let at = f64::from(i) * 500.0;
+        case = case.fault(&format!("partition:{}@{at}-{}", side.join(","), at + 0.001));
+    }
+    case.config.script = (0..=losses).map(|i| (ProcessId(0), f64::from(i) * 500.0)).collect();
+    let seen = case.simulate();
+    assert_eq!(seen.well().summary.delivered, u64::from(losses + 1) * n as u64);
+    seen
+}
+
+#[test]
+fn a_lossy_edge_costs_about_one_request_and_one_repair_each_time() {
+    // The same edge of a tree of degree 4 loses again and again: all behind it lose together.
+    let mut rng = Rng::new(4);
+    let tree = random_tree(60, 4, &mut rng);
+    let hops = Hops::new(&tree, &Group::of(60));
+    let edge = (1..60).max_by_key(|&i| {
+        let behind = hops.beyond(i);
+        if behind.contains(&ProcessId(0)) { 0 } else { behind.len() }
+    });
+    let beyond = hops.beyond(edge.unwrap());
+    assert!(beyond.len() > 10, "{} behind it", beyond.len());
+    let seen = lose_again(case(tree, ["2", "2", "log10", "log10"]), &beyond, 20);
+    let summary = &seen.summary;
+    assert_eq!(summary.losses, 20);
+    let (requests, repairs) =
+        (summary.requests_per_loss.unwrap(), summary.repairs_per_loss.unwrap());
+    assert!((1.0..4.0).contains(&requests) && (1.0..3.0).contains(&repairs), "{summary:?}");
+}
+
+#[test]
+fn a_crying_baby_is_heard_by_everyone_as_often_as_it_cries() {
+    // One bad link at the end: everyone else gets every repair, and needs none.
+    let cries = |losses: u32, scope: u32| {
+        let case = case(spider(20), ["1", "1", "1", "1"]).set("scope", scope);
+        lose_again(case, &[ProcessId(40)], losses).summary.unwanted_per_member
+    };
+    for losses in [1, 5, 20] {
+        let unwanted = cries(losses, 0) / f64::from(losses);
+        assert!((0.9..1.5).contains(&unwanted), "{unwanted} for each of {losses} losses");
+        assert!(cries(losses, 1) < 0.1 * f64::from(losses), "with scoped recovery");
+    }
 }
 
 #[test]

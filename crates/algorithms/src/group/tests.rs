@@ -1,0 +1,143 @@
+//! Single steps: what one member does about one input.
+
+use konklave_process::{Effect, Group, Process, ProcessId, Topology};
+use konklave_testkit::{Bench, tell};
+
+use super::leader::Leader;
+use super::lifted::{Any, Lifted};
+use super::lock_table::LockTable;
+use super::locks::{self, Mode, Name};
+use super::virtual_synchrony::{Message, VirtualSynchrony};
+use super::{Bytes, Indication, Request};
+use crate::{Algorithm, Setup};
+
+fn member<P: Algorithm>(me: u32, n: usize) -> Bench<P> {
+    let setup = Setup::new(Group::of(n), Topology::complete(n));
+    Bench::new(P::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
+}
+
+fn bytes(text: &str) -> Bytes {
+    text.as_bytes().into()
+}
+
+/// What goes to `to`.
+fn mail<P: Process>(effects: &[Effect<P>], to: u32) -> Vec<P::Message> {
+    let of = |e: &Effect<P>| match e {
+        Effect::Send { to: p, message } if p.0 == to => Some(message.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(of).collect()
+}
+
+fn told<P: Process>(effects: &[Effect<P>]) -> Vec<P::Indication> {
+    let of = |e: &Effect<P>| match e {
+        Effect::Indicate(indication) => Some(indication.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(of).collect()
+}
+
+/// A member that started, and a candidate's question to it.
+fn asked(me: u32, candidate: u32) -> (Bench<VirtualSynchrony>, Message<Bytes>) {
+    let (mut p, mut c) = (member::<VirtualSynchrony>(me, 3), member(candidate, 3));
+    p.start();
+    c.start();
+    let prepare = mail(&c.ask(Request::Reform), me).remove(0);
+    (p, prepare)
+}
+
+#[test]
+fn a_candidate_stops_and_asks_everyone() {
+    let mut p = member::<VirtualSynchrony>(0, 3);
+    p.start();
+    let effects = p.ask(Request::Reform);
+    assert!(effects.contains(&tell(Indication::Wedged)), "{effects:?}");
+    for to in [1, 2] {
+        assert!(matches!(mail(&effects, to)[..], [Message::Prepare { .. }]), "{effects:?}");
+    }
+    assert!(p.process.is_wedged());
+}
+
+#[test]
+fn who_is_asked_stops_promises_and_stops_once() {
+    let (mut p, prepare) = asked(1, 0);
+    let effects = p.hear(0, prepare.clone());
+    assert_eq!(told(&effects), [Indication::Wedged]);
+    assert!(matches!(mail(&effects, 0)[..], [Message::Promise { .. }]), "{effects:?}");
+    assert_eq!(told(&p.hear(0, prepare)), []);
+}
+
+#[test]
+fn a_lower_ballot_is_not_promised_after_a_higher_one() {
+    let (mut p, high) = asked(1, 2);
+    let (_, low) = asked(1, 0);
+    p.hear(2, high);
+    let late = p.hear(0, low);
+    assert!(!mail(&late, 0).iter().any(|m| matches!(m, Message::Promise { .. })), "{late:?}");
+}
+
+#[test]
+fn what_is_asked_while_stopped_is_not_sent_yet() {
+    let (mut p, prepare) = asked(1, 0);
+    p.hear(0, prepare);
+    let effects = p.ask(Request::Multicast(bytes("m")));
+    assert_eq!((told(&effects), mail(&effects, 0)), (vec![], vec![]));
+}
+
+#[test]
+fn the_leaders_own_message_waits_for_a_majority() {
+    let mut p = member::<VirtualSynchrony>(0, 3);
+    p.start();
+    let effects = p.ask(Request::Multicast(bytes("m")));
+    assert_eq!(told(&effects), [Indication::Sent { seq: 1 }]);
+    assert_eq!((mail(&effects, 1).len(), mail(&effects, 2).len()), (1, 1));
+}
+
+#[test]
+fn alone_there_is_nobody_to_wait_for() {
+    let mut p = member::<VirtualSynchrony>(0, 1);
+    p.start();
+    let heard = told(&p.ask(Request::Multicast(bytes("m"))));
+    assert!(heard.iter().any(|i| matches!(i, Indication::Delivered { .. })), "{heard:?}");
+}
+
+#[test]
+fn the_most_senior_leads_from_the_start_and_nobody_else() {
+    for me in 0..3 {
+        let mut p = member::<Leader>(me, 3);
+        p.start();
+        assert_eq!(p.process.leads().is_some(), me == 0, "p{me}");
+    }
+}
+
+fn acquire() -> locks::Request {
+    locks::Request::Acquire { name: Name::from("a"), mode: Mode::Exclusive }
+}
+
+fn grants<P: Process<Indication = locks::Indication>>(effects: &[Effect<P>]) -> usize {
+    let granted = |i: &locks::Indication| matches!(i, locks::Indication::Granted { .. });
+    told(effects).iter().filter(|i| granted(i)).count()
+}
+
+#[test]
+fn a_lock_of_the_table_is_granted_by_the_order_and_not_by_who_asks() {
+    let mut p = member::<LockTable>(0, 3);
+    p.start();
+    let effects = p.ask(acquire());
+    assert_eq!(grants(&effects), 0, "{effects:?}");
+    assert!(!mail(&effects, 1).is_empty());
+    let mut alone = member::<LockTable>(0, 1);
+    alone.start();
+    assert_eq!(grants(&alone.ask(acquire())), 1);
+}
+
+#[test]
+fn a_lifted_lock_costs_nothing_where_its_token_is() {
+    let free = (0..3).filter(|&me| {
+        let mut p = member::<Lifted<Any>>(me, 3);
+        p.start();
+        let effects = p.ask(acquire());
+        grants(&effects) == 1 && (0..3).all(|to| mail(&effects, to).is_empty())
+    });
+    assert_eq!(free.count(), 1, "a name has one home");
+}
