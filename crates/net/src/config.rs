@@ -47,6 +47,10 @@ pub enum Transport {
     Threads,
     /// Through TCP on the loopback interface: each process listens on a port of its own.
     Tcp,
+    /// Through UDP on the loopback interface, a datagram for each message: some may be lost.
+    Udp,
+    /// The same, but what one says to many at once is one datagram to an IP multicast address.
+    Multicast,
 }
 
 impl fmt::Display for Transport {
@@ -54,6 +58,8 @@ impl fmt::Display for Transport {
         f.write_str(match self {
             Self::Threads => "threads",
             Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Multicast => "multicast",
         })
     }
 }

@@ -90,6 +90,7 @@ impl<P: NetProcess> Node<P> {
             for parcel in self.outbox.drain(..) {
                 outlet.send(parcel);
             }
+            outlet.flush();
             let due = self.due();
             let event = tokio::select! {
                 order = orders.recv() => match order {

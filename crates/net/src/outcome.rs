@@ -81,6 +81,9 @@ pub enum NetError {
     /// A fault names nobody.
     #[error("a fault names {0}, which is no member")]
     Stranger(ProcessId),
+    /// There is no network of the kind that was asked for.
+    #[error("no such network on this machine: {0}")]
+    Network(std::io::Error),
     /// A process found no port to listen on.
     #[error("{process} cannot listen on the loopback interface: {error}")]
     Listen {

@@ -110,7 +110,8 @@ where
     judge.plan(1);
     let hub = Arc::new(Hub::new(judge));
     let mut running = Running {
-        network: Network::new(transport, &group, frame_limit, hub.clone()),
+        network: Network::new(transport, &group, frame_limit, hub.clone())
+            .map_err(NetError::Network)?,
         hub,
         gone: (0..group.len()).map(|_| None).collect(),
         newborn: processes,

@@ -1,5 +1,6 @@
 //! How messages travel. What carries them may lose them, and says so; nothing else is asked of it.
 
+mod datagram;
 mod tcp;
 mod threads;
 
@@ -50,18 +51,21 @@ impl<M: Serialize + DeserializeOwned + Send + 'static> Body for M {}
 pub(crate) enum Network<M> {
     Threads(threads::Network<M>),
     Tcp(tcp::Network),
+    Datagram(datagram::Network),
 }
 
 /// Where messages come in. When it is dropped, the process is cut off.
 pub(crate) enum Inbox<M> {
     Threads(threads::Inbox<M>),
     Tcp(tcp::Inbox<M>),
+    Datagram(datagram::Inbox<M>),
 }
 
 /// Where messages go out. When it is dropped, what was sent still goes out.
 pub(crate) enum Outlet<M> {
     Threads(threads::Outlet<M>),
     Tcp(tcp::Outlet<M>),
+    Datagram(datagram::Outlet<M>),
 }
 
 impl<M: Body> Network<M> {
@@ -70,10 +74,17 @@ impl<M: Body> Network<M> {
         group: &Group,
         frame_limit: usize,
         fates: Arc<dyn Fates>,
-    ) -> Self {
+    ) -> io::Result<Self> {
+        let datagram = |multicast| {
+            let network =
+                datagram::Network::new(group.clone(), frame_limit, multicast, fates.clone());
+            network.map(Self::Datagram)
+        };
         match transport {
-            Transport::Threads => Self::Threads(threads::Network::new(group)),
-            Transport::Tcp => Self::Tcp(tcp::Network::new(group.clone(), frame_limit, fates)),
+            Transport::Threads => Ok(Self::Threads(threads::Network::new(group))),
+            Transport::Tcp => Ok(Self::Tcp(tcp::Network::new(group.clone(), frame_limit, fates))),
+            Transport::Udp => datagram(false),
+            Transport::Multicast => datagram(true),
         }
     }
 
@@ -88,6 +99,10 @@ impl<M: Body> Network<M> {
                 let (inbox, outlet) = network.attach(place, me).await?;
                 (Inbox::Tcp(inbox), Outlet::Tcp(outlet))
             }
+            Self::Datagram(network) => {
+                let (inbox, outlet) = network.attach(place, me)?;
+                (Inbox::Datagram(inbox), Outlet::Datagram(outlet))
+            }
         })
     }
 
@@ -96,6 +111,7 @@ impl<M: Body> Network<M> {
         match self {
             Self::Threads(_) => {}
             Self::Tcp(network) => network.detach(place),
+            Self::Datagram(network) => network.detach(place),
         }
     }
 
@@ -104,16 +120,18 @@ impl<M: Body> Network<M> {
         match self {
             Self::Threads(_) => Vec::new(),
             Self::Tcp(network) => network.addresses(),
+            Self::Datagram(network) => network.addresses(),
         }
     }
 }
 
-impl<M> Inbox<M> {
+impl<M: Body> Inbox<M> {
     /// What comes next; none if nothing can come any more. Loses nothing when it is given up.
     pub(crate) async fn next(&mut self) -> Option<Arrival<M>> {
         match self {
             Self::Threads(inbox) => inbox.next().await,
             Self::Tcp(inbox) => inbox.next().await,
+            Self::Datagram(inbox) => inbox.next().await,
         }
     }
 }
@@ -124,6 +142,15 @@ impl<M: Body> Outlet<M> {
         match self {
             Self::Threads(outlet) => outlet.send(parcel),
             Self::Tcp(outlet) => outlet.send(parcel),
+            Self::Datagram(outlet) => outlet.send(parcel),
+        }
+    }
+
+    /// The step is over: what waits for more of the same goes out.
+    pub(crate) fn flush(&mut self) {
+        match self {
+            Self::Threads(_) | Self::Tcp(_) => {}
+            Self::Datagram(outlet) => outlet.flush(),
         }
     }
 }

@@ -2,4 +2,5 @@
 
 mod algorithms;
 mod common;
+mod datagrams;
 mod faults;

@@ -1,0 +1,118 @@
+//! Real datagrams on the loopback interface.
+
+use tokio::time::timeout;
+
+use super::*;
+use crate::transport::Link;
+
+/// Writes down what becomes of messages.
+#[derive(Default)]
+struct Notes {
+    lost: Mutex<Vec<u64>>,
+    troubles: Mutex<Vec<Trouble>>,
+}
+
+impl Fates for Notes {
+    fn lost(&self, id: u64) {
+        self.lost.lock().unwrap().push(id);
+    }
+    fn closed(&self, _: Link, _: u64) {}
+    fn warn(&self, warning: Warning) {
+        self.troubles.lock().unwrap().push(warning.trouble);
+    }
+}
+
+type Ends = (Inbox<String>, Outlet<String>);
+
+fn network(n: usize, multicast: bool) -> (Network, Arc<Notes>, Vec<Ends>) {
+    let notes = Arc::new(Notes::default());
+    let network = Network::new(Group::of(n), 1 << 20, multicast, notes.clone()).unwrap();
+    let end = |p: usize| End { process: ProcessId(p as u32), incarnation: 0 };
+    let ends = (0..n).map(|p| network.attach(p, end(p)).unwrap()).collect();
+    (network, notes, ends)
+}
+
+fn parcel(to: usize, id: u64, text: &str) -> Parcel<String> {
+    Parcel { to, id, message: text.into() }
+}
+
+async fn next(inbox: &mut Inbox<String>) -> (u32, u64, String) {
+    match timeout(Duration::from_secs(5), inbox.next()).await {
+        Ok(Some(Arrival::Message { from, id, message })) => (from.0, id, message),
+        Ok(_) => panic!("the inbox is closed"),
+        Err(_) => panic!("nothing arrives"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_sent_arrives_once_and_with_its_own_number() {
+    for multicast in [false, true] {
+        let (_network, notes, mut ends) = network(4, multicast);
+        for to in 1..4 {
+            ends[0].1.send(parcel(to, 10 + to as u64, "to all"));
+        }
+        ends[0].1.send(parcel(2, 20, "to one"));
+        ends[0].1.flush();
+        for to in 1..4 {
+            let expected = (0, 10 + to as u64, "to all".to_owned());
+            assert_eq!(next(&mut ends[to].0).await, expected, "multicast: {multicast}");
+        }
+        assert_eq!(next(&mut ends[2].0).await, (0, 20, "to one".to_owned()));
+        sleep(2 * OVERDUE).await;
+        assert!(notes.lost.lock().unwrap().is_empty() && notes.troubles.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_refused_and_says_so() {
+    let (_network, notes, mut ends) = network(2, false);
+    ends[0].1.send(parcel(1, 1, &"x".repeat(70_000)));
+    ends[0].1.send(parcel(1, 2, "short"));
+    ends[0].1.flush();
+    assert_eq!(next(&mut ends[1].0).await, (0, 2, "short".to_owned()));
+    assert_eq!(*notes.lost.lock().unwrap(), [1]);
+    let troubles = notes.troubles.lock().unwrap();
+    let [trouble] = &troubles[..] else { panic!("{troubles:?}") };
+    assert!(trouble.to_string().contains("is longer than 65507"), "{trouble}");
+}
+
+#[tokio::test]
+async fn what_nobody_takes_is_lost_after_a_while() {
+    let (network, notes, mut ends) = network(2, false);
+    // Nobody listens where the second member was.
+    drop(ends.remove(1));
+    ends[0].1.send(parcel(1, 1, "into the void"));
+    ends[0].1.flush();
+    sleep(2 * OVERDUE).await;
+    assert_eq!(*notes.lost.lock().unwrap(), [1]);
+    // Who has left has no address: that is known at once.
+    network.detach(1);
+    ends[0].1.send(parcel(1, 2, "to nobody"));
+    ends[0].1.flush();
+    assert_eq!(*notes.lost.lock().unwrap(), [1, 2]);
+}
+
+#[tokio::test]
+async fn strangers_and_other_runs_are_not_heard() {
+    let (network, notes, mut ends) = network(2, false);
+    let (other, _notes, _ends) = self::network(2, false);
+    let target = network.addresses()[1];
+    let stranger = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let of_run = |run| {
+        let receivers = vec![(1, 7)];
+        let sender = ProcessId(0);
+        Datagram { run, sender, receivers: &receivers, body: b"\x03abc" }.encode()
+    };
+    stranger.send_to(b"GET / HTTP/1.1", target).unwrap();
+    stranger.send_to(&of_run(other.mesh.number), target).unwrap();
+    stranger.send_to(&of_run(network.mesh.number)[..20], target).unwrap();
+    let mut broken = of_run(network.mesh.number);
+    let last = broken.len() - 1;
+    broken[last] = 0xff;
+    stranger.send_to(&broken, target).unwrap();
+    ends[0].1.send(parcel(1, 9, "ours"));
+    ends[0].1.flush();
+    assert_eq!(next(&mut ends[1].0).await, (0, 9, "ours".to_owned()));
+    let troubles = notes.troubles.lock().unwrap();
+    assert!(matches!(troubles[..], [Trouble::Hello(_), Trouble::Frame { .. }]), "{troubles:?}");
+}
