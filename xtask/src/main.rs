@@ -13,7 +13,7 @@ cargo xtask test [--long] [FILTER]   set up and run everything; --long: also wha
 cargo xtask verify                   fmt, clippy, docs, house rules: reads, never writes
 cargo xtask fix                      fmt and clippy fixes: writes
 cargo xtask tidy                     the house rules alone
-cargo xtask bench [sim|elections|mutex|trace|check] [...]  measure, as ratios";
+cargo xtask bench [sim|elections|mutex|group|trace|check] [...]  measure, as ratios";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

@@ -5,6 +5,7 @@ mod checker;
 mod echo;
 mod elections;
 mod floors;
+mod groups;
 mod locks;
 mod mc;
 mod mc_peer;
@@ -28,6 +29,7 @@ against none.
 Usage: konklave-bench sim [OPTIONS]
        konklave-bench elections [OPTIONS]
        konklave-bench mutex [--json] [--quick]
+       konklave-bench group [--json] [--quick]
        konklave-bench trace [--json] [--quick]
        konklave-bench check [--quick] [--json]
        konklave-bench mc N K MODE
@@ -37,12 +39,13 @@ Commands:
   sim        all workloads, each in a process of its own, and the sweep on two threads
   elections  every election for large groups, beside W1 of the same size or W3
   mutex      locks at the sizes they are made for, beside W2
+  group      multicasts and views at scale, beside W2 and W3
   trace      recording to disk in both forms, beside the same run without; drawing
   check      MC(n,k), exhausted by our checker and by stateright, and by SPIN where it is installed
   mc         MC(n,k) once, in this process: bag or fifo, with two, compact or reduce, or peer-dfs,
              peer-bfs
-  run        one side of one workload, in this process: w1:N, w2, w3, a lock or
-             election:NAME:N:one|all
+  run        one side of one workload, in this process: w1:N, w2, w3, a lock, group:NAME
+             or election:NAME:N:one|all
 
 Options:
   --json    one JSON object per row instead of a table
@@ -67,7 +70,8 @@ fn main() -> ExitCode {
         return exit(say(HELP.trim_end()));
     }
     let done = match args[..] {
-        ["mutex", ref options @ ..] => mutex(options),
+        ["mutex", ref options @ ..] => beside("mutex", options, locks::mutex),
+        ["group", ref options @ ..] => beside("group", options, groups::group),
         ["sim", ref options @ ..] => options_of(options).and_then(|options| sim(&options)),
         ["elections", ref options @ ..] => {
             options_of(options).and_then(|o| elections::elections(&o))
@@ -114,16 +118,20 @@ fn options_of(args: &[&str]) -> Result<Options, String> {
     Ok(options)
 }
 
-fn mutex(args: &[&str]) -> Result<(), String> {
+fn beside(
+    command: &str,
+    args: &[&str],
+    measure: fn(bool, bool) -> Result<(), String>,
+) -> Result<(), String> {
     match args.iter().find(|arg| !["--json", "--quick"].contains(arg)) {
-        Some(other) => Err(format!("`{other}` is no option of `mutex`; try --help")),
-        None => locks::mutex(args.contains(&"--json"), args.contains(&"--quick")),
+        Some(other) => Err(format!("`{other}` is no option of `{command}`; try --help")),
+        None => measure(args.contains(&"--json"), args.contains(&"--quick")),
     }
 }
 
 fn run(name: &str, side: &str, runs: &str) -> Result<(), String> {
     let what = What::named(name).ok_or(format!(
-        "`{name}` is no workload: w1:N, w2, w3, a lock or election:NAME:N:one|all"
+        "`{name}` is no workload: w1:N, w2, w3, a lock, group:NAME or election:NAME:N:one|all"
     ))?;
     let floor = match side {
         "sim" => false,

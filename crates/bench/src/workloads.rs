@@ -11,6 +11,7 @@ use konklave_sim::{Config, Counts, Delay, Ending, Pace, Parts, Sim};
 use crate::echo::{Echo, Everywhere, Once, Span};
 use crate::elections::Contest;
 use crate::floors;
+use crate::groups::Crowd;
 use crate::locks::Lock;
 use crate::measure::cpu_nanos;
 
@@ -27,6 +28,8 @@ pub(crate) enum What {
     Election(Contest),
     /// A lock at its size.
     Lock(Lock),
+    /// A group at its size.
+    Crowd(Crowd),
 }
 
 /// What one run took.
@@ -46,6 +49,7 @@ impl What {
             Self::Wave => "w3".into(),
             Self::Election(contest) => contest.name(),
             Self::Lock(lock) => lock.name(),
+            Self::Crowd(crowd) => crowd.name().into(),
         }
     }
 
@@ -54,6 +58,7 @@ impl What {
         match name {
             "w2" => Some(Self::Mutex),
             "w3" => Some(Self::Wave),
+            _ if name.starts_with("group:") => Crowd::named(name).map(Self::Crowd),
             _ if name.starts_with("election:") => Contest::named(name).map(Self::Election),
             _ => match name.strip_prefix("w1:") {
                 Some(n) => n.parse().ok().filter(|n| *n > 1).map(Self::Ring),
@@ -70,6 +75,7 @@ impl What {
             Self::Wave => "W3 echo n=10^5 m=10^6".into(),
             Self::Election(contest) => contest.title(),
             Self::Lock(lock) => lock.title(),
+            Self::Crowd(crowd) => crowd.title().into(),
         }
     }
 
@@ -87,6 +93,7 @@ impl What {
             Self::Mutex => mutex_run(100, 100, 1).map(|(taken, _)| taken),
             Self::Election(contest) => contest.simulate(),
             Self::Lock(lock) => lock.simulate(),
+            Self::Crowd(crowd) => crowd.simulate(),
             Self::Wave => {
                 let graph = random_graph(100_000)?;
                 let group = Group::of(graph.len());
@@ -119,6 +126,9 @@ impl What {
                 Err("elections are compared with W1 and W3, not with floors".into())
             }
             Self::Lock(_) => Err("locks are measured beside W2, they have no floor".into()),
+            Self::Crowd(_) => {
+                Err("groups are measured beside W2 and W3, they have no floor".into())
+            }
             Self::Wave => {
                 let graph = random_graph(100_000)?;
                 Ok(timed(|| floors::echo(&graph, 1)))
