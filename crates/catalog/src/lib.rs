@@ -43,6 +43,7 @@ use konklave_algorithms::group::{
 use konklave_algorithms::multicast::{
     ack::Ack, best_effort::BestEffort, causal::Causal, fifo::Fifo, isis::Isis,
     lamport_order::LamportOrder, nack::Nack, sequencer::Sequencer, srm::Srm,
+    token_order::TokenOrder,
 };
 use konklave_algorithms::mutex::{
     cao_singhal::CaoSinghal, carvalho_roucairol::CarvalhoRoucairol, central::Central,
@@ -86,6 +87,7 @@ pub static CATALOG: &[Entry] = &[
     entry::<Nack>(),
     entry::<Sequencer>(),
     entry::<Srm>(),
+    entry::<TokenOrder>(),
     entry::<CaoSinghal>(),
     entry::<CarvalhoRoucairol>(),
     entry::<Central>(),
@@ -275,7 +277,7 @@ pub fn plan_of(run: &Run) -> Result<(&'static Entry, Plan), Error> {
             .map_err(|e| Error::Data(format!("the run's scenario cannot be read: {e}")))?,
     };
     let mut plan = entry.plan(scenario)?;
-    if matches!(run.header.world.as_str(), "threads" | "tcp") && run.header.unit >= 1.0 {
+    if matches!(run.header.world.as_str(), "threads" | "tcp" | "udp" | "multicast") && run.header.unit >= 1.0 {
         plan.setup.unit = std::time::Duration::from_nanos(run.header.unit as u64);
     }
     let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use konklave_algorithms::{Assumption, DataSheet, Facts, Setup, Watch, Workload};
-use konklave_process::topology::{Shape, Spec, Topology};
+use konklave_process::topology::{Hops, Shape, Spec, Topology};
 use konklave_process::{Group, ProcessId, Rng};
 use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
 
@@ -377,7 +378,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
     Ok(Config {
         script: Vec::new(),
         seed,
-        delay: delay(scenario)?,
+        delay: delay(scenario, setup)?,
         fifo: scenario.fifo.unwrap_or(true),
         loss: probability(scenario.loss, "loss")?,
         duplicate: probability(scenario.duplicate, "duplicate")?,
@@ -400,8 +401,11 @@ fn enough(workload: &Workload, n: usize) -> u64 {
     (10_000_000 + 1000 * n + 4 * n * n).min(1_000_000_000).saturating_add(wishes * (100 + 20 * n))
 }
 
-fn delay(scenario: &Scenario) -> Result<Delay, Error> {
+fn delay(scenario: &Scenario, setup: &Setup) -> Result<Delay, Error> {
     let Some(text) = scenario.delay.as_deref() else { return Ok(Delay::default()) };
+    if text == "hops" {
+        return Ok(Delay::Hops(Arc::new(Hops::new(&setup.topology, &setup.group))));
+    }
     let parsed = text.parse();
     let looks_like_file = text.contains('/') || text.ends_with(".txt") || text.ends_with(".links");
     match parsed {

@@ -87,7 +87,7 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_messages: Option<u32>,
 
-    /// How long messages take, in T: constant, uniform:0.5..1.5, exponential, log-normal, or a file
+    /// How long messages take, in T: constant, uniform:0.5..1.5, exponential, log-normal, hops, or a file
     #[arg(long, env = "KONKLAVE_DELAY", value_name = "MODEL", help_heading = "Network")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<String>,

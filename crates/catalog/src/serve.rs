@@ -35,6 +35,8 @@ where
     let name = match world.transport {
         Transport::Threads => "threads",
         Transport::Tcp => "tcp",
+        Transport::Udp => "udp",
+        Transport::Multicast => "multicast",
     };
     only_what_is_real(&plan, name)?;
     let config = NetConfig {

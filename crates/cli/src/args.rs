@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Measure what algorithms cost over n, against their formulas
     Costs(CostsArgs),
+    /// Measure group communication against theory: losses, orders, view changes, locks
+    Anchors(AnchorsArgs),
     /// Compute what every algorithm keeps under which fault
     Guarantees(GuaranteesArgs),
     /// Run algorithms side by side: same workload, same network, same faults
@@ -110,7 +112,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "scenario", env = "KONKLAVE_SCENARIO", value_name = "FILE", help_heading = "Run")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Where it runs: simulated, on threads, or on TCP sockets
+    /// Where it runs: simulated, on threads, or on TCP, UDP or multicast sockets
     #[arg(long, env = "KONKLAVE_WORLD", value_enum, default_value_t, help_heading = "Run")]
     pub(crate) world: World,
 
@@ -189,6 +191,10 @@ pub(crate) enum World {
     Threads,
     /// Real tasks, TCP sockets on this machine between them
     Tcp,
+    /// Real tasks, datagrams on this machine between them: what is lost is lost
+    Udp,
+    /// The same, by IP multicast: what one says to many is one datagram
+    Multicast,
 }
 
 /// What a run may cost most of, or least.
@@ -407,6 +413,22 @@ pub(crate) struct CostsArgs {
     #[arg(long)]
     pub(crate) matrix: bool,
     /// The form of the output; Markdown with --table or --matrix
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave anchors                                every figure of the theory, measured
+  konklave anchors --format json                  with the command that repeats each
+  konklave anchors --format markdown              as in docs/group.md
+Exit codes: 0 every figure holds · 1 one does not")]
+pub(crate) struct AnchorsArgs {
+    /// For losses and timers
+    #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: TableFormat,
 }

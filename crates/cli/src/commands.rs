@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod anchors;
 mod check;
 mod compare;
 mod costs;
@@ -37,6 +38,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Run(args) => run::run(*args),
         Command::Check(args) => check::check(*args),
         Command::Costs(args) => costs::costs(&args),
+        Command::Anchors(args) => anchors::anchors(&args),
         Command::Compare(args) => compare::compare(*args),
         Command::Sweep(args) => sweep::sweep(*args),
         Command::Reproduce(args) => reproduce::reproduce(&args),

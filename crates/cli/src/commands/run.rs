@@ -43,6 +43,8 @@ pub(crate) fn run(args: RunArgs) -> Done {
         World::Sim => entry.simulate(&plan, record)?,
         World::Threads => entry.serve(&plan, real(Transport::Threads), record)?,
         World::Tcp => entry.serve(&plan, real(Transport::Tcp), record)?,
+        World::Udp => entry.serve(&plan, real(Transport::Udp), record)?,
+        World::Multicast => entry.serve(&plan, real(Transport::Multicast), record)?,
     };
     if let (Some(target), Some(run)) = (record_to, &outcome.run) {
         target.finish(&recording(run, args.record.as_deref())?)?;

@@ -77,6 +77,11 @@ fn verdicts_counts_and_costs_of_locks_are_as_the_document_says() {
 }
 
 #[test]
+fn what_theory_says_of_groups_is_measured_as_the_document_says() {
+    check("group.md", 1);
+}
+
+#[test]
 fn a_table_is_renewed_and_what_is_around_it_stays() {
     let text = "# A\n<!-- konklave costs sanders --matrix --nodes 2 --format csv -->\nold\n<!-- end -->\nz\n";
     let (today, tables) = renewed(text);

@@ -9,6 +9,7 @@ mod exports;
 mod house;
 mod measuring;
 mod mistakes;
+mod namespaces;
 mod processes;
 mod ring;
 mod stories;

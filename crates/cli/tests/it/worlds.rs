@@ -47,6 +47,23 @@ fn every_algorithm_runs_on_sockets_and_its_recording_replays() {
 }
 
 #[test]
+fn reliable_multicasts_run_on_datagrams_and_their_recordings_replay() {
+    let folder = Folder::new("datagrams");
+    for world in ["udp", "multicast"] {
+        for algorithm in ["ack", "nack --set beats=3", "srm", "token-order"] {
+            let record = folder.file("datagrams.run");
+            let run = run(&format!(
+                "run {algorithm} -n 5 --entries 3 --world {world} --unit 5 --record {record} --format json"
+            ));
+            assert_eq!(run["verdict"], "ok", "{algorithm} in {world}: {run}");
+            assert_eq!(run["multicast"]["delivered"], 75, "{algorithm} in {world}");
+            let replayed = konklave_line(&format!("replay {record}"));
+            assert_eq!(replayed.code, 0, "{algorithm} in {world}: {}", replayed.err);
+        }
+    }
+}
+
+#[test]
 fn a_real_crash_is_noticed_by_the_detector() {
     let run = run(
         "run heartbeat -n 3 --world tcp --unit 20 --fault crash:1@8 --time-limit 40 --format json",
