@@ -39,7 +39,8 @@ fn told<P: Process>(effects: &[Effect<P>]) -> Vec<P::Indication> {
 
 /// A member that started, and a candidate's question to it.
 fn asked(me: u32, candidate: u32) -> (Bench<VirtualSynchrony>, Message<Bytes>) {
-    let (mut p, mut c) = (member::<VirtualSynchrony>(me, 3), member(candidate, 3));
+    let (mut p, mut c) =
+        (member::<VirtualSynchrony>(me, 3), member::<VirtualSynchrony>(candidate, 3));
     p.start();
     c.start();
     let prepare = mail(&c.ask(Request::Reform), me).remove(0);
