@@ -139,7 +139,9 @@ impl Contest {
             What::Wave => {
                 Config { delay: Delay::Uniform(0.001, 1.0), fifo: false, ..Config::default() }
             }
-            What::Ring(_) | What::Mutex | What::Election(_) | What::Lock(_) => Config::default(),
+            What::Ring(_) | What::Mutex | What::Election(_) | What::Lock(_) | What::Crowd(_) => {
+                Config::default()
+            }
         };
         let setup = Setup::new(group, topology);
         (self.contestant().run)(setup, Workload { initiators, requests: Vec::new() }, &config)
