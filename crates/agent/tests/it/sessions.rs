@@ -247,11 +247,13 @@ fn founders_find_each_other_by_multicast_or_a_file() {
 fn a_process_that_escaped_its_group_is_refused_at_the_resource() {
     let cluster = Cluster::new(3);
     let (file, go, done) = (cluster.file("file"), cluster.file("go"), cluster.file("done"));
+    let out = cluster.file("out");
     let program = env!("CARGO_BIN_EXE_konklave-agent");
     // A daemon in a session of its own: nobody can stop it with its group.
     let script = format!(
-        "setsid sh -c 'while ! test -e {go}; do sleep 0.01; done; echo late | {program} fence {file}; \
-         echo $? > {done}' > /dev/null 2>&1 < /dev/null &"
+        "setsid sh -c 'touch {out}; while ! test -e {go}; do sleep 0.01; done; \
+         echo late | {program} fence {file}; echo $? > {done}' > /dev/null 2>&1 < /dev/null & \
+         while ! test -e {out}; do sleep 0.01; done"
     );
     cluster.ask(0, &["lock", "a", "-c", &script]);
     let write = format!("echo new | {program} fence {file}");

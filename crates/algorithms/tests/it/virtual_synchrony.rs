@@ -431,15 +431,13 @@ fn v10_a_joiner_that_dies_on_the_way_leaves_no_ghost() {
 
 #[test]
 fn v11_no_effect_is_delivered_without_its_cause_whoever_crashes() {
-    // 2 sends after it delivered what 1 sent; 1 and 2 crash, at every step.
-    for step in 0..60 {
+    // 2 sends after it delivered what 1 sent; 1 and 2 crash, at every step until all is delivered.
+    for step in 0..50 {
         let mut case = calm(5).set("retry", "on").requests(&[0, 1, 1, 0, 0]);
         case.config.script = vec![(ProcessId(1), 0.0), (ProcessId(2), 3.0)];
         let case = case.fault(&format!("crash:1@#{step}")).fault(&format!("crash:2@#{}", step + 1));
         let seen = case.simulate();
         assert!(seen.violations.is_empty(), "step {step}: {:?}", seen.violations);
-        // Whoever stayed delivered the cause, or nothing; never the effect alone.
-        assert!(seen.summary.deliveries % 3 <= 2, "step {step}");
         assert!(views(&seen, &[1, 2]).iter().all(|view| *view == [0, 3, 4]), "step {step}");
     }
 }
@@ -447,7 +445,7 @@ fn v11_no_effect_is_delivered_without_its_cause_whoever_crashes() {
 #[test]
 fn c3_the_numbers_of_a_member_that_comes_again_start_in_its_new_view() {
     // 1 crashes with messages under way and comes again: same id, same numbers, another view.
-    let mut case = lively(4, 300.0).config(|c| c.think = Pace::Exponential(4.0));
+    let mut case = lively(4, 900.0).config(|c| c.think = Pace::Exponential(4.0));
     case.workload.requests = vec![10, 40, 10, 0];
     let case = case.fault("crash:1@30").fault("restart:1@70");
     for seed in 0..20 {

@@ -50,9 +50,8 @@ fn two_messages_of_each_of_three_and_a_crash_break_no_order() {
     ];
     // What is bounded broke nothing in the states that were looked at: there are more than can be
     // gone through.
-    for (name, verdict, states) in found {
-        println!("{name}: {verdict} {states}");
-        assert!(verdict == "bounded" || states > 0, "{name}");
+    for (name, verdict, _) in found {
+        assert!(["bounded", "exhausted"].contains(&verdict), "{name}: {verdict}");
     }
-    assert!(found.iter().any(|(_, verdict, _)| *verdict == "exhausted"), "{found:?}");
+    assert_eq!(found[0], ("fifo", "exhausted", 107_744));
 }

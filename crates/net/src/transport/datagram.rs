@@ -77,9 +77,12 @@ pub(crate) struct Outlet<M> {
     me: ProcessId,
     own: Arc<UdpSocket>,
     /// What was sent in this step, as bodies with their receivers: places and numbers.
-    pending: Vec<(Vec<u8>, Vec<(usize, u64)>)>,
+    pending: Vec<(Vec<u8>, Receivers)>,
     messages: PhantomData<fn(M)>,
 }
+
+/// Places, and the numbers of what goes there.
+type Receivers = Vec<(usize, u64)>;
 
 impl Network {
     pub(super) fn new(

@@ -35,11 +35,11 @@ fn cancel(timer: Timer) -> Effect<TokenOrder> {
 
 /// What a token that was passed on looked like.
 fn passed(effects: &[Effect<TokenOrder>]) -> Token {
-    let tokens = effects.iter().filter_map(|e| match e {
+    let mut tokens = effects.iter().filter_map(|e| match e {
         Effect::Send { message: Message::Token(token), .. } => Some(token.clone()),
         _ => None,
     });
-    tokens.last().expect("the token was passed on")
+    tokens.next_back().expect("the token was passed on")
 }
 
 const ROUND: Duration = Duration::from_millis(6);

@@ -24,11 +24,13 @@ impl Fates for Notes {
 
 type Ends = (Inbox<String>, Outlet<String>);
 
-fn network(n: usize, multicast: bool) -> (Network, Arc<Notes>, Vec<Ends>) {
+async fn network(n: usize, multicast: bool) -> (Network, Arc<Notes>, Vec<Ends>) {
     let notes = Arc::new(Notes::default());
     let network = Network::new(Group::of(n), 1 << 20, multicast, notes.clone()).unwrap();
     let end = |p: usize| End { process: ProcessId(p as u32), incarnation: 0 };
     let ends = (0..n).map(|p| network.attach(p, end(p)).unwrap()).collect();
+    // A socket can be written to once the runtime has looked at it.
+    sleep(Duration::from_millis(10)).await;
     (network, notes, ends)
 }
 
@@ -47,15 +49,15 @@ async fn next(inbox: &mut Inbox<String>) -> (u32, u64, String) {
 #[tokio::test]
 async fn what_is_sent_arrives_once_and_with_its_own_number() {
     for multicast in [false, true] {
-        let (_network, notes, mut ends) = network(4, multicast);
+        let (_network, notes, mut ends) = network(4, multicast).await;
         for to in 1..4 {
             ends[0].1.send(parcel(to, 10 + to as u64, "to all"));
         }
         ends[0].1.send(parcel(2, 20, "to one"));
         ends[0].1.flush();
-        for to in 1..4 {
+        for (to, end) in ends.iter_mut().enumerate().skip(1) {
             let expected = (0, 10 + to as u64, "to all".to_owned());
-            assert_eq!(next(&mut ends[to].0).await, expected, "multicast: {multicast}");
+            assert_eq!(next(&mut end.0).await, expected, "multicast: {multicast}");
         }
         assert_eq!(next(&mut ends[2].0).await, (0, 20, "to one".to_owned()));
         sleep(2 * OVERDUE).await;
@@ -65,7 +67,7 @@ async fn what_is_sent_arrives_once_and_with_its_own_number() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused_and_says_so() {
-    let (_network, notes, mut ends) = network(2, false);
+    let (_network, notes, mut ends) = network(2, false).await;
     ends[0].1.send(parcel(1, 1, &"x".repeat(70_000)));
     ends[0].1.send(parcel(1, 2, "short"));
     ends[0].1.flush();
@@ -78,7 +80,7 @@ async fn what_does_not_fit_is_refused_and_says_so() {
 
 #[tokio::test]
 async fn what_nobody_takes_is_lost_after_a_while() {
-    let (network, notes, mut ends) = network(2, false);
+    let (network, notes, mut ends) = network(2, false).await;
     // Nobody listens where the second member was.
     drop(ends.remove(1));
     ends[0].1.send(parcel(1, 1, "into the void"));
@@ -94,8 +96,8 @@ async fn what_nobody_takes_is_lost_after_a_while() {
 
 #[tokio::test]
 async fn strangers_and_other_runs_are_not_heard() {
-    let (network, notes, mut ends) = network(2, false);
-    let (other, _notes, _ends) = self::network(2, false);
+    let (network, notes, mut ends) = network(2, false).await;
+    let (other, _notes, _ends) = self::network(2, false).await;
     let target = network.addresses()[1];
     let stranger = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let of_run = |run| {
