@@ -25,6 +25,12 @@ use crate::{
     SetupError, Switch,
 };
 
+/// How often a message is sent on average until all of `receivers` have it, if each misses it with
+/// probability `loss`: Σ 1 − (1 − pⁱ)ʳ.
+pub fn expected_transmissions(loss: f64, receivers: usize) -> f64 {
+    (0..2000).map(|i| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32)).sum()
+}
+
 const MUTE: Mistake = Mistake {
     name: "mute",
     what: "a message that comes again is not confirmed again, though the confirmation may be lost",

@@ -1,4 +1,4 @@
-use konklave_algorithms::multicast::ack::Ack;
+use konklave_algorithms::multicast::ack::{Ack, expected_transmissions};
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::Case;
 
@@ -37,13 +37,8 @@ fn along_a_tree_the_sender_hears_from_as_many_as_the_degree() {
     assert_eq!(lossy.simulate().well().summary.delivered, 40);
 }
 
-/// How often a message is sent until all `r` have it, at loss `p`: the formula of the theory.
-fn expected_transmissions(p: f64, r: usize) -> f64 {
-    (0..2000).map(|i| 1.0 - (1.0 - p.powi(i)).powi(r as i32)).sum()
-}
-
-/// The same, measured over `messages` messages: with a fixed timeout, the last delivery comes one
-/// delay after the last transmission that anyone needed.
+/// How often a message is sent until all `r` have it, measured over `messages` messages: with a fixed
+/// timeout, the last delivery comes one delay after the last transmission that anyone needed.
 fn measured_transmissions(p: f64, r: usize, messages: u32, seed: u64) -> f64 {
     let mut requests = vec![0; r + 1];
     requests[0] = messages;

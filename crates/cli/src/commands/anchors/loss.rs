@@ -1,5 +1,6 @@
 //! Reliable multicast: how often a message is sent until all have it, how soon a lost end is back.
 
+use konklave_algorithms::multicast::ack::expected_transmissions;
 use konklave_catalog::{Error, Scenario};
 
 use super::{Anchor, Relation, chosen, measure as figure, only, run};
@@ -27,7 +28,7 @@ pub(super) fn measure(seed: u64, all: &mut Vec<Anchor>) -> Result<(), Error> {
         // Four standard errors; the number of transmissions deviates by less than 0.75.
         let slack = Relation::Within(4.0 * 0.75 / f64::from(messages).sqrt());
         let case = format!("ack: transmissions, r = {r}, loss {p}");
-        let bound = (slack, transmissions(p, r));
+        let bound = (slack, expected_transmissions(p, r));
         all.push(Anchor::new(
             CHAPTER,
             case,
@@ -52,27 +53,3 @@ pub(super) fn measure(seed: u64, all: &mut Vec<Anchor>) -> Result<(), Error> {
 }
 
 const CHAPTER: &str = "reliable multicast";
-
-/// How often a message is sent on average until all `r` have it, if each misses it with `p`.
-fn transmissions(p: f64, r: usize) -> f64 {
-    (0..2000).map(|i| 1.0 - (1.0 - p.powi(i)).powi(r as i32)).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::transmissions;
-
-    #[test]
-    fn the_formula_gives_the_table_of_the_book() {
-        for (p, row) in [
-            (0.001, [1.001, 1.010, 1.095, 1.633, 2.010]),
-            (0.01, [1.010, 1.097, 1.644, 2.096, 2.642]),
-            (0.05, [1.053, 1.427, 2.229, 3.042, 3.777]),
-            (0.1, [1.111, 1.758, 2.740, 3.738, 4.738]),
-        ] {
-            for (r, expected) in [1, 10, 100, 1000, 10_000].into_iter().zip(row) {
-                assert!((transmissions(p, r) - expected).abs() < 6e-4, "p = {p}, r = {r}");
-            }
-        }
-    }
-}
