@@ -117,7 +117,7 @@ fn one(entry: &Entry) -> io::Result<()> {
                     "", mistake.name
                 )?;
             } else {
-                let tests = "no small group shows it to `check`: its tests do, by runs with seeds";
+                let tests = "no command for a small group: the tests of the algorithm show it";
                 writeln!(out, "  {:<20} ({tests})", "")?;
             }
         }

@@ -53,11 +53,15 @@ pub(crate) fn run(args: RunArgs) -> Done {
     if let (Some(target), Some(run)) = (record_to, &outcome.run) {
         target.finish(&recording(run, args.record.as_deref())?)?;
     }
-    if let (Some(target), Some(run)) = (draw_to, &outcome.run) {
-        target.finish(&svg::draw(drawable(run)?, &diagram::Options::default()))?;
-    }
+    // Whether it can be drawn is known only now: what was found out is told all the same.
+    let drawn = match (draw_to, &outcome.run) {
+        (Some(target), Some(run)) => drawable(run)
+            .and_then(|run| target.finish(&svg::draw(run, &diagram::Options::default()))),
+        _ => Ok(()),
+    };
     warn_of_unmet(&plan, &outcome.report);
     print(&args, &outcome)?;
+    drawn?;
     Ok(outcome.report.verdict.exit_code())
 }
 
@@ -81,7 +85,7 @@ fn warn_of_unmet(plan: &Plan, report: &RunReport) {
 const DRAWABLE: usize = 100_000;
 
 /// The run, if it can be drawn whole.
-pub(crate) fn drawable(run: &Run) -> Result<&Run, Error> {
+fn drawable(run: &Run) -> Result<&Run, Error> {
     match run.entries.len() {
         steps if steps <= DRAWABLE => Ok(run),
         steps => Err(Error::Usage(format!(
