@@ -89,7 +89,7 @@ fn drawable(run: &Run) -> Result<&Run, Error> {
     match run.entries.len() {
         steps if steps <= DRAWABLE => Ok(run),
         steps => Err(Error::Usage(format!(
-            "{steps} steps are too many for one picture ({DRAWABLE} at most): record the run, and              `konklave draw FILE --only …` draws some nodes, kinds or a window of it"
+            "{steps} steps are too many for one picture ({DRAWABLE} at most): record the run, and `konklave draw FILE --only …` draws some nodes, kinds or a window of it"
         ))),
     }
 }

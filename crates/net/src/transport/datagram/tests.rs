@@ -29,8 +29,6 @@ async fn network(n: usize, multicast: bool) -> (Network, Arc<Notes>, Vec<Ends>) 
     let network = Network::new(Group::of(n), 1 << 20, multicast, notes.clone()).unwrap();
     let end = |p: usize| End { process: ProcessId(p as u32), incarnation: 0 };
     let ends = (0..n).map(|p| network.attach(p, end(p)).unwrap()).collect();
-    // A socket can be written to once the runtime has looked at it.
-    sleep(Duration::from_millis(10)).await;
     (network, notes, ends)
 }
 
