@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::options::Options;
-use crate::search::{Level, Shared, Tally, read, write};
+use crate::search::Tally;
+use crate::shared::{Level, Shared, read, write};
 use crate::store::{SHARDS, fingerprint};
 use crate::tables::Miss;
 

@@ -6,14 +6,16 @@
 
 use std::collections::VecDeque;
 
-use konklave_process::{Application, Monitor, Process, Violation};
+use konklave_process::Violation;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::expand::{Expander, Move, Node};
-use crate::search::{Bounded, Outcome, Search, read};
+use crate::replay::next;
+use crate::report::Bounded;
+use crate::search::{Search, Verdict, Way};
+use crate::shared::read;
 use crate::store::{FIRST, SHARD_BITS, fingerprint};
 use crate::tables::Tables;
-use crate::witness::Witness;
 
 /// All states and the steps between them that need neither faults nor time.
 struct Graph {
@@ -183,28 +185,28 @@ impl Graph {
     }
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
+impl Search<'_> {
     /// Judges runs that never end, when all states are known.
-    pub(crate) fn judge_cycles(&mut self) -> Outcome<P> {
-        let options = &self.model.options;
+    pub(crate) fn judge_cycles(&mut self) -> Verdict {
+        let options = self.options;
         let (livelock, starvation) = (options.judges("livelock"), options.judges("starvation"));
         if !livelock && !starvation {
-            return Outcome::Exhausted;
+            return Verdict::Exhausted;
         }
         if options.compact {
-            return Outcome::Bounded(Bounded::Compact);
+            return Verdict::Bounded(Bounded::Compact);
         }
         if !self.shared.shards.iter().any(|shard| read(shard).cycles) {
-            return Outcome::Exhausted;
+            return Verdict::Exhausted;
         }
-        let Some(graph) = self.graph() else { return Outcome::Bounded(Bounded::Memory) };
-        if livelock && let Some(witness) = self.livelock(&graph) {
-            return Outcome::Violated(witness);
+        let Some(graph) = self.graph() else { return Verdict::Bounded(Bounded::Memory) };
+        if livelock && let Some(way) = self.livelock(&graph) {
+            return Verdict::Violated(way);
         }
-        if starvation && let Some(witness) = self.starvation(&graph) {
-            return Outcome::Violated(witness);
+        if starvation && let Some(way) = self.starvation(&graph) {
+            return Verdict::Violated(way);
         }
-        Outcome::Exhausted
+        Verdict::Exhausted
     }
 
     /// Looks at all states once more and keeps their steps; none if they take too much memory.
@@ -257,7 +259,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
             });
             debug_assert!(known.is_ok(), "everything was worked out in the search");
             graph.first.push(graph.steps.len() as u32);
-            if graph.steps.len() as u64 * 8 > self.model.options.max_bytes {
+            if graph.steps.len() as u64 * 8 > self.options.max_bytes {
                 return None;
             }
         }
@@ -272,7 +274,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
     /// A run that comes to where no run without faults can end any more, though nobody asks: into a
     /// component with a cycle and no way out, in which no timer runs. That it goes on for ever is
     /// certain.
-    fn livelock(&mut self, graph: &Graph) -> Option<Witness<P>> {
+    fn livelock(&mut self, graph: &Graph) -> Option<Way> {
         let closed =
             graph.components(&|_| true, &FxHashSet::default()).into_iter().find(|component| {
                 let inside: FxHashSet<u32> = component.iter().copied().collect();
@@ -287,14 +289,14 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
         let (round, _) = graph.way((&inside, &all), home, &mut |_, _, to| to == home)?;
         let violation =
             Violation::new("livelock", "messages go round for ever, and nothing ends it");
-        Some(self.lasso(home, &round, violation))
+        Some(self.lasso(home, round, violation))
     }
 
     /// A run in which someone waits for ever though all goes on fairly: whatever could always have
     /// happened on the part that repeats does happen there. And not by chance alone: what is drawn
     /// again and again comes out in every way.
-    fn starvation(&mut self, graph: &Graph) -> Option<Witness<P>> {
-        for place in 0..self.model.n() {
+    fn starvation(&mut self, graph: &Graph) -> Option<Way> {
+        for place in 0..self.group.len() {
             let waits = |s: u32| graph.waiting[s as usize] >> place & 1 == 1;
             let (components, barred) = graph.closed_to_chance(&waits);
             for component in components {
@@ -302,10 +304,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
                     continue;
                 }
                 if let Some(round) = self.fair_round(graph, &component, &barred) {
-                    let id = self.model.group.id(place as usize);
+                    let id = self.group.id(place);
                     let detail = format!("{id} waits for ever, though nothing is held up for ever");
                     let violation = Violation::new("starvation", detail);
-                    return Some(self.lasso(component[0], &round, violation));
+                    return Some(self.lasso(component[0], round, violation));
                 }
             }
         }
@@ -360,9 +362,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
         let mut node = Node::default();
         let packed = read(&self.shared.shards[shard]).rows.get(at).to_vec();
         node.unpack(&read(&self.shared.tables), &self.shared.rules, &packed);
-        let fifo = self.model.options.fifo;
+        let fifo = self.options.fifo;
         let mut kinds = Vec::new();
-        self.next(&node, &mut |next, tables: &Tables, _| {
+        next(&node, self.shared, self.craft, &mut |next, tables: &Tables, _| {
             kinds.push(match next.what {
                 Move::Deliver(m) if fifo => u64::from(tables.messages[m as usize].channel),
                 Move::Deliver(m) => u64::from(m),
@@ -379,16 +381,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
     }
 
     /// The run that comes to state `home` and from there goes round for ever.
-    fn lasso(&mut self, home: u32, round: &[u32], violation: Violation) -> Witness<P> {
-        let (series, steps) = self.way(u64::from(home));
-        let mut run = self.redo(series, &steps);
-        let begins = run.log.moments.len();
-        let before = run.node.clone();
-        for step in round {
-            self.again(&mut run, *step);
-        }
-        assert_eq!(run.node, before, "what repeats comes back to where it began");
-        let (moments, starts) = (run.log.moments, run.starts);
-        Witness { violation, moments, starts, loops_from: Some(begins) }
+    fn lasso(&self, home: u32, round: Vec<u32>, violation: Violation) -> Way {
+        Way { round: Some(round), ..self.way_to(Some(u64::from(home)), violation) }
     }
 }

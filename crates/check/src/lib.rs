@@ -10,6 +10,7 @@
 //! the tests stateright searches the plain rules and must find the same states.
 
 mod checkpoint;
+mod craft;
 mod cue;
 mod cycles;
 mod draws;
@@ -21,9 +22,11 @@ mod options;
 mod plain;
 mod reduce;
 mod replay;
+mod report;
 mod search;
 #[cfg(test)]
 mod second_opinion;
+mod shared;
 mod state;
 mod store;
 mod swarm;
@@ -35,6 +38,6 @@ pub use checkpoint::{CheckpointError, Checkpoints};
 pub use cue::{Cue, Played, Prompter};
 pub use model::{Action, Model};
 pub use options::{Options, Timing, Victim};
-pub use search::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Outcome, Progress, Report};
+pub use report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Outcome, Progress, Report};
 pub use swarm::Swarm;
 pub use witness::{Happened, Moment, Witness};

@@ -12,6 +12,7 @@
 use konklave_process::{Application, Monitor, Process};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::craft::Craft;
 use crate::tables::{OTHER, Outcome, Reaction, Tables};
 use crate::workshop::{Cause, Shown, Sign, Workshop};
 
@@ -84,7 +85,7 @@ impl Commutation {
 
 impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
     /// Finds out what commutes, of all that was met so far. Says whether more is barred than before.
-    pub(crate) fn commute(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
+    pub(crate) fn compare_all(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let before = (known.barred.len(), known.overflown);
         loop {
             self.see_shows(known);

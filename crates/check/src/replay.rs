@@ -1,44 +1,67 @@
 //! From numbers back to a run: the steps are made again, by the plain rules of the model.
 
-use konklave_process::{Application, Monitor, Process, Violation};
+use konklave_process::{Application, Monitor, Process};
 
+use crate::craft::Craft;
 use crate::draws::Draws;
 use crate::expand::{Expander, Move, Next, Node, Rules};
-use crate::model::Action;
-use crate::search::{Search, write};
+use crate::model::{Action, Model};
+use crate::search::Way;
+use crate::shared::{Shared, write};
 use crate::state::State;
 use crate::tables::{OTHER, Tables};
 use crate::witness::{Log, Witness};
-use crate::workshop::Own;
+use crate::workshop::{Own, Workshop};
 
 /// Is told a step.
 pub(crate) type Each<'a> = dyn FnMut(Next<'_>, &Tables, &Rules) + 'a;
 
 /// A run made again: where it has come to, both ways, and all that happened.
-pub(crate) struct Redone<P: Process, A, M: Monitor<P>> {
-    pub(crate) state: State<P, A, M>,
-    pub(crate) node: Node,
-    pub(crate) log: Log<P>,
-    pub(crate) starts: usize,
+struct Redone<P: Process, A, M: Monitor<P>> {
+    state: State<P, A, M>,
+    node: Node,
+    log: Log<P>,
+    starts: usize,
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
-    /// The run that leads to state `number`, or only the start, and one step further.
-    pub(crate) fn witness(
-        &mut self,
-        number: Option<u64>,
-        last: Option<u32>,
-        violation: Violation,
-    ) -> Witness<P> {
-        let (series, mut steps) = number.map_or((0, Vec::new()), |number| self.way(number));
-        steps.extend(last);
-        let redone = self.redo(series, &steps);
-        let Redone { log, starts, .. } = redone;
-        Witness { violation, moments: log.moments, starts, loops_from: None }
+/// Tells `each` all that may happen next, working out what is not known.
+pub(crate) fn next(node: &Node, shared: &Shared, craft: &mut dyn Craft, each: &mut Each<'_>) {
+    let rules = &shared.rules;
+    let mut tables = write(&shared.tables);
+    let mut expander = Expander::default();
+    while let Err(miss) = expander.expand(node, &tables, rules, &mut |_| {}) {
+        craft.resolve(miss, &mut tables);
+    }
+    let known = expander.expand(node, &tables, rules, &mut |next| each(next, &tables, rules));
+    debug_assert!(known.is_ok(), "everything was worked out just now");
+}
+
+/// Makes runs again.
+pub(crate) struct Replay<'a, 'm, P: Process, A, M: Monitor<P>> {
+    pub(crate) model: &'m Model<P, A, M>,
+    pub(crate) shared: &'a Shared,
+    pub(crate) workshop: &'a mut Workshop<'m, P, A, M>,
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
+    /// The run that goes this way.
+    pub(crate) fn witness(&mut self, way: Way) -> Witness<P> {
+        let Way { violation, series, steps, round } = way;
+        let mut run = self.redo(series, &steps);
+        let mut loops_from = None;
+        if let Some(round) = round {
+            loops_from = Some(run.log.moments.len());
+            let before = run.node.clone();
+            for step in round {
+                self.again(&mut run, step);
+            }
+            assert_eq!(run.node, before, "what repeats comes back to where it began");
+        }
+        Witness { violation, moments: run.log.moments, starts: run.starts, loops_from }
     }
 
     /// Makes these steps from the start and writes them down.
-    pub(crate) fn redo(&mut self, series: u32, steps: &[u32]) -> Redone<P, A, M> {
+    fn redo(&mut self, series: u32, steps: &[u32]) -> Redone<P, A, M> {
         let mut draws = Draws::default();
         for _ in 0..series {
             let _ = self.model.initial(&mut draws, &mut None);
@@ -47,7 +70,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
         let mut log = Log::default();
         let (state, _) = self.model.initial(&mut draws, &mut Some(&mut log));
         let starts = log.moments.len();
-        let node = self.node_of(&state, &mut write(&self.shared.tables));
+        let node =
+            self.workshop.node_of(&state, &mut write(&self.shared.tables), &self.shared.rules);
         let mut redone = Redone { state, node, log, starts };
         for step in steps {
             self.again(&mut redone, *step);
@@ -56,9 +80,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
     }
 
     /// Makes one more step.
-    pub(crate) fn again(&mut self, run: &mut Redone<P, A, M>, step: u32) {
+    fn again(&mut self, run: &mut Redone<P, A, M>, step: u32) {
         let (mut count, mut made) = (0, None);
-        self.next(&run.node, &mut |next, tables, rules| {
+        next(&run.node, self.shared, self.workshop, &mut |next, tables, rules| {
             if count == step {
                 made = Some((next.what, next.draw, next.node(tables, rules)));
             }
@@ -73,32 +97,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
             draws.advance();
         }
         let _ = self.model.apply(&mut run.state, action, &mut draws, &mut Some(&mut run.log));
-        let found = self.node_of(&run.state, &mut write(&self.shared.tables));
+        let found =
+            self.workshop.node_of(&run.state, &mut write(&self.shared.tables), &self.shared.rules);
         assert_eq!(found, node, "both ways to make a step lead to the same state");
         run.node = node;
-    }
-
-    /// Tells `each` all that may happen next, working out what is not known.
-    pub(crate) fn next(&mut self, node: &Node, each: &mut Each<'_>) {
-        let rules = &self.shared.rules;
-        let mut tables = write(&self.shared.tables);
-        let mut expander = Expander::default();
-        while let Err(miss) = expander.expand(node, &tables, rules, &mut |_| {}) {
-            self.workshop.resolve(miss, &mut tables);
-        }
-        let known = expander.expand(node, &tables, rules, &mut |next| each(next, &tables, rules));
-        debug_assert!(known.is_ok(), "everything was worked out just now");
-    }
-
-    /// A state in numbers.
-    pub(crate) fn node_of(&mut self, state: &State<P, A, M>, tables: &mut Tables) -> Node {
-        let (locals, ambient, mut flight) = self.workshop.numbers(state, tables);
-        if !self.model.options.fifo {
-            flight.sort_unstable();
-        }
-        let mut node = Node { locals, ambient, sent: state.sent, flight, ..Node::default() };
-        node.find_keys(tables, &self.shared.rules);
-        node
     }
 
     /// The same move by the plain rules.

@@ -1,308 +1,22 @@
 //! Breadth first through all states, level by level, on all cores.
 //!
-//! A level is cut into batches. All workers look at the states of a batch and write down where their
-//! steps lead; what the tables do not know yet, the first of them works out; then all workers put the
-//! new states in, each into shards of its own. Shards, batches and the order within them do not
-//! depend on how many workers there are, and so neither does anything that is found.
+//! Nothing here knows the types of an algorithm: states are numbers, and what they mean is asked of a
+//! [`Craft`]. So all of it is compiled once, not once for each algorithm.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Barrier, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant};
+use std::sync::{Barrier, PoisonError};
 
-use konklave_process::{Application, Monitor, Process, Violation};
+use konklave_process::{Group, Violation};
 
-use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader, unfit};
-use crate::draws::Draws;
-use crate::expand::{Expander, Node, Rules};
-use crate::model::Model;
-use crate::options::{Options, Timing};
+use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader};
+use crate::craft::Craft;
+use crate::expand::{Node, Rules};
+use crate::options::Options;
 use crate::reduce::Commutation;
-use crate::store::{BLOCK, Batch, GROUP, SHARD_BITS, SHARDS, Shard, fingerprint};
-use crate::tables::{Inputs, Miss, Tables};
-use crate::witness::Witness;
-use crate::workshop::Workshop;
-
-/// What was found.
-#[derive(Clone, Debug)]
-pub struct Report<P: Process> {
-    /// The verdict.
-    pub outcome: Outcome<P>,
-    /// How many different states were reached.
-    pub states: u64,
-    /// How many steps lead from one to another.
-    pub transitions: u64,
-    /// The length of the longest shortest way to a state.
-    pub depth: u32,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// The most memory the states took, about.
-    pub peak_bytes: u64,
-    /// How many of the states are ends.
-    pub ends: u64,
-    /// The fewest and the most messages of a run that ends, where they were counted.
-    pub messages: Option<(u32, u32)>,
-    /// A run with the most messages, where they were counted and all is well.
-    pub dearest: Option<Witness<P>>,
-    /// A run with the fewest messages, likewise.
-    pub cheapest: Option<Witness<P>>,
-    /// Whether one order of commuting deliveries stood for all.
-    pub reduced: bool,
-    /// How likely it is that a state was missed because another had its fingerprint: 0 where states
-    /// are compared whole.
-    pub missed: f64,
-}
-
-/// The verdict.
-#[derive(Clone, Debug)]
-pub enum Outcome<P: Process> {
-    /// Every state was seen, and all is well.
-    Exhausted,
-    /// A property breaks, and this is how.
-    Violated(Witness<P>),
-    /// Nothing was found before the search had to give up.
-    Bounded(Bounded),
-}
-
-/// Why the search gave up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bounded {
-    /// Too many states.
-    States,
-    /// Too deep.
-    Depth,
-    /// Too much memory.
-    Memory,
-    /// It was told to.
-    Interrupted,
-    /// All states were seen, but fingerprints alone cannot tell whether a run goes on for ever.
-    Compact,
-    /// Only some runs were tried.
-    Sample,
-}
-
-/// How far the search has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// States reached.
-    pub states: u64,
-    /// Steps tried.
-    pub transitions: u64,
-    /// How deep.
-    pub depth: u32,
-    /// How many states wait to be looked at.
-    pub frontier: u64,
-}
-
-/// Where the states of a level are, in each shard: the first, and how many.
-#[derive(Clone, Debug)]
-pub(crate) struct Level {
-    base: u64,
-    ranges: Vec<(u64, u64)>,
-    pub(crate) size: u64,
-}
-
-/// A state by its place in its level and in the store.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Spot {
-    pub(crate) position: u32,
-    shard: u32,
-    at: u32,
-}
-
-/// What one worker found in one batch.
-#[derive(Default)]
-pub(crate) struct Sink {
-    batch: Batch,
-    pub(crate) transitions: u64,
-    ends: Vec<(Spot, u32)>,
-    unfinished: Vec<Spot>,
-    /// The first step that breaks something: from which state, which step, what.
-    broken: Option<(u32, u32, u32)>,
-    /// Whether something may happen beyond the deepest level.
-    deeper: bool,
-    node: Node,
-    expander: Expander,
-}
-
-impl Sink {
-    fn clear(&mut self) {
-        self.batch.clear();
-        self.ends.clear();
-        self.unfinished.clear();
-        self.broken = None;
-    }
-}
-
-/// Some states of a level that a worker takes at once.
-#[derive(Clone, Copy)]
-struct Block {
-    shard: u32,
-    at: u32,
-    count: u32,
-    position: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Task {
-    Look,
-    Put,
-    Stop,
-}
-
-struct Job {
-    task: Task,
-    blocks: Vec<Block>,
-    /// The number of the first state of the level.
-    base: u64,
-    /// Whether this is the deepest level that may be looked at.
-    deepest: bool,
-}
-
-/// All that workers share.
-pub(crate) struct Shared {
-    pub(crate) rules: Rules,
-    pub(crate) tables: RwLock<Tables>,
-    pub(crate) shards: Vec<RwLock<Shard>>,
-    /// One for each worker, and one for what the first works out for all.
-    sinks: Vec<RwLock<Sink>>,
-    job: RwLock<Job>,
-}
-
-pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    fn new(rules: Rules, workers: usize, tables: Tables) -> Self {
-        let compact = rules.options.compact;
-        Self {
-            rules,
-            tables: RwLock::new(tables),
-            shards: (0..SHARDS).map(|_| RwLock::new(Shard::new(compact))).collect(),
-            sinks: (0..=workers).map(|_| RwLock::default()).collect(),
-            job: RwLock::new(Job { task: Task::Stop, blocks: Vec::new(), base: 0, deepest: false }),
-        }
-    }
-
-    /// Does the part of worker `me` of the task; says whether there is more to come.
-    fn work(&self, me: usize, workers: usize) -> bool {
-        let job = read(&self.job);
-        match job.task {
-            Task::Look => self.look(&job, me, workers),
-            Task::Put => {
-                for shard in (me..SHARDS).step_by(workers) {
-                    self.put(&job, shard, workers);
-                }
-            }
-            Task::Stop => return false,
-        }
-        true
-    }
-
-    fn look(&self, job: &Job, me: usize, workers: usize) {
-        let (tables, mut sink) = (read(&self.tables), write(&self.sinks[me]));
-        sink.clear();
-        let share = job.blocks.len().div_ceil(workers);
-        let blocks = job.blocks.iter().skip(share * me).take(share);
-        for block in blocks {
-            let shard = read(&self.shards[block.shard as usize]);
-            let rows = shard.looked_at();
-            let mut at = block.at;
-            for i in 0..block.count {
-                let spot = Spot { position: block.position + i, shard: block.shard, at };
-                let packed = rows.get(at);
-                if look_at(spot, packed, &tables, &self.rules, job.deepest, &mut sink).is_err() {
-                    sink.unfinished.push(spot);
-                }
-                at = rows.after(at);
-            }
-        }
-    }
-
-    /// Puts what was found for `shard` in, in the order of the states it follows on.
-    fn put(&self, job: &Job, number: usize, workers: usize) {
-        let mut shard = write(&self.shards[number]);
-        let extra = read(&self.sinks[workers]);
-        let extra = &extra.batch;
-        let mut late = extra.heads[number].iter().peekable();
-        for sink in &self.sinks[..workers] {
-            let sink = read(sink);
-            let batch = &sink.batch;
-            for group in batch.heads[number].chunks(GROUP) {
-                shard.touch(group);
-                for head in group {
-                    while let Some(early) = late.next_if(|late| late.parent < head.parent) {
-                        let parent = job.base + u64::from(early.parent);
-                        shard.insert(early.hash, parent, early.step, extra.packed(early));
-                    }
-                    let parent = job.base + u64::from(head.parent);
-                    shard.insert(head.hash, parent, head.step, batch.packed(head));
-                }
-            }
-        }
-        for head in late {
-            let parent = job.base + u64::from(head.parent);
-            shard.insert(head.hash, parent, head.step, extra.packed(head));
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        let shards: usize = self.shards.iter().map(|shard| read(shard).bytes()).sum();
-        let sinks = self.sinks.iter().map(|sink| read(sink).batch.bytes());
-        (shards + sinks.sum::<usize>() + read(&self.tables).bytes()) as u64
-    }
-}
-
-/// Writes down where the steps from one state lead, unless something must be worked out first.
-fn look_at(
-    spot: Spot,
-    packed: &[u8],
-    tables: &Tables,
-    rules: &Rules,
-    deepest: bool,
-    sink: &mut Sink,
-) -> Result<(), Miss> {
-    let Sink { batch, transitions, ends, broken, deeper, node, expander, .. } = sink;
-    node.unpack(tables, rules, packed);
-    let (mut step, mut first) = (0, None);
-    let known = expander.expand(node, tables, rules, &mut |next| {
-        if next.violated && first.is_none() {
-            first = Some((spot.position, step, next.reaction));
-        }
-        let code = step << 1 | u32::from(next.goes_on);
-        batch.push(spot.position, code, next.most(), |bytes| next.write(rules, bytes));
-        step += 1;
-    });
-    match known {
-        Err(miss) => {
-            batch.retract(spot.position);
-            Err(miss)
-        }
-        Ok(progress) => {
-            *transitions += u64::from(step);
-            if !progress {
-                ends.push((spot, node.sent));
-            }
-            if deepest {
-                batch.retract(spot.position);
-                *deeper |= step > 0;
-            } else if broken.is_none_or(|(position, ..)| spot.position < position) {
-                *broken = first.or(*broken);
-            }
-            Ok(())
-        }
-    }
-}
-
-impl Level {
-    pub(crate) fn ranges(&self) -> &[(u64, u64)] {
-        &self.ranges
-    }
-}
+use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
+use crate::shared::{Block, Job, Level, Shared, Spot, Task, look_at, read, write};
+use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
+use crate::tables::{Inputs, Tables};
 
 /// What was counted up to some level.
 #[derive(Clone, Copy, Default, Debug)]
@@ -313,84 +27,6 @@ pub(crate) struct Tally {
     pub(crate) dearest: Option<u64>,
     pub(crate) cheapest: Option<u64>,
 }
-
-impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
-    /// Goes through all states. `watch` is told from time to time how far it has come, and says
-    /// whether to go on.
-    pub fn explore(&self, watch: impl FnMut(Progress) -> bool) -> Report<P> {
-        let report = self.explore_from(&Checkpoints::default(), watch);
-        report.expect("no file is read or written")
-    }
-
-    /// As [`Model::explore`], going on from a checkpoint and writing others, as `checkpoints` says.
-    /// What is found is the same as without.
-    pub fn explore_from(
-        &self,
-        checkpoints: &Checkpoints,
-        mut watch: impl FnMut(Progress) -> bool,
-    ) -> Result<Report<P>, CheckpointError> {
-        if let Some(why) = unfit(&self.options).filter(|_| !checkpoints.are_none()) {
-            return Err(CheckpointError::Unfit(why));
-        }
-        assert!(self.n() <= 64, "only small groups are explored");
-        assert!(self.options.cuts == 0 || self.n() <= 8, "channels are cut in groups of up to 8");
-        let begun = Instant::now();
-        let workers = match self.options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
-        let workers = workers.min(SHARDS);
-        let rules = Rules { inputs: Inputs { n: self.n() }, options: self.options.clone() };
-        let mut commutation = self.is_reducible().then(Commutation::default);
-        let mut workshop = Workshop::new(self);
-        let mut tables =
-            Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
-        loop {
-            let shared = Shared::new(rules.clone(), workers, tables);
-            let mut search = Search::new(self, &shared, workshop, commutation, &mut watch);
-            search.keeper =
-                (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, &self.options));
-            if let Some(file) = &checkpoints.resume {
-                search.resume(Reader::open(file, checkpoints, &self.options)?)?;
-            }
-            let found = search.explore(workers);
-            if let Some(failed) = search.keeper.take().and_then(|keeper| keeper.failed) {
-                return Err(failed);
-            }
-            match found {
-                Some(mut report) => {
-                    report.elapsed = begun.elapsed();
-                    return Ok(report);
-                }
-                None => {
-                    (workshop, commutation) = (search.workshop, search.commutation);
-                    tables = shared.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
-                    tables.barred = commutation.as_ref().and_then(Commutation::barred);
-                    commutation = commutation.filter(|_| tables.barred.is_some());
-                }
-            }
-        }
-    }
-
-    /// Whether deliveries may be put off: only where nothing but messages and clients decides what
-    /// happens, and no judge remembers in which order messages came.
-    fn is_reducible(&self) -> bool {
-        let Options { crashes, restarts, losses, duplicates, cuts, app_messages, .. } =
-            self.options;
-        let faults = [crashes, restarts, losses, duplicates, cuts, app_messages];
-        self.options.reduce
-            && faults == [0; 6]
-            && self.options.timing == Timing::Anytime
-            && self.options.swarm.is_none()
-            && !self.monitor.remembers_messages()
-    }
-}
-
-/// What stands in place of a property in the witness of the dearest run.
-pub const MOST_MESSAGES: &str = "most messages";
-
-/// What stands in place of a property in the witness of the cheapest run.
-pub const FEWEST_MESSAGES: &str = "fewest messages";
 
 /// How likely it is that two of so many states have the same 64 bits.
 fn missed(states: u64) -> f64 {
@@ -412,11 +48,87 @@ enum Found {
     },
 }
 
+/// How to come to a state again: the series of draws at the start, the steps from there, and the
+/// steps that lead from there round to the same state, where the run goes on for ever.
+pub(crate) struct Way {
+    pub(crate) violation: Violation,
+    pub(crate) series: u32,
+    pub(crate) steps: Vec<u32>,
+    pub(crate) round: Option<Vec<u32>>,
+}
+
+/// What the search comes to in the end.
+pub(crate) enum Verdict {
+    Exhausted,
+    Violated(Way),
+    Bounded(Bounded),
+}
+
+/// All that was found, in numbers.
+pub(crate) struct Findings {
+    pub(crate) verdict: Verdict,
+    pub(crate) states: u64,
+    pub(crate) tally: Tally,
+    pub(crate) depth: u32,
+    pub(crate) peak_bytes: u64,
+    pub(crate) dearest: Option<Way>,
+    pub(crate) cheapest: Option<Way>,
+    pub(crate) reduced: bool,
+    pub(crate) missed: f64,
+}
+
+/// What is to be searched, and how.
+pub(crate) struct Question<'a> {
+    pub(crate) group: &'a Group,
+    pub(crate) options: &'a Options,
+    /// Whether deliveries that commute may be put off.
+    pub(crate) reduce: bool,
+    pub(crate) checkpoints: &'a Checkpoints,
+}
+
+/// Searches until the answer is known. Returns also what the numbers in it stand for.
+pub(crate) fn search(
+    question: &Question<'_>,
+    craft: &mut dyn Craft,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(Findings, Shared), CheckpointError> {
+    let Question { group, options, reduce, checkpoints } = *question;
+    let workers = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let workers = workers.min(SHARDS);
+    let rules = Rules { inputs: Inputs { n: group.len() as u32 }, options: options.clone() };
+    let mut commutation = reduce.then(Commutation::default);
+    let mut tables =
+        Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
+    loop {
+        let shared = Shared::new(rules.clone(), workers, tables);
+        let mut search = Search::new(group, options, &shared, craft, commutation, watch);
+        search.keeper = (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, options));
+        if let Some(file) = &checkpoints.resume {
+            search.resume(Reader::open(file, checkpoints, options)?)?;
+        }
+        let found = search.explore(workers);
+        if let Some(failed) = search.keeper.take().and_then(|keeper| keeper.failed) {
+            return Err(failed);
+        }
+        commutation = search.commutation;
+        if let Some(found) = found {
+            return Ok((found, shared));
+        }
+        tables = shared.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
+        tables.barred = commutation.as_ref().and_then(Commutation::barred);
+        commutation = commutation.filter(|_| tables.barred.is_some());
+    }
+}
+
 /// One search, by the one worker that may run handlers.
-pub(crate) struct Search<'a, 'm, P: Process, A, M: Monitor<P>> {
-    pub(crate) model: &'m Model<P, A, M>,
+pub(crate) struct Search<'a> {
+    pub(crate) group: &'a Group,
+    pub(crate) options: &'a Options,
     pub(crate) shared: &'a Shared,
-    pub(crate) workshop: Workshop<'m, P, A, M>,
+    pub(crate) craft: &'a mut dyn Craft,
     /// What is known of commutation, where the search is reduced.
     commutation: Option<Commutation>,
     /// How many steps were known when commutation was last looked at.
@@ -424,13 +136,9 @@ pub(crate) struct Search<'a, 'm, P: Process, A, M: Monitor<P>> {
     watch: &'a mut dyn FnMut(Progress) -> bool,
     pub(crate) levels: Vec<Level>,
     pub(crate) states: u64,
-    pub(crate) transitions: u64,
+    pub(crate) tally: Tally,
     pub(crate) depth: u32,
-    pub(crate) ends: u64,
     frontier: u64,
-    messages: Option<(u32, u32)>,
-    dearest: Option<u64>,
-    cheapest: Option<u64>,
     pub(crate) peak_bytes: u64,
     told: u64,
     /// What was counted before the level that is looked at.
@@ -442,31 +150,29 @@ pub(crate) struct Search<'a, 'm, P: Process, A, M: Monitor<P>> {
 /// From this many states in a level on, the other workers are called.
 const MANY: u64 = 4096;
 
-impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, M> {
+impl<'a> Search<'a> {
     fn new(
-        model: &'m Model<P, A, M>,
+        group: &'a Group,
+        options: &'a Options,
         shared: &'a Shared,
-        workshop: Workshop<'m, P, A, M>,
+        craft: &'a mut dyn Craft,
         commutation: Option<Commutation>,
         watch: &'a mut dyn FnMut(Progress) -> bool,
     ) -> Self {
         let compared = read(&shared.tables).acts.len();
         Self {
-            model,
+            group,
+            options,
             shared,
-            workshop,
+            craft,
             commutation,
             compared,
             watch,
             levels: Vec::new(),
             states: 0,
-            transitions: 0,
+            tally: Tally::default(),
             depth: 0,
-            ends: 0,
             frontier: 0,
-            messages: None,
-            dearest: None,
-            cheapest: None,
             peak_bytes: 0,
             told: 0,
             mark: Tally::default(),
@@ -482,22 +188,19 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
         {
             let mut tables = write(&self.shared.tables);
             for &miss in &asked.misses {
-                if !self.workshop.knows(miss) {
+                if !self.craft.knows(miss) {
                     return Err(from.changed());
                 }
-                self.workshop.resolve(miss, &mut tables);
+                self.craft.resolve(miss, &mut tables);
             }
         }
-        if self.workshop.digest() != asked.digest {
+        if self.craft.digest() != asked.digest {
             return Err(from.changed());
         }
         let tally = from.tally()?;
         let shared = self.shared;
         from.levels(shared, || self.turn())?;
-        Tally { transitions: self.transitions, ends: self.ends, .. } = tally;
-        (self.messages, self.dearest, self.cheapest) =
-            (tally.messages, tally.dearest, tally.cheapest);
-        self.mark = tally;
+        (self.tally, self.mark) = (tally, tally);
         if let Some(keeper) = &mut self.keeper {
             keeper.misses = asked.misses;
         }
@@ -509,14 +212,14 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
         let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.file.is_some()) else {
             return;
         };
-        let digest = self.workshop.digest();
+        let digest = self.craft.digest();
         keeper.keep(self.shared, &self.levels, self.mark, digest);
     }
 
     /// Searches, and reports what was found; none if it must be done again with more to visit.
-    fn explore(&mut self, workers: usize) -> Option<Report<P>> {
-        let options = &self.model.options;
-        let outcome = match options.swarm {
+    fn explore(&mut self, workers: usize) -> Option<Findings> {
+        let options = self.options;
+        let verdict = match options.swarm {
             Some(swarm) => self.swarm(swarm),
             None => match self.run(workers) {
                 Found::Again => return None,
@@ -526,40 +229,39 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
                         self.commutation = None;
                         return None;
                     }
-                    Outcome::Exhausted
+                    Verdict::Exhausted
                 }
                 Found::Nothing => self.judge_cycles(),
-                Found::Bound(bound) => Outcome::Bounded(bound),
+                Found::Bound(bound) => Verdict::Bounded(bound),
                 Found::Broken { state, last, violation } => {
-                    Outcome::Violated(self.witness(state, last, violation))
+                    let mut way = self.way_to(state, violation);
+                    way.steps.extend(last);
+                    Verdict::Violated(way)
                 }
             },
         };
-        let mut report = Report {
-            outcome,
+        let (mut dearest, mut cheapest) = (None, None);
+        if let (Verdict::Exhausted, Some((fewest, most)), true) =
+            (&verdict, self.tally.messages, options.count_messages)
+        {
+            let run = |number: Option<u64>, what, messages: u32| {
+                let violation = Violation::new(what, format!("{messages} messages"));
+                number.map(|number| self.way_to(Some(number), violation))
+            };
+            dearest = run(self.tally.dearest, MOST_MESSAGES, most);
+            cheapest = run(self.tally.cheapest, FEWEST_MESSAGES, fewest);
+        }
+        Some(Findings {
+            verdict,
             states: self.states,
-            transitions: self.transitions,
+            tally: self.tally,
             depth: self.depth,
-            elapsed: Duration::ZERO,
             peak_bytes: self.peak_bytes,
-            ends: self.ends,
-            messages: self.messages.filter(|_| options.count_messages),
-            dearest: None,
-            cheapest: None,
+            dearest,
+            cheapest,
             reduced: self.commutation.is_some(),
             missed: if options.compact { missed(self.states) } else { 0.0 },
-        };
-        if let (Outcome::Exhausted, Some((fewest, most))) = (&report.outcome, report.messages) {
-            let (dearest, cheapest) = (self.dearest, self.cheapest);
-            let mut run = |number: Option<u64>, what, messages: u32| {
-                let violation = Violation::new(what, format!("{messages} messages"));
-                number.map(|number| self.witness(Some(number), None, violation))
-            };
-            report.dearest = run(dearest, MOST_MESSAGES, most);
-            report.cheapest = run(cheapest, FEWEST_MESSAGES, fewest);
-        }
-        report.peak_bytes = report.peak_bytes.max(self.peak_bytes);
-        Some(report)
+        })
     }
 
     /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute
@@ -570,7 +272,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
         if !anyway && tables.acts.len() * 4 < self.compared * 5 {
             return false;
         }
-        let barred = self.workshop.commute(commutation, &mut tables);
+        let barred = self.craft.commute(commutation, &mut tables);
         self.compared = tables.acts.len();
         barred
     }
@@ -579,7 +281,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
     /// and what is judged of runs without end was not seen: nothing may be reduced.
     fn may_go_round(&self) -> bool {
         let timers = read(&self.shared.tables).locals.iter().any(|facts| facts.has_timers());
-        let compact = self.model.options.compact;
+        let compact = self.options.compact;
         timers || compact || self.shared.shards.iter().any(|shard| read(shard).cycles)
     }
 
@@ -641,27 +343,18 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
 
     /// Puts in the states in which everyone has come up.
     fn start(&mut self) -> Option<Violation> {
-        let mut draws = Draws::default();
-        let mut series = 0;
         let mut broken = None;
-        loop {
-            let (state, verdict) = self.model.initial(&mut draws, &mut None);
-            if let Err(violation) = self.model.filter(verdict) {
-                broken = broken.or(Some(violation));
-            }
-            let node = {
-                let mut tables = write(&self.shared.tables);
-                self.node_of(&state, &mut tables)
-            };
+        let starts = {
+            let mut tables = write(&self.shared.tables);
+            self.craft.starts(&mut tables, &self.shared.rules)
+        };
+        for (series, (node, violation)) in starts.into_iter().enumerate() {
+            broken = broken.or(violation);
             let mut packed = Vec::new();
             node.pack(&self.shared.rules, &mut packed);
             let hash = fingerprint(&packed);
             let shard = &self.shared.shards[(hash >> (64 - SHARD_BITS)) as usize];
-            write(shard).insert(hash, 0, series << 1, &packed);
-            series += 1;
-            if !draws.advance() {
-                break;
-            }
+            write(shard).insert(hash, 0, (series as u32) << 1, &packed);
         }
         self.turn();
         broken
@@ -679,13 +372,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
         let base = self.levels.last().map_or(0, |level| level.base + level.size);
         self.levels.push(Level { base, ranges, size });
         self.states = base + size;
-        self.mark = Tally {
-            transitions: self.transitions,
-            ends: self.ends,
-            messages: self.messages,
-            dearest: self.dearest,
-            cheapest: self.cheapest,
-        };
+        self.mark = self.tally;
     }
 
     /// Looks at one level. Returns what the search came to, if it is over.
@@ -696,8 +383,8 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
             return Some(Found::Nothing);
         }
         self.depth = self.levels.len() as u32 - 1;
-        let deepest = self.depth == self.model.options.max_depth;
-        let many = if self.model.options.compact { 24 } else { 96 };
+        let deepest = self.depth == self.options.max_depth;
+        let many = if self.options.compact { 24 } else { 96 };
         let batch = many * workers;
         let mut blocks = Vec::new();
         let mut position = 0;
@@ -718,7 +405,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
             self.work_out(workers, deepest);
             for sink in &self.shared.sinks {
                 let mut sink = write(sink);
-                self.transitions += std::mem::take(&mut sink.transitions);
+                self.tally.transitions += std::mem::take(&mut sink.transitions);
                 deeper |= std::mem::take(&mut sink.deeper);
                 broken = [broken, sink.broken].into_iter().flatten().min();
                 let ends = std::mem::take(&mut sink.ends);
@@ -750,7 +437,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
             return Some(Found::Broken { state, last: None, violation });
         }
         if let Some((position, step, reaction)) = broken {
-            let violation = self.workshop.violation(reaction).clone();
+            let violation = self.craft.violation(reaction);
             let state = Some(level.base + u64::from(position));
             return Some(Found::Broken { state, last: Some(step), violation });
         }
@@ -781,7 +468,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
                 while let Err(miss) =
                     look_at(spot, packed, &tables, &shared.rules, deepest, &mut extra)
                 {
-                    self.workshop.resolve(miss, &mut tables);
+                    self.craft.resolve(miss, &mut tables);
                     if let Some(keeper) = &mut self.keeper {
                         keeper.misses.push(miss);
                     }
@@ -792,26 +479,26 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
 
     /// Judges an end.
     fn end(&mut self, spot: Spot, sent: u32, base: u64) -> Option<Violation> {
-        self.ends += 1;
-        let (least, most) = self.messages.unwrap_or((u32::MAX, 0));
-        if self.dearest.is_none() || sent > most {
-            self.dearest = Some(base + u64::from(spot.position));
+        self.tally.ends += 1;
+        let (least, most) = self.tally.messages.unwrap_or((u32::MAX, 0));
+        if self.tally.dearest.is_none() || sent > most {
+            self.tally.dearest = Some(base + u64::from(spot.position));
         }
-        if self.cheapest.is_none() || sent < least {
-            self.cheapest = Some(base + u64::from(spot.position));
+        if self.tally.cheapest.is_none() || sent < least {
+            self.tally.cheapest = Some(base + u64::from(spot.position));
         }
-        self.messages = Some((least.min(sent), most.max(sent)));
+        self.tally.messages = Some((least.min(sent), most.max(sent)));
         let mut node = Node::default();
         let shard = read(&self.shared.shards[spot.shard as usize]);
         let tables = read(&self.shared.tables);
         node.unpack(&tables, &self.shared.rules, shard.looked_at().get(spot.at));
-        self.workshop.judge_end(&node.locals, node.ambient, &tables)
+        self.craft.judge_end(&node.locals, node.ambient, &tables)
     }
 
     /// Tells how far we have come; returns the bound that was reached, if any.
     fn bound(&mut self, waiting: u64) -> Option<Bounded> {
         let states: u64 = self.shared.shards.iter().map(|shard| read(shard).len).sum();
-        let options = &self.model.options;
+        let options = self.options;
         self.states = states;
         if states > options.max_states {
             return Some(Bounded::States);
@@ -833,7 +520,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
     pub(crate) fn tell(&mut self) -> bool {
         (self.watch)(Progress {
             states: self.states,
-            transitions: self.transitions,
+            transitions: self.tally.transitions,
             depth: self.depth,
             frontier: self.frontier,
         })
@@ -841,7 +528,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
 
     /// Notes how much memory is in use, with `more` besides.
     pub(crate) fn count_bytes(&mut self, more: u64) {
-        let bytes = self.shared.bytes() + self.workshop.bytes() as u64 + more;
+        let bytes = self.shared.bytes() + self.craft.bytes() as u64 + more;
         self.peak_bytes = self.peak_bytes.max(bytes);
     }
 
@@ -865,6 +552,12 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Search<'a, 'm, P, A, 
         let level = &self.levels[level];
         let before: u64 = level.ranges[..shard].iter().map(|(_, size)| size).sum();
         level.base + before + index - level.ranges[shard].0
+    }
+
+    /// How to come to state `number`, or only to the start, and what is wrong there.
+    pub(crate) fn way_to(&self, number: Option<u64>, violation: Violation) -> Way {
+        let (series, steps) = number.map_or((0, Vec::new()), |number| self.way(number));
+        Way { violation, series, steps, round: None }
     }
 
     /// The steps that lead to state `number`: the series of draws at the start, then the steps.

@@ -1,10 +1,12 @@
 //! Random runs of what cannot be exhausted.
 
-use konklave_process::{Application, Monitor, Process, Rng, Violation};
+use konklave_process::Rng;
 use rustc_hash::FxHashSet;
 
 use crate::expand::Expander;
-use crate::search::{Bounded, Outcome, Search, write};
+use crate::report::Bounded;
+use crate::search::{Search, Verdict, Way};
+use crate::shared::write;
 use crate::store::fingerprint;
 
 /// Which random runs to try. The shards of one seed try different runs, so they may be tried on
@@ -24,48 +26,36 @@ pub struct Swarm {
 /// A run that has not come to an end is given up here.
 const LONGEST: u32 = 100_000;
 
-/// What broke: the steps of the run that shows it.
-struct Broken {
-    steps: Vec<u32>,
-    violation: Violation,
-}
-
-impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
+impl Search<'_> {
     /// Tries random runs until something breaks or all are done.
-    pub(crate) fn swarm(&mut self, swarm: Swarm) -> Outcome<P> {
+    pub(crate) fn swarm(&mut self, swarm: Swarm) -> Verdict {
         let mut seen = FxHashSet::default();
         for run in 0..swarm.runs {
             let stream = run * u64::from(swarm.of.max(1)) + u64::from(swarm.shard);
             let mut rng = Rng::new(swarm.seed).fork(stream);
-            if let Some(broken) = self.stroll(&mut rng, &mut seen) {
-                let violation = broken.violation;
-                let redone = self.redo(0, &broken.steps);
-                let (moments, starts) = (redone.log.moments, redone.starts);
-                return Outcome::Violated(crate::Witness {
-                    violation,
-                    moments,
-                    starts,
-                    loops_from: None,
-                });
+            if let Some(way) = self.stroll(&mut rng, &mut seen) {
+                return Verdict::Violated(way);
             }
             self.states = seen.len() as u64;
-            if seen.len() as u64 * 16 > self.model.options.max_bytes {
-                return Outcome::Bounded(Bounded::Memory);
+            if seen.len() as u64 * 16 > self.options.max_bytes {
+                return Verdict::Bounded(Bounded::Memory);
             }
             if run % 64 == 0 && !self.tell() {
-                return Outcome::Bounded(Bounded::Interrupted);
+                return Verdict::Bounded(Bounded::Interrupted);
             }
         }
-        Outcome::Bounded(Bounded::Sample)
+        Verdict::Bounded(Bounded::Sample)
     }
 
     /// One random run. All steps that could be taken are judged, not only the one that is.
-    fn stroll(&mut self, rng: &mut Rng, seen: &mut FxHashSet<u64>) -> Option<Broken> {
-        let mut node = self.redo(0, &[]).node;
+    fn stroll(&mut self, rng: &mut Rng, seen: &mut FxHashSet<u64>) -> Option<Way> {
+        let way = |steps, violation| Way { violation, series: 0, steps, round: None };
+        let starts = self.craft.starts(&mut write(&self.shared.tables), &self.shared.rules);
+        let (mut node, _) = starts.into_iter().next()?;
         let (mut steps, mut packed) = (Vec::new(), Vec::new());
         let mut expander = Expander::default();
         let rules = &self.shared.rules;
-        let deepest = self.model.options.max_depth.min(LONGEST);
+        let deepest = self.options.max_depth.min(LONGEST);
         loop {
             packed.clear();
             node.pack(rules, &mut packed);
@@ -81,22 +71,22 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Search<'_, '_, P, A, M> {
                 });
                 match known {
                     Ok(progress) => break (progress, count, broken),
-                    Err(miss) => self.workshop.resolve(miss, &mut tables),
+                    Err(miss) => self.craft.resolve(miss, &mut tables),
                 }
             };
-            self.transitions += u64::from(count);
+            self.tally.transitions += u64::from(count);
             self.depth = self.depth.max(steps.len() as u32);
             if !progress {
-                self.ends += 1;
-                let ended = self.workshop.judge_end(&node.locals, node.ambient, &tables);
+                self.tally.ends += 1;
+                let ended = self.craft.judge_end(&node.locals, node.ambient, &tables);
                 if let Some(violation) = ended {
-                    return Some(Broken { steps, violation });
+                    return Some(way(steps, violation));
                 }
             }
             if let Some((step, reaction)) = broken {
                 steps.push(step);
-                let violation = self.workshop.violation(reaction).clone();
-                return Some(Broken { steps, violation });
+                let violation = self.craft.violation(reaction);
+                return Some(way(steps, violation));
             }
             if count == 0 || steps.len() as u32 >= deepest {
                 return None;

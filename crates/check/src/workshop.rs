@@ -9,7 +9,10 @@ use konklave_process::{
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::Model;
+use crate::craft::Craft;
 use crate::draws::Draws;
+use crate::expand::{Node, Rules};
+use crate::reduce::Commutation;
 use crate::state::{Content, Spent, State};
 use crate::tables::{
     AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, Miss, OTHER,
@@ -164,11 +167,6 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         }
     }
 
-    /// About how many bytes all values take, not counting what they own.
-    pub(crate) fn bytes(&self) -> usize {
-        self.locals.bytes() + self.letters.bytes() + self.ambients.bytes() + self.signs.bytes()
-    }
-
     pub(crate) fn letter(&self, message: u32) -> &Letter<P, M::Tag> {
         self.letters.get(message)
     }
@@ -200,7 +198,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
     }
 
     /// The numbers of a state: locals, ambient, messages in their order.
-    pub(crate) fn numbers(
+    fn numbers(
         &mut self,
         state: &State<P, A, M>,
         tables: &mut Tables,
@@ -232,49 +230,20 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         (locals, ambient, flight.collect())
     }
 
-    /// Works out what was missed.
-    pub(crate) fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
-        match miss {
-            Miss::Act(actor, input) => self.act(actor, input, tables),
-            Miss::React(ambient, sign) => self.react(ambient, sign, tables),
+    /// A state in numbers.
+    pub(crate) fn node_of(
+        &mut self,
+        state: &State<P, A, M>,
+        tables: &mut Tables,
+        rules: &Rules,
+    ) -> Node {
+        let (locals, ambient, mut flight) = self.numbers(state, tables);
+        if !self.is_fifo() {
+            flight.sort_unstable();
         }
-    }
-
-    /// Whether all that `miss` asks about has a number: so it is, unless the question is of another
-    /// model.
-    pub(crate) fn knows(&self, miss: Miss) -> bool {
-        let has = |number: u32, many: usize| (number as usize) < many;
-        match miss {
-            Miss::Act(actor, input) => {
-                let is_message = has(input, self.letters.things.len());
-                let is_own = input.checked_sub(self.inputs.own());
-                let is_input = is_own.map_or(input >= OTHER, |own| has(own, self.own.things.len()));
-                match actor {
-                    LOST | UNHEARD | DOUBLED => is_message,
-                    CUT => has(input, (self.inputs.n * self.inputs.n) as usize),
-                    EARLY => true,
-                    local => has(local, self.locals.things.len()) && (is_message || is_input),
-                }
-            }
-            Miss::React(ambient, sign) => {
-                has(ambient, self.ambients.things.len()) && has(sign, self.signs.things.len())
-            }
-        }
-    }
-
-    /// Stands for all that has a number, in order.
-    pub(crate) fn digest(&self) -> u64 {
-        let mut hasher = FxHasher::default();
-        self.locals.things.hash(&mut hasher);
-        self.letters.things.hash(&mut hasher);
-        self.ambients.things.hash(&mut hasher);
-        self.own.things.hash(&mut hasher);
-        self.signs.things.hash(&mut hasher);
-        hasher.finish()
-    }
-
-    pub(crate) fn violation(&self, reaction: u32) -> &Violation {
-        &self.violations[&reaction]
+        let mut node = Node { locals, ambient, sent: state.sent, flight, ..Node::default() };
+        node.find_keys(tables, rules);
+        node
     }
 
     fn local(&mut self, local: Local<P>, tables: &mut Tables) -> u32 {
@@ -587,13 +556,75 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         verdict
     }
 
-    /// Judges an end: nothing more can happen to these locals, `alive` of which are up.
-    pub(crate) fn judge_end(
-        &mut self,
-        locals: &[u32],
-        ambient: u32,
-        tables: &Tables,
-    ) -> Option<Violation> {
+    fn judge_ambient(&self, ambient: u32, alive: u64) -> Verdict {
+        let ambient = self.ambients.get(ambient);
+        deadlock(&ambient.application.waiting(), &self.model.options)?;
+        let up = (0..self.model.n()).filter(|p| alive >> p & 1 == 1);
+        let alive = up.map(|p| self.model.group.id(p as usize)).collect();
+        let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: true };
+        self.model.filter(ambient.monitor.at_end(&end))
+    }
+}
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, M> {
+    fn starts(&mut self, tables: &mut Tables, rules: &Rules) -> Vec<(Node, Option<Violation>)> {
+        let (mut draws, mut starts) = (Draws::default(), Vec::new());
+        loop {
+            let (state, verdict) = self.model.initial(&mut draws, &mut None);
+            let violation = self.model.filter(verdict).err();
+            starts.push((self.node_of(&state, tables, rules), violation));
+            if !draws.advance() {
+                return starts;
+            }
+        }
+    }
+
+    fn commute(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
+        self.compare_all(known, tables)
+    }
+
+    fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
+        match miss {
+            Miss::Act(actor, input) => self.act(actor, input, tables),
+            Miss::React(ambient, sign) => self.react(ambient, sign, tables),
+        }
+    }
+
+    fn knows(&self, miss: Miss) -> bool {
+        let has = |number: u32, many: usize| (number as usize) < many;
+        match miss {
+            Miss::Act(actor, input) => {
+                let is_message = has(input, self.letters.things.len());
+                let is_own = input.checked_sub(self.inputs.own());
+                let is_input = is_own.map_or(input >= OTHER, |own| has(own, self.own.things.len()));
+                match actor {
+                    LOST | UNHEARD | DOUBLED => is_message,
+                    CUT => has(input, (self.inputs.n * self.inputs.n) as usize),
+                    EARLY => true,
+                    local => has(local, self.locals.things.len()) && (is_message || is_input),
+                }
+            }
+            Miss::React(ambient, sign) => {
+                has(ambient, self.ambients.things.len()) && has(sign, self.signs.things.len())
+            }
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.locals.things.hash(&mut hasher);
+        self.letters.things.hash(&mut hasher);
+        self.ambients.things.hash(&mut hasher);
+        self.own.things.hash(&mut hasher);
+        self.signs.things.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn violation(&self, reaction: u32) -> Violation {
+        self.violations[&reaction].clone()
+    }
+
+    fn judge_end(&mut self, locals: &[u32], ambient: u32, tables: &Tables) -> Option<Violation> {
         let facts = |local: &u32| tables.locals[*local as usize];
         let up = locals.iter().filter(|l| facts(l).up);
         let alive = up.clone().fold(0, |set, l| set | 1u64 << facts(l).place);
@@ -610,13 +641,8 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         Some(unquiet(self.model.group.id(restless.place as usize)))
     }
 
-    fn judge_ambient(&self, ambient: u32, alive: u64) -> Verdict {
-        let ambient = self.ambients.get(ambient);
-        deadlock(&ambient.application.waiting(), &self.model.options)?;
-        let up = (0..self.model.n()).filter(|p| alive >> p & 1 == 1);
-        let alive = up.map(|p| self.model.group.id(p as usize)).collect();
-        let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: true };
-        self.model.filter(ambient.monitor.at_end(&end))
+    fn bytes(&self) -> usize {
+        self.locals.bytes() + self.letters.bytes() + self.ambients.bytes() + self.signs.bytes()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::codec::End;
 use crate::hub::Hub;
 use crate::judge::{Bench, Judge, LONGEST};
 use crate::node::{Event, Node, Order, Stage};
-use crate::transport::{Inbox, Network, Outlet};
+use crate::transport::{Inbox, Network, Outlet, task};
 use crate::{Ending, FaultKind, NetConfig, NetError, NetOutcome, NetProcess, Parts};
 
 /// Runs the processes until nothing more can happen, or the time is up.
@@ -50,7 +50,7 @@ pub struct Running<P: NetProcess, A, M: Monitor<P>, T, S> {
     newborn: Vec<P>,
     /// The last known state of those that are gone.
     gone: Vec<Option<(u32, P)>>,
-    nodes: JoinSet<(End, P)>,
+    nodes: JoinSet<Ended>,
     /// Which task is whose.
     tasks: BTreeMap<Id, ProcessId>,
     orders: Vec<UnboundedSender<Order>>,
@@ -70,6 +70,9 @@ enum Plan {
     Restart(usize),
     Tell(usize, Order),
 }
+
+/// A process at its end. Its type is left out, so that tasks are compiled once for all algorithms.
+type Ended = (End, Box<dyn Any + Send>);
 
 /// A node with its connections, before it runs.
 type Ready<P, B> = (Node<P>, Inbox<B>, Outlet<B>);
@@ -242,16 +245,19 @@ where
         let (place, me) = (node.place, node.me);
         self.orders[place] = sender;
         let hub = self.hub.clone();
-        let task =
-            self.nodes.spawn(async move { (me, node.run(hub, inbox, outlet, orders).await) });
+        let task = self.nodes.spawn(task(async move {
+            let process = node.run(hub, inbox, outlet, orders).await;
+            (me, Box::new(process) as Box<dyn Any + Send>)
+        }));
         self.tasks.insert(task.id(), me.process);
     }
 
     /// A task has ended: keeps the last state of its process.
-    fn bury(&mut self, ended: Result<(Id, (End, P)), JoinError>) -> Result<(), NetError> {
+    fn bury(&mut self, ended: Result<(Id, Ended), JoinError>) -> Result<(), NetError> {
         match ended {
             Ok((task, (me, process))) => {
                 self.tasks.remove(&task);
+                let process = *process.downcast().expect("a node gives back its process");
                 let place = self.group.place(me.process).expect("nodes are members");
                 let gone = &mut self.gone[place];
                 if gone.as_ref().is_none_or(|(incarnation, _)| *incarnation <= me.incarnation) {

@@ -6,6 +6,7 @@ mod threads;
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use konklave_process::{Group, ProcessId};
@@ -40,6 +41,14 @@ pub(crate) trait Fates: Send + Sync {
     fn closed(&self, link: Link, last: u64);
     /// Something went wrong.
     fn warn(&self, warning: Warning);
+}
+
+/// A future whose type is forgotten: what the runtime does for a task is then compiled once, not for
+/// each of them and each algorithm.
+pub(crate) fn task<T>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = T> + Send>> {
+    Box::pin(future)
 }
 
 /// What a message must be able to do to travel.

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::codec::End;
 use crate::node::Parcel;
-use crate::transport::{Arrival, Body, Fates};
+use crate::transport::{Arrival, Body, Fates, task};
 
 /// As many messages wait in an inbox before its sockets are read no further.
 const INBOX: usize = 1024;
@@ -84,7 +84,7 @@ impl Network {
         mesh.enter(place, Some(Entry { address, end: me }));
         let (sender, arrivals) = channel(INBOX);
         let mut listening = JoinSet::new();
-        listening.spawn(reader::listen(listener, mesh.clone(), me, sender));
+        listening.spawn(task(reader::listen(listener, mesh.clone(), me, sender)));
         let writers = (0..mesh.group.len()).map(|_| None).collect();
         let outlet = Outlet { me, mesh: mesh.clone(), writers };
         Ok((Inbox { arrivals, _listener: listening }, outlet))
@@ -128,7 +128,7 @@ impl<M: Body> Outlet<M> {
         let writer = self.writers[to].get_or_insert_with(|| {
             let (sender, parcels) = unbounded_channel();
             let mut writers = mesh.writers.lock().unwrap_or_else(PoisonError::into_inner);
-            writers.spawn(writer::write(mesh.clone(), me, to, parcels));
+            writers.spawn(task(writer::write(mesh.clone(), me, to, parcels)));
             sender
         });
         // A writer ends after its outlet, unless the run is over.

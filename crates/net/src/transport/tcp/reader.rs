@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Mesh;
 use crate::codec::{self, CodecError, End, HELLO_LEN, Hello};
-use crate::transport::{Arrival, Body, Link};
+use crate::transport::{Arrival, Body, Link, task};
 use crate::{Trouble, Warning};
 
 /// A hello comes within this time.
@@ -40,7 +40,7 @@ pub(super) async fn listen<M: Body>(
             accepted = listener.accept() => match accepted {
                 Ok(_) if readers.len() >= most => warn(Trouble::Crowd),
                 Ok((stream, _)) => {
-                    readers.spawn(serve(stream, mesh.clone(), me, inbox.clone()));
+                    readers.spawn(task(serve(stream, mesh.clone(), me, inbox.clone())));
                 }
                 Err(error) => {
                     warn(Trouble::Accept(error.to_string()));

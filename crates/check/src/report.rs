@@ -1,0 +1,155 @@
+//! What a search found, and how it is asked for.
+
+use std::time::{Duration, Instant};
+
+use konklave_process::{Application, Monitor, Process};
+
+use crate::checkpoint::{CheckpointError, Checkpoints, unfit};
+use crate::model::Model;
+use crate::options::{Options, Timing};
+use crate::replay::Replay;
+use crate::search::{self, Findings, Verdict};
+use crate::witness::Witness;
+use crate::workshop::Workshop;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Report<P: Process> {
+    /// The verdict.
+    pub outcome: Outcome<P>,
+    /// How many different states were reached.
+    pub states: u64,
+    /// How many steps lead from one to another.
+    pub transitions: u64,
+    /// The length of the longest shortest way to a state.
+    pub depth: u32,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The most memory the states took, about.
+    pub peak_bytes: u64,
+    /// How many of the states are ends.
+    pub ends: u64,
+    /// The fewest and the most messages of a run that ends, where they were counted.
+    pub messages: Option<(u32, u32)>,
+    /// A run with the most messages, where they were counted and all is well.
+    pub dearest: Option<Witness<P>>,
+    /// A run with the fewest messages, likewise.
+    pub cheapest: Option<Witness<P>>,
+    /// Whether one order of commuting deliveries stood for all.
+    pub reduced: bool,
+    /// How likely it is that a state was missed because another had its fingerprint: 0 where states
+    /// are compared whole.
+    pub missed: f64,
+}
+
+/// The verdict.
+#[derive(Clone, Debug)]
+pub enum Outcome<P: Process> {
+    /// Every state was seen, and all is well.
+    Exhausted,
+    /// A property breaks, and this is how.
+    Violated(Witness<P>),
+    /// Nothing was found before the search had to give up.
+    Bounded(Bounded),
+}
+
+/// Why the search gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bounded {
+    /// Too many states.
+    States,
+    /// Too deep.
+    Depth,
+    /// Too much memory.
+    Memory,
+    /// It was told to.
+    Interrupted,
+    /// All states were seen, but fingerprints alone cannot tell whether a run goes on for ever.
+    Compact,
+    /// Only some runs were tried.
+    Sample,
+}
+
+/// How far the search has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// States reached.
+    pub states: u64,
+    /// Steps tried.
+    pub transitions: u64,
+    /// How deep.
+    pub depth: u32,
+    /// How many states wait to be looked at.
+    pub frontier: u64,
+}
+
+/// What stands in place of a property in the witness of the dearest run.
+pub const MOST_MESSAGES: &str = "most messages";
+
+/// What stands in place of a property in the witness of the cheapest run.
+pub const FEWEST_MESSAGES: &str = "fewest messages";
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
+    /// Goes through all states. `watch` is told from time to time how far it has come, and says
+    /// whether to go on.
+    pub fn explore(&self, watch: impl FnMut(Progress) -> bool) -> Report<P> {
+        let report = self.explore_from(&Checkpoints::default(), watch);
+        report.expect("no file is read or written")
+    }
+
+    /// As [`Model::explore`], going on from a checkpoint and writing others, as `checkpoints` says.
+    /// What is found is the same as without.
+    pub fn explore_from(
+        &self,
+        checkpoints: &Checkpoints,
+        mut watch: impl FnMut(Progress) -> bool,
+    ) -> Result<Report<P>, CheckpointError> {
+        if let Some(why) = unfit(&self.options).filter(|_| !checkpoints.are_none()) {
+            return Err(CheckpointError::Unfit(why));
+        }
+        assert!(self.n() <= 64, "only small groups are explored");
+        assert!(self.options.cuts == 0 || self.n() <= 8, "channels are cut in groups of up to 8");
+        let begun = Instant::now();
+        let mut workshop = Workshop::new(self);
+        let question = search::Question {
+            group: &self.group,
+            options: &self.options,
+            reduce: self.is_reducible(),
+            checkpoints,
+        };
+        let (found, shared) = search::search(&question, &mut workshop, &mut watch)?;
+        let mut replay = Replay { model: self, shared: &shared, workshop: &mut workshop };
+        let Findings { tally, .. } = found;
+        Ok(Report {
+            outcome: match found.verdict {
+                Verdict::Exhausted => Outcome::Exhausted,
+                Verdict::Violated(way) => Outcome::Violated(replay.witness(way)),
+                Verdict::Bounded(bound) => Outcome::Bounded(bound),
+            },
+            states: found.states,
+            transitions: tally.transitions,
+            depth: found.depth,
+            peak_bytes: found.peak_bytes,
+            ends: tally.ends,
+            messages: tally.messages.filter(|_| self.options.count_messages),
+            dearest: found.dearest.map(|way| replay.witness(way)),
+            cheapest: found.cheapest.map(|way| replay.witness(way)),
+            reduced: found.reduced,
+            missed: found.missed,
+            elapsed: begun.elapsed(),
+        })
+    }
+
+    /// Whether deliveries may be put off: only where nothing but messages and clients decides what
+    /// happens, and no judge remembers in which order messages came.
+    fn is_reducible(&self) -> bool {
+        let Options { crashes, restarts, losses, duplicates, cuts, app_messages, .. } =
+            self.options;
+        let faults = [crashes, restarts, losses, duplicates, cuts, app_messages];
+        self.options.reduce
+            && faults == [0; 6]
+            && self.options.timing == Timing::Anytime
+            && self.options.swarm.is_none()
+            && !self.monitor.remembers_messages()
+    }
+}
