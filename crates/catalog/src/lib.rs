@@ -20,6 +20,7 @@ pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES};
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
 pub use kit::Shrunk;
+pub use konklave_algorithms::Assumption;
 pub use konklave_check::{Checkpoints, Options as CheckOptions, Progress, Swarm, Timing, Victim};
 pub use konklave_net::Transport;
 pub use member::{MemberPlan, Told};

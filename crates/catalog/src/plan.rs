@@ -26,6 +26,8 @@ pub struct Plan {
     pub config: Config,
     /// What is judged.
     pub watch: Watch,
+    /// What the algorithm assumes, in the variant chosen.
+    pub assumes: &'static [Assumption],
     /// Assumptions of the algorithm that do not hold, with what breaks each.
     pub broken: Vec<(Assumption, String)>,
     /// Whether nothing breaks what the plain form of the algorithm assumes: only then it costs what
@@ -66,13 +68,14 @@ impl Plan {
         let nodes = Some(setup.group.len());
         let scenario = Scenario { nodes, seed: Some(seed), ..scenario };
         let regular = broken.is_empty();
-        Ok(Self { scenario, setup, workload, config, watch, broken, regular })
+        let assumes = sheet.assumes;
+        Ok(Self { scenario, setup, workload, config, watch, assumes, broken, regular })
     }
 
     /// The same plan, judged by what the chosen variant assumes.
     pub(crate) fn judged_by(self, variant: &DataSheet) -> Self {
         let broken = broken_assumptions(variant, &self.config, &self.setup);
-        Self { broken, ..self }
+        Self { assumes: variant.assumes, broken, ..self }
     }
 
     /// What is known for cost formulas, given who was served how often.

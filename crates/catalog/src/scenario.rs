@@ -28,21 +28,21 @@ pub struct Scenario {
 
     /// The ids in node order: asc, desc, random, or a list
     #[arg(long, env = "KONKLAVE_IDS", value_name = "LIST")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub ids: Option<String>,
 
     /// Who starts: all, a list of ids, or a number of nodes chosen at random (3x)
     #[arg(long, env = "KONKLAVE_INITIATORS", value_name = "WHO")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub initiators: Option<String>,
 
     /// Who is down from the start: a list of ids
     #[arg(long, env = "KONKLAVE_DOWN", value_name = "LIST")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub down: Option<String>,
 
-    /// Choose among an algorithm's variants: NAME=VALUE (see `list ALGORITHM`)
-    #[arg(long = "set", value_name = "NAME=VALUE")]
+    /// Choose among an algorithm's variants (see `list ALGORITHM`); several times, or with `;` between
+    #[arg(long = "set", env = "KONKLAVE_SET", value_delimiter = ';', value_name = "NAME=VALUE")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
 
@@ -58,12 +58,12 @@ pub struct Scenario {
 
     /// How often each node asks, one by one in node order: 2,1,0
     #[arg(long, env = "KONKLAVE_REQUESTS", value_name = "LIST", help_heading = "Workload")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub requests: Option<String>,
 
     /// A script of requests: NODE@TIME, in T, as in 0@0,2@3.5,2@9; says who asks and how often, too
     #[arg(long, env = "KONKLAVE_SCRIPT", value_name = "LIST", help_heading = "Workload")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
 
     /// The load: high (ask again at once) or low (requests hardly ever meet)
@@ -73,12 +73,12 @@ pub struct Scenario {
 
     /// Pause before a request, in T: 5, uniform:0..9, exponential:5, arrivals:5 (open load)
     #[arg(long, env = "KONKLAVE_THINK", value_name = "PAUSE", help_heading = "Workload")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub think: Option<String>,
 
     /// Time inside the critical section, in T
     #[arg(long, env = "KONKLAVE_HOLD", value_name = "PAUSE", help_heading = "Workload")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
 
     /// Messages that the application sends past the algorithm with each request
@@ -113,14 +113,20 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<f64>,
 
-    /// Something goes wrong, e.g. crash:2@3.5 (see `help faults`); may be given several times
-    #[arg(long = "fault", value_name = "FAULT", help_heading = "Network")]
+    /// Something goes wrong, e.g. crash:2@3.5 (see `help faults`); several times, or with `;` between
+    #[arg(
+        long = "fault",
+        env = "KONKLAVE_FAULTS",
+        value_delimiter = ';',
+        value_name = "FAULT",
+        help_heading = "Network"
+    )]
     #[serde(default, rename = "faults", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
 
     /// After how long, in T, everyone learns of a crash; or `never`
     #[arg(long, env = "KONKLAVE_DETECT_AFTER", value_name = "T", help_heading = "Network")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub detect_after: Option<String>,
 
     /// Where all chance comes from
@@ -147,6 +153,29 @@ pub enum Load {
     Low,
     /// Everyone asks again at once.
     High,
+}
+
+/// A text, or what is one in words: a number, or a list of them.
+fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a text, a number or a list of them")]
+    enum Words {
+        Text(String),
+        Whole(i64),
+        Number(f64),
+        List(Vec<Words>),
+    }
+    impl Words {
+        fn said(self) -> String {
+            match self {
+                Self::Text(text) => text,
+                Self::Whole(number) => number.to_string(),
+                Self::Number(number) => number.to_string(),
+                Self::List(list) => list.into_iter().map(Self::said).collect::<Vec<_>>().join(","),
+            }
+        }
+    }
+    Ok(Option::<Words>::deserialize(from)?.map(Words::said))
 }
 
 impl Scenario {

@@ -17,6 +17,9 @@ use crate::shared::read;
 use crate::store::{FIRST, SHARD_BITS, fingerprint};
 use crate::tables::Tables;
 
+/// After so many states it is told how far we have come.
+const OFTEN: usize = 1 << 16;
+
 /// All states and the steps between them that need neither faults nor time.
 struct Graph {
     /// Where the steps of each state begin.
@@ -199,20 +202,29 @@ impl Search<'_> {
         if !self.shared.shards.iter().any(|shard| read(shard).cycles) {
             return Verdict::Exhausted;
         }
-        let Some(graph) = self.graph() else { return Verdict::Bounded(Bounded::Memory) };
+        let graph = match self.graph() {
+            Ok(graph) => graph,
+            Err(bound) => return Verdict::Bounded(bound),
+        };
         if livelock && let Some(way) = self.livelock(&graph) {
             return Verdict::Violated(way);
         }
-        if starvation && let Some(way) = self.starvation(&graph) {
-            return Verdict::Violated(way);
+        if starvation {
+            match self.starvation(&graph) {
+                Ok(Some(way)) => return Verdict::Violated(way),
+                Ok(None) => {}
+                Err(bound) => return Verdict::Bounded(bound),
+            }
         }
         Verdict::Exhausted
     }
 
-    /// Looks at all states once more and keeps their steps; none if they take too much memory.
-    fn graph(&mut self) -> Option<Graph> {
-        let (tables, rules) = (read(&self.shared.tables), &self.shared.rules);
-        let shards: Vec<_> = self.shared.shards.iter().map(read).collect();
+    /// Looks at all states once more and keeps their steps, unless they take too much memory or it is
+    /// told to stop.
+    fn graph(&mut self) -> Result<Graph, Bounded> {
+        let shared = self.shared;
+        let (tables, rules) = (read(&shared.tables), &shared.rules);
+        let shards: Vec<_> = shared.shards.iter().map(read).collect();
         let places: Vec<Vec<u32>> = shards
             .iter()
             .map(|shard| {
@@ -233,6 +245,9 @@ impl Search<'_> {
         let (mut node, mut expander, mut packed) =
             (Node::default(), Expander::default(), Vec::new());
         for number in 0..n {
+            if number % OFTEN == 0 && !self.tell() {
+                return Err(Bounded::Interrupted);
+            }
             let (shard, index) = self.place(number as u64);
             node.unpack(&tables, rules, shards[shard].rows.get(places[shard][index as usize]));
             let locals = node.locals.iter().map(|l| tables.locals[*l as usize]);
@@ -260,7 +275,7 @@ impl Search<'_> {
             debug_assert!(known.is_ok(), "everything was worked out in the search");
             graph.first.push(graph.steps.len() as u32);
             if graph.steps.len() as u64 * 8 > self.options.max_bytes {
-                return None;
+                return Err(Bounded::Memory);
             }
         }
         graph.places = places;
@@ -268,7 +283,7 @@ impl Search<'_> {
         drop(tables);
         let bytes = graph.steps.capacity() * 8 + n * (4 + 4 + 2 + 8 + 17);
         self.count_bytes(bytes as u64);
-        Some(graph)
+        Ok(graph)
     }
 
     /// A run that comes to where no run without faults can end any more, though nobody asks: into a
@@ -295,11 +310,14 @@ impl Search<'_> {
     /// A run in which someone waits for ever though all goes on fairly: whatever could always have
     /// happened on the part that repeats does happen there. And not by chance alone: what is drawn
     /// again and again comes out in every way.
-    fn starvation(&mut self, graph: &Graph) -> Option<Way> {
+    fn starvation(&mut self, graph: &Graph) -> Result<Option<Way>, Bounded> {
         for place in 0..self.group.len() {
             let waits = |s: u32| graph.waiting[s as usize] >> place & 1 == 1;
             let (components, barred) = graph.closed_to_chance(&waits);
             for component in components {
+                if !self.tell() {
+                    return Err(Bounded::Interrupted);
+                }
                 if component.iter().any(|s| graph.timed[*s as usize]) {
                     continue;
                 }
@@ -307,11 +325,11 @@ impl Search<'_> {
                     let id = self.group.id(place);
                     let detail = format!("{id} waits for ever, though nothing is held up for ever");
                     let violation = Violation::new("starvation", detail);
-                    return Some(self.lasso(component[0], round, violation));
+                    return Ok(Some(self.lasso(component[0], round, violation)));
                 }
             }
         }
-        None
+        Ok(None)
     }
 
     /// A way round through `component` on which all happens that could happen everywhere in it;

@@ -133,15 +133,9 @@ pub(crate) struct RunArgs {
     #[arg(long, env = "KONKLAVE_WORLD", value_enum, default_value_t, help_heading = "Run")]
     pub(crate) world: World,
 
-    /// How long T is in the real worlds
-    #[arg(
-        long,
-        env = "KONKLAVE_UNIT",
-        value_name = "MS",
-        default_value_t = 5.0,
-        help_heading = "Run"
-    )]
-    pub(crate) unit: f64,
+    /// How long T is in the real worlds [default: 5]
+    #[arg(long, env = "KONKLAVE_UNIT", value_name = "MS", help_heading = "Run")]
+    pub(crate) unit: Option<f64>,
 
     /// Tell the run step by step (small runs are told anyway)
     #[arg(long, help_heading = "Output")]
@@ -228,7 +222,7 @@ Examples:
   konklave ring 1000 -n 3 --simulate --algorithm franklin
   konklave ring 5 -n 2 --sleep 0 --tcp
 Exit codes: 0 fine · 1 two leaders, or an election that did not end · 64 wrong use · 65 bad config
-file · 73 cannot write the log · 130 interrupted twice")]
+file · 73 cannot write the log · 74 output or log cut short · 130 interrupted twice")]
 pub(crate) struct RingArgs {
     #[command(flatten)]
     pub(crate) flags: konklave_ring::Flags,

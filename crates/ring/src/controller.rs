@@ -343,6 +343,7 @@ impl<'a> Controller<'a> {
         let elections = count(self.outcome.elections, "election");
         let messages = count(self.outcome.messages, "message");
         self.journal.write(Level::Info, || format!("stopped after {elections}, {messages}"));
+        self.outcome.log_cut_short = self.journal.is_cut_short;
     }
 }
 

@@ -108,6 +108,7 @@ pub fn run_elsewhere(
             std::thread::sleep(GLANCE.min(options.sleep.saturating_sub(began.elapsed())));
         }
     }
+    outcome.log_cut_short = journal.is_cut_short;
     reporter.close(&outcome)?;
     Ok(outcome)
 }

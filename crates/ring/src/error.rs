@@ -60,7 +60,8 @@ impl RingError {
             Self::Usage(_) => 64,
             Self::Config { .. } | Self::Unreadable { .. } => 65,
             Self::Threads { .. } => 69,
-            Self::LogFile { .. } | Self::Output(_) => 73,
+            Self::LogFile { .. } => 73,
+            Self::Output(_) => 74,
             Self::Interrupted => 130,
         }
     }

@@ -95,6 +95,8 @@ pub(crate) struct Journal<'a> {
     err: &'a mut dyn Write,
     console: bool,
     file: Option<File>,
+    /// Whether the file took no more.
+    pub(crate) is_cut_short: bool,
     date: bool,
     zone: TimeZone,
 }
@@ -102,7 +104,15 @@ pub(crate) struct Journal<'a> {
 impl<'a> Journal<'a> {
     /// A journal without a log: it only warns.
     pub(crate) fn new(err: &'a mut dyn Write) -> Self {
-        Self { level: None, err, console: false, file: None, date: false, zone: TimeZone::UTC }
+        Self {
+            level: None,
+            err,
+            console: false,
+            file: None,
+            is_cut_short: false,
+            date: false,
+            zone: TimeZone::UTC,
+        }
     }
 
     /// Starts to log what `target` says.
@@ -142,6 +152,7 @@ impl<'a> Journal<'a> {
         let line = line(record, &self.zone, self.date) + "\n";
         if let Err(reason) = file.write_all(line.as_bytes()) {
             self.file = None;
+            self.is_cut_short = true;
             self.talk(&format!("warning: the log file takes no more ({reason})"));
         }
     }

@@ -62,6 +62,8 @@ pub struct Outcome {
     pub failed: Vec<u32>,
     /// Whether the user ended the run.
     pub interrupted: bool,
+    /// Whether the log file took no more before the end.
+    pub log_cut_short: bool,
 }
 
 impl Outcome {
@@ -77,6 +79,7 @@ impl Outcome {
             leader: None,
             failed: Vec::new(),
             interrupted: false,
+            log_cut_short: false,
         }
     }
 
@@ -95,9 +98,13 @@ impl Outcome {
         }
     }
 
-    /// The status to end the program with: 0 if all went well, else 1.
+    /// The status to end the program with: 0 if all went well, 74 but for the log file, else 1.
     pub fn exit_code(&self) -> u8 {
-        u8::from(self.unfinished + self.violated > 0)
+        match (self.unfinished + self.violated > 0, self.log_cut_short) {
+            (true, _) => 1,
+            (false, true) => 74,
+            (false, false) => 0,
+        }
     }
 
     fn verdict(&self) -> Verdict {
@@ -261,9 +268,11 @@ mod tests {
             leader: Some(9),
             failed: vec![],
             interrupted: true,
+            log_cut_short: false,
         };
         assert_eq!(fine.exit_code(), 0);
         assert_eq!(Outcome { violated: 1, ..fine.clone() }.exit_code(), 1);
+        assert_eq!(Outcome { log_cut_short: true, ..fine.clone() }.exit_code(), 74);
         assert_eq!(Outcome { unfinished: 1, ..fine.clone() }.exit_code(), 1);
         let line = printed(Style::Json, |r| r.summary(&fine).unwrap());
         assert!(

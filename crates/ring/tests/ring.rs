@@ -442,3 +442,14 @@ fn temporary(name: &str) -> PathBuf {
     let _ = std::fs::remove_file(&path);
     path
 }
+
+#[test]
+fn a_log_file_that_takes_no_more_is_told_and_shows_in_the_status() {
+    // A device that is always full.
+    let flags = Flags { log: true, log_file: Some("/dev/full".into()), size: Some(3), ..quick(1) };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let outcome = run(&flags, &mut out, &mut err, &Stop::new()).unwrap();
+    assert_eq!((outcome.elections, outcome.exit_code()), (1, 74));
+    let err = String::from_utf8(err).unwrap();
+    assert!(err.contains("the log file takes no more"), "{err}");
+}

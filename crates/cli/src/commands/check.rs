@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
-    CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Error, Extreme, Progress, Scenario,
-    Swarm, Timing, Victim, find,
+    Assumption, CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Error, Extreme, Plan,
+    Progress, Scenario, Swarm, Timing, Victim, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
 
@@ -48,6 +48,7 @@ pub(crate) fn check(args: CheckArgs) -> Done {
             ..Checkpoints::default()
         },
     };
+    warn_of_budgets(&plan, &check.options);
     // A path that cannot be written is known before the work starts.
     drop(Target::open_if(args.checkpoint.as_ref())?);
     let stop = interrupt()?;
@@ -117,6 +118,35 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         max_depth: args.max_depth.unwrap_or(u32::MAX),
         max_bytes: args.max_memory.saturating_mul(1 << 20),
     })
+}
+
+/// Says once which assumptions the budgets break, and what may follow.
+fn warn_of_budgets(plan: &Plan, options: &CheckOptions) {
+    for &assumption in plan.assumes {
+        let by = match assumption {
+            Assumption::Reliable if options.losses > 0 => "messages may be lost",
+            Assumption::Reliable if options.cuts > 0 => "channels may be cut",
+            Assumption::NoDuplicates if options.duplicates > 0 => "messages may arrive twice",
+            Assumption::Fifo if !options.fifo => "messages may overtake each other",
+            Assumption::NoCrash if options.crashes > 0 => "nodes may crash",
+            Assumption::Synchronous if options.timing == Timing::Anytime => {
+                "timers may fire at any time (--synchronous lets them fire only when all is quiet)"
+            }
+            Assumption::StableStorage if options.restarts > 0 && !options.stable_storage => {
+                "what was saved is forgotten"
+            }
+            Assumption::Reliable
+            | Assumption::NoDuplicates
+            | Assumption::Fifo
+            | Assumption::NoCrash
+            | Assumption::Synchronous
+            | Assumption::SteadyClocks
+            | Assumption::KnownMembership
+            | Assumption::UniqueIds
+            | Assumption::StableStorage => continue,
+        };
+        eprintln!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
+    }
 }
 
 fn extreme(args: &CheckArgs) -> Option<Extreme> {
@@ -276,6 +306,7 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
                 "compact" => {
                     "all is well, but for runs that never end, which were not judged".to_owned()
                 }
+                "interrupted" => "nothing found before it was interrupted".to_owned(),
                 bound => format!("nothing found before the limit of {bound}"),
             };
             writeln!(out, "verdict     {bounded}: {why}")?;

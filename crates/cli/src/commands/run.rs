@@ -22,6 +22,9 @@ const SHORT: usize = 60;
 /// A told run is cut off after this many lines, unless it was asked for.
 const RECORD_UP_TO: usize = 400;
 
+/// How long T is in the real worlds, in ms.
+const UNIT: f64 = 5.0;
+
 pub(crate) fn run(args: RunArgs) -> Done {
     let (entry, plan) = plan(&args)?;
     let mut record_to = Target::open_if(args.record.as_ref())?;
@@ -41,7 +44,7 @@ pub(crate) fn run(args: RunArgs) -> Done {
         print(&args, &outcome)?;
         return Ok(outcome.report.verdict.exit_code());
     }
-    let unit = Duration::from_secs_f64(args.unit / 1e3);
+    let unit = Duration::from_secs_f64(args.unit.unwrap_or(UNIT) / 1e3);
     let real = |transport| RealWorld { transport, unit };
     let outcome = match args.world {
         World::Sim => entry.simulate(&plan, record)?,
@@ -122,9 +125,21 @@ fn plan(args: &RunArgs) -> Result<(&'static konklave_catalog::Entry, Plan), Erro
             "which algorithm? Name one, or give a scenario file with `algorithm = …`".into(),
         ));
     };
-    let entry = find(name)?;
-    if args.unit.is_nan() || args.unit <= 0.0 || args.unit > 60_000.0 {
-        return Err(Error::Usage(format!("--unit {}: T is a positive number of ms", args.unit)));
+    let entry = find(name).map_err(|error| match (&args.file, &args.algorithm) {
+        (Some(file), None) => at_key(error.to_string(), "algorithm", file),
+        _ => error,
+    })?;
+    match args.unit {
+        Some(unit) if unit.is_nan() || unit <= 0.0 || unit > 60_000.0 => {
+            return Err(Error::Usage(format!("--unit {unit}: T is a positive number of ms")));
+        }
+        Some(_) if args.world == World::Sim => {
+            return Err(Error::Usage(
+                "--unit: simulated time is counted in T; say --world threads, tcp, udp or multicast"
+                    .into(),
+            ));
+        }
+        Some(_) | None => {}
     }
     let plan = entry.plan(Scenario { algorithm: Some(entry.name()), ..scenario });
     let plan = plan.map_err(|e| match &args.file {
@@ -141,16 +156,25 @@ fn in_file(error: Error, given: &Scenario, path: &Path) -> Error {
     let end = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '-').unwrap_or(rest.len());
     let key = if &rest[..end] == "fault" { "faults" } else { &rest[..end] };
     let given = serde_json::to_value(given).unwrap_or_default();
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    if given.get(key).is_some() || line_of(key, path).is_none() {
+        return error;
+    }
+    at_key(rest.to_owned(), key, path)
+}
+
+/// What is wrong with a key of a scenario file.
+fn at_key(message: String, key: &str, path: &Path) -> Error {
+    let line = line_of(key, path).map_or(String::new(), |line| format!("{line}:"));
+    Error::Data(format!("{}:{line} {message}", path.display()))
+}
+
+/// On which line of a file a key is given a value.
+pub(super) fn line_of(key: &str, path: &Path) -> Option<usize> {
+    let text = std::fs::read_to_string(path).ok()?;
     let names = |line: &str| {
         line.trim_start().strip_prefix(key).is_some_and(|l| l.trim_start().starts_with('='))
     };
-    match text.lines().position(names) {
-        Some(line) if given.get(key).is_none() => {
-            Error::Data(format!("{}:{}: {rest}", path.display(), line + 1))
-        }
-        _ => error,
-    }
+    text.lines().position(names).map(|line| line + 1)
 }
 
 /// Says once which assumptions do not hold, and what may follow.

@@ -16,7 +16,7 @@ use konklave_sweep::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::run::number;
+use super::run::{line_of, number};
 use crate::Done;
 use crate::args::{MergeArgs, SweepArgs, SweepCommand};
 use crate::failure::Failure;
@@ -30,7 +30,10 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
         return put_together(args);
     }
     let study = study(&args)?;
-    let (cases, left_out) = study.cases()?;
+    let (cases, left_out) = study.cases().map_err(|error| match &args.file {
+        Some(file) => in_file(error, file),
+        None => error,
+    })?;
     for why in &left_out {
         eprintln!("konklave: left out: {why}");
     }
@@ -134,6 +137,26 @@ fn table_target(args: &SweepArgs) -> Result<Option<(Target, bool)>, Error> {
         }
     };
     Ok(Some((Target::open(path)?, parquet)))
+}
+
+/// What is wrong with a study that came from a file, with the line it stands on.
+fn in_file(error: StudyError, path: &Path) -> StudyError {
+    let message = error.to_string();
+    let quoted = || message.split('`').nth(1);
+    let key = if message.starts_with("no algorithm is called") {
+        Some("algorithms")
+    } else if message.contains("unknown field") {
+        quoted()
+    } else {
+        message
+            .strip_prefix("the study: ")
+            .and_then(|rest| rest.split(|c: char| !c.is_ascii_alphabetic() && c != '-').next())
+    };
+    let line = key.and_then(|key| line_of(if key == "fault" { "faults" } else { key }, path));
+    match line {
+        Some(line) => StudyError::Data(format!("{}:{line}: {message}", path.display())),
+        None => error,
+    }
 }
 
 /// The study of the file, with what the command line says put over it.

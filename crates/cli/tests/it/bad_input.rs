@@ -81,6 +81,15 @@ fn files_that_say_nothing_sensible() {
     refused(&format!("run --scenario {scenario}"), 65, &["s.toml:2:", "noodles", "nodes"]);
     let scenario = folder.write("t.toml", "algorithm = \"central\"\nnodes = \n");
     refused(&format!("run --scenario {scenario}"), 65, &["t.toml:2:"]);
+    let scenario = folder.write("u.toml", "nodes = 4\nalgorithm = \"centrall\"\n");
+    refused(&format!("run --scenario {scenario}"), 65, &["u.toml:2:", "centrall", "central"]);
+    let scenario = folder.write("v.toml", "algorithm = \"central\"\nhold = true\n");
+    refused(&format!("run --scenario {scenario}"), 65, &["v.toml:2:", "a number"]);
+    let study = "algorithms = [\"central\"]\n[vary]\nhold = [1]\ndelay = [\"slow\"]\n";
+    let study = folder.write("w.toml", study);
+    refused(&format!("sweep {study}"), 65, &["w.toml:4:", "slow"]);
+    let study = folder.write("x.toml", "algorithms = [\"centrall\"]\n");
+    refused(&format!("sweep {study}"), 65, &["x.toml:1:", "central"]);
     let net = folder.write("net.txt", "0 1\n1 x\n");
     refused(&format!("run tree-wave --topology {net}"), 65, &["net.txt:2:"]);
     let links = folder.write("delays.txt", "0 1 fast\n");
@@ -164,6 +173,38 @@ fn a_recording_that_was_cut_off_is_used_as_far_as_it_goes() {
     let said = konklave(&["replay", &half]);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
     assert!(said.err.contains("cut off"), "{}", said.err);
+}
+
+#[test]
+fn a_check_says_which_assumptions_its_budgets_break() {
+    for (line, word) in [
+        ("check central -n 2 --loss 1", "assumes reliable channels, but messages may be lost"),
+        ("check central -n 2 --duplicate 1", "but messages may arrive twice"),
+        ("check lamport -n 2 --no-fifo", "assumes FIFO channels, but messages may overtake"),
+        ("check central -n 2 --crash 1", "assumes no crashes, but nodes may crash"),
+        ("check bully -n 2", "assumes known time bounds, but timers may fire at any time"),
+    ] {
+        let said = konklave_line(line);
+        assert!(said.err.contains(word), "{line}: {}", said.err);
+    }
+    for line in ["check central -n 2", "check bully -n 2 --synchronous"] {
+        assert_eq!(konklave_line(line).err, "", "{line}");
+    }
+}
+
+#[test]
+fn a_scenario_file_may_say_numbers_and_lists_where_the_command_line_has_words() {
+    let folder = Folder::new("words");
+    let text = "algorithm = \"central\"\nnodes = 3\nhold = 2\nrequests = [1, 2, 0]\n";
+    let said =
+        konklave_line(&format!("run --scenario {} --format json", folder.write("s.toml", text)));
+    let line = "run central -n 3 --hold 2 --requests 1,2,0 --format json";
+    assert_eq!((said.code, said.out), (0, konklave_line(line).out));
+}
+
+#[test]
+fn a_unit_of_time_is_refused_where_time_is_simulated() {
+    refused("run central --unit 10", 64, &["--unit", "--world"]);
 }
 
 #[test]
