@@ -102,14 +102,23 @@ fn short(name: &str) -> &str {
     name.split_once('/').map_or(name, |(_, name)| name)
 }
 
-/// The cells of a line: name, fine runs, a cell for each column, formula, endurance.
-fn cells(line: &Line, mark: &str) -> Vec<String> {
+/// The columns that a formula bounds for at least one of all.
+fn bounded(all: &Comparison) -> Vec<bool> {
+    let is_bounded = |i: usize| all.lines.iter().any(|line| line.formulas[i].is_some());
+    (0..all.columns.len()).map(is_bounded).collect()
+}
+
+/// The cells of a line: name, a cell for each column and its formula, endurance, runs that failed.
+fn cells(line: &Line, bounded: &[bool], mark: &str) -> Vec<String> {
     let mut cells = vec![short(&line.algorithm).to_owned()];
     for (i, measured) in line.measured.iter().enumerate() {
         let star = if line.best[i] { mark } else { "" };
         cells.push(measured.map_or("–".into(), |s| format!("{}{star}", number(round(s.mean)))));
+        if bounded[i] {
+            let formula = line.formulas[i].as_ref();
+            cells.push(formula.map_or("–".into(), |(_, x)| number(round(*x))));
+        }
     }
-    cells.push(line.formula.as_ref().map_or("–".into(), |(_, x)| number(round(*x))));
     if let Some(e) = &line.endurance {
         cells.push(format!("{}/{}", e.crashes, e.crashes_tried));
         cells.push(format!("{}/{}", e.losses, e.losses_tried));
@@ -124,12 +133,14 @@ fn cells(line: &Line, mark: &str) -> Vec<String> {
 /// The names of the columns, and their units.
 fn heads(all: &Comparison) -> [Vec<String>; 2] {
     let (mut names, mut units) = (vec![String::new()], vec![String::new()]);
-    for column in &all.columns {
+    for (column, bounded) in all.columns.iter().zip(bounded(all)) {
         names.push(column.name.to_owned());
         units.push(column.unit.to_owned());
+        if bounded {
+            names.push("at most".into());
+            units.push("formula".into());
+        }
     }
-    names.push("formula".into());
-    units.push(all.columns[0].unit.to_owned());
     if all.lines.iter().any(|line| line.endurance.is_some()) {
         names.extend(["crashes".into(), "losses".into()]);
         units.extend(["survived".into(), "survived".into()]);
@@ -166,7 +177,8 @@ fn print(all: &Comparison) -> io::Result<()> {
         let lines: Vec<&Line> = all.lines.iter().filter(|line| line.case == case).collect();
         let mut rows = heads(all).to_vec();
         rows[0][0] = case.to_owned();
-        rows.extend(lines.iter().map(|line| cells(line, "*")));
+        let bounded = bounded(all);
+        rows.extend(lines.iter().map(|line| cells(line, &bounded, "*")));
         let widths: Vec<usize> = (0..rows[0].len())
             .map(|c| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or(0))
             .collect();
@@ -223,7 +235,7 @@ fn print_markdown(all: &Comparison) -> io::Result<()> {
         writeln!(out, "| {} |", heads.join(" | "))?;
         writeln!(out, "|{}", "---|".repeat(heads.len()))?;
         for line in all.lines.iter().filter(|line| line.case == case) {
-            writeln!(out, "| {} |", cells(line, " ★").join(" | "))?;
+            writeln!(out, "| {} |", cells(line, &bounded(all), " ★").join(" | "))?;
         }
         writeln!(out)?;
     }
@@ -245,9 +257,13 @@ fn csv(all: &Comparison, line: &Line) -> Vec<(String, String)> {
         row.push((name.clone(), value(|s| s.mean)));
         row.push((format!("{name}_confidence"), value(|s| s.confidence)));
     }
-    let formula = line.formula.as_ref();
-    row.push(("formula".to_owned(), formula.map_or(String::new(), |(text, _)| text.clone())));
-    row.push(("limit".to_owned(), formula.map_or(String::new(), |(_, x)| x.to_string())));
+    for (column, formula) in all.columns.iter().zip(&line.formulas) {
+        let name = column.name.replace(' ', "_");
+        let formula = formula.as_ref();
+        let text = formula.map_or(String::new(), |(text, _)| text.clone());
+        row.push((format!("{name}_formula"), text));
+        row.push((format!("{name}_limit"), formula.map_or(String::new(), |(_, x)| x.to_string())));
+    }
     let endurance = line.endurance.clone().unwrap_or_default();
     row.push(("crashes_survived".to_owned(), endurance.crashes.to_string()));
     row.push(("crashes_tried".to_owned(), endurance.crashes_tried.to_string()));

@@ -147,7 +147,8 @@ fn look(claim: &'static Claim, folder: Option<&Path>) -> Result<Row, Error> {
     let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
     let mut command = Command::new(program);
     command.args(claim.command.split_whitespace()).args(["--format", "json"]);
-    if let Some(folder) = folder {
+    let is_drawn = matches!(claim.command.split_whitespace().next(), Some("run" | "check"));
+    if let Some(folder) = folder.filter(|_| is_drawn) {
         command.arg("--svg").arg(folder.join(format!("{}.svg", claim.name)));
         command.arg("--record").arg(folder.join(format!("{}.run", claim.name)));
     }

@@ -387,29 +387,37 @@ fn growth(groups: &[Group], measure: &str) -> Vec<Growth> {
         let Some(fit) = fit(&points) else { continue };
         let mut parameters = groups[0].parameters.clone();
         parameters.remove("nodes");
-        let formula = groups[0].formulas.get(measure).map(|(formula, _)| formula.clone());
+        let formula = formula_of(groups[0], measure).map(|(formula, _)| formula.clone());
         growth.push(Growth { algorithm, parameters, measure: measure.to_owned(), fit, formula });
     }
     growth
+}
+
+/// The formula that bounds a measure; that for the longest time bounds every time of the kind.
+fn formula_of<'a>(group: &'a Group, measure: &str) -> Option<&'a (String, f64)> {
+    let metric = match measure.split_once('.').map_or(measure, |(name, _)| name) {
+        "time_to_all" => "time",
+        name => name,
+    };
+    group.formulas.get(metric)
+}
+
+fn shown(parameters: &BTreeMap<String, Value>) -> String {
+    let word = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+    let words: Vec<_> = parameters.iter().map(|(k, v)| format!("{k}={}", word(v))).collect();
+    words.join(" ")
 }
 
 fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()> {
     let mut out = stdout();
     let width = groups.iter().map(|g| g.algorithm.len()).max().unwrap_or(0);
     for group in groups {
-        let parameters: Vec<String> = group
-            .parameters
-            .iter()
-            .map(|(k, v)| format!("{k}={}", v.as_str().map_or(v.to_string(), str::to_owned)))
-            .collect();
         let Some(s) = group.measures.get(&args.measure) else {
             let known: Vec<&str> = group.measures.keys().map(String::as_str).collect();
             writeln!(out, "no measure is called {}: there are {}", args.measure, known.join(", "))?;
             break;
         };
-        let formula = group
-            .formulas
-            .get(&args.measure)
+        let formula = formula_of(group, &args.measure)
             .map_or(String::new(), |(_, limit)| format!("  formula {}", number(*limit)));
         let failed = match group.failed {
             0 => String::new(),
@@ -419,7 +427,7 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
             out,
             "{:width$}  {:<28} {} {} ± {}  ({} … {}, p95 {}){formula}{failed}",
             group.algorithm,
-            parameters.join(" "),
+            shown(&group.parameters),
             args.measure,
             number(s.mean),
             number(s.confidence),
@@ -432,8 +440,9 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
         let formula = g.formula.as_ref().map_or(String::new(), |f| format!("; the formula: {f}"));
         writeln!(
             out,
-            "{:width$}  {} grows like {} ({} · {} {} {}, R² = {:.4}){formula}",
+            "{:width$}  {:<28} {} grows like {} ({} · {} {} {}, R² = {:.4}){formula}",
             g.algorithm,
+            shown(&g.parameters),
             g.measure,
             g.fit.law,
             number(g.fit.a),

@@ -173,14 +173,16 @@ pub fn html(all: &Comparison) -> String {
             let class = if line.best[i] { " class=\"best\"" } else { "" };
             let value =
                 measured.map_or("–".into(), |s| format!("{:.2} ± {:.2}", s.mean, s.confidence));
-            let _ = write!(rows, "<td{class}>{value}</td>");
+            let formula = line.formulas[i].as_ref();
+            let formula = formula.map_or(String::new(), |(formula, x)| {
+                format!("<br><small>at most {} = {x:.2}</small>", escape(formula))
+            });
+            let _ = write!(rows, "<td><span{class}>{value}</span>{formula}</td>");
         }
-        let formula = line.formula.as_ref();
-        let formula = formula.map_or("–".into(), |(f, x)| format!("{} = {x:.2}", escape(f)));
         let survives = line.endurance.as_ref().map_or(String::new(), |e| e.survives.join(", "));
         let _ = writeln!(
             rows,
-            "<td>{formula}</td><td>{}</td><td><code>{}</code></td></tr>",
+            "<td>{}</td><td><code>{}</code></td></tr>",
             escape(&survives),
             escape(&line.command)
         );
@@ -193,11 +195,12 @@ pub fn html(all: &Comparison) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>\n\
          body {{ font-family: sans-serif; margin: 2rem }}\n\
+         .wide {{ overflow-x: auto }}\nsvg {{ max-width: 100%; height: auto }}\n\
          table {{ border-collapse: collapse }}\n\
          td, th {{ padding: .2rem .6rem; border-bottom: 1px solid #ccc; text-align: left }}\n\
          .best {{ font-weight: bold }}\n.best::after {{ content: \" ★\" }}\n</style>\n\
-         <h1>{title}</h1>\n{}<table>\n<tr><th>algorithm</th><th>case</th>{heads}\
-         <th>formula for messages</th><th>survives</th><th>repeat</th></tr>\n{rows}</table>\n</html>\n",
+         <h1>{title}</h1>\n{}<div class=\"wide\"><table>\n<tr><th>algorithm</th><th>case</th>{heads}\
+         <th>survives</th><th>repeat</th></tr>\n{rows}</table></div>\n</html>\n",
         svg(all),
         title = escape(&title(all)),
     )
