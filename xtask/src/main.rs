@@ -51,14 +51,15 @@ fn test(args: &[&str]) -> Result<()> {
         verify()?;
     }
     let mut command = if has("nextest") {
-        let mut command = cargo(&["nextest", "run", "--workspace", "--all-targets"]);
+        // Not `--all-targets`: that would build the catalog a second time, as a test without tests.
+        let mut command = cargo(&["nextest", "run", "--workspace", "--tests"]);
         if env::var_os("CI").is_some() {
             command.args(["--profile", "ci"]);
         }
         command
     } else {
         println!("xtask: cargo-nextest is not here; `cargo test` does the same, a little slower");
-        cargo(&["test", "--workspace", "--all-targets"])
+        cargo(&["test", "--workspace", "--tests"])
     };
     if long {
         command.env("KONKLAVE_LONG", "1");

@@ -78,7 +78,8 @@ fn all_arrives_by_ip_multicast_also_where_packets_are_dropped() {
     let calm = namespace.konklave(line);
     assert_eq!(calm["verdict"], "ok", "{calm}");
     assert_eq!(calm["multicast"]["delivered"], 320, "{calm}");
-    if !namespace.drop_multicasts(10) {
+    // That none of the 40 first packets is dropped: once in a hundred thousand times.
+    if !namespace.drop_multicasts(25) {
         return;
     }
     let lossy = namespace.konklave(line);
