@@ -35,6 +35,30 @@ const click = async (page, what) => {
 };
 const shot = (page, name) => page.screenshot({ path: join(shots, name + '.png') });
 
+/**
+ * What a frame costs while the cursor goes from end to end, in ms of the page's processor time: frames
+ * wait for their turn on a busy machine. The quickest of up to three passes, as what others do on the
+ * same core costs us caches.
+ */
+const frameCost = async (page, events, goal) => {
+  const inspector = await context.newCDPSession(page);
+  await inspector.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const spent = async () => 1000 * (await inspector.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value;
+  let best = { median: Infinity, cost: Infinity };
+  for (let pass = 0; pass < 3 && best.cost > goal; pass += 1) {
+    const all = [];
+    for (let i = 0; i <= 60; i += 1) {
+      const before = await spent();
+      await page.evaluate((p) => new Promise((done) => { window.konklave.go(p); requestAnimationFrame(() => setTimeout(done)); }), Math.round(events * i / 60));
+      all.push(await spent() - before);
+    }
+    all.sort((a, b) => a - b);
+    const cost = all[Math.floor(all.length * 0.95)];
+    if (cost < best.cost) best = { median: all[30], cost };
+  }
+  return best;
+};
+
 const journeys = {
   async 'first run'(page) {
     const begin = Date.now();
@@ -281,30 +305,30 @@ const journeys = {
     const frames = await page.evaluate(() => { cancelAnimationFrame(window.ticking); return window.frames_.slice(2); });
     frames.sort((a, b) => a - b);
     const p95 = frames[Math.floor(frames.length * 0.95)];
-    // Frames wait for their turn on a busy machine: what one costs is processor time of the page.
-    const inspector = await context.newCDPSession(page);
-    await inspector.send('Performance.enable', { timeDomain: 'threadTicks' });
-    const spent = async () => 1000 * (await inspector.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value;
-    // The quickest of up to three passes: what others do on the same core costs us caches.
-    let work = [], cost = Infinity;
-    for (let pass = 0; pass < 3 && cost > 32; pass += 1) {
-      const all = [];
-      for (let i = 0; i <= 60; i += 1) {
-        const before = await spent();
-        await page.evaluate((p) => new Promise((done) => { window.konklave.go(p); requestAnimationFrame(() => setTimeout(done)); }), Math.round(events * i / 60));
-        all.push(await spent() - before);
-      }
-      all.sort((a, b) => a - b);
-      const p95 = all[Math.floor(all.length * 0.95)];
-      if (p95 < cost) [work, cost] = [all, p95];
-    }
-    console.log('  ' + events + ' events: frames while dragging p95', p95.toFixed(1), 'ms of', frames.length, '; processor time of a frame: median', work[30].toFixed(1), 'p95', cost.toFixed(1), 'ms');
+    const { median, cost } = await frameCost(page, events, 32);
+    console.log('  ' + events + ' events: frames while dragging p95', p95.toFixed(1), 'ms of', frames.length, '; processor time of a frame: median', median.toFixed(1), 'p95', cost.toFixed(1), 'ms');
     assert.ok(cost <= 32, 'a frame takes ' + cost + ' ms of processor time');
     assert.ok(p95 <= 1000, 'frames come every ' + p95 + ' ms');
     await shot(page, '11-ten-thousand');
     await page.click('#zoom-fit');
     await page.waitForTimeout(200);
     await shot(page, '11-ten-thousand-all');
+  },
+
+  async 'a hundred thousand events'(page) {
+    const begin = Date.now();
+    await page.goto(open({ algorithm: 'mutex/ricart-agrawala', nodes: 12, entries: 400, delay: 'exponential' }));
+    await page.waitForFunction(() => window.konklave?.shown && document.documentElement.dataset.ready, null, { timeout: 120000 });
+    const shown = Date.now() - begin;
+    const events = await page.evaluate(() => window.konklave.shown.last);
+    assert.ok(events >= 100000, events + ' events');
+    // Only what is in the window is drawn.
+    const drawn = await page.evaluate(() => document.querySelectorAll('*').length);
+    assert.ok(drawn < 20000, drawn + ' elements');
+    const { median, cost } = await frameCost(page, events, 64);
+    console.log('  ' + events + ' events: shown after', shown, 'ms; processor time of a frame: median', median.toFixed(1), 'p95', cost.toFixed(1), 'ms;', drawn, 'elements');
+    assert.ok(cost <= 64, 'a frame takes ' + cost + ' ms of processor time');
+    await shot(page, '12-hundred-thousand');
   },
 
   async 'too much, and nonsense'(page) {
