@@ -137,8 +137,7 @@ pub(crate) fn report<P: Algorithm>(
         })
         .collect();
     let time = run.now as f64 / run.unit;
-    if plan.broken.is_empty() && plan.setup.mistake.is_none() && !run.cut_off && run.world == "sim"
-    {
+    if plan.broken.is_empty() && !run.cut_off && run.world == "sim" {
         for bound in bounds.iter().filter(|b| b.holds == Some(false)) {
             let (measured, limit) = (bound.measured.unwrap_or(0.0), bound.limit.unwrap_or(0.0));
             let metric = serde_json::to_value(bound.metric).unwrap_or_default();
