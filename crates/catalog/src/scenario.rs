@@ -41,8 +41,8 @@ pub struct Scenario {
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub down: Option<String>,
 
-    /// Choose among an algorithm's variants (see `list ALGORITHM`); several times, or with `;` between
-    #[arg(long = "set", env = "KONKLAVE_SET", value_delimiter = ';', value_name = "NAME=VALUE")]
+    /// Choose among an algorithm's variants (see `list ALGORITHM`); may be given several times
+    #[arg(long = "set", env = "KONKLAVE_SET", value_delimiter = '\n', value_name = "NAME=VALUE")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
 
@@ -113,11 +113,11 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<f64>,
 
-    /// Something goes wrong, e.g. crash:2@3.5 (see `help faults`); several times, or with `;` between
+    /// Something goes wrong, e.g. crash:2@3.5 (see `help faults`); may be given several times
     #[arg(
         long = "fault",
         env = "KONKLAVE_FAULTS",
-        value_delimiter = ';',
+        value_delimiter = '\n',
         value_name = "FAULT",
         help_heading = "Network"
     )]

@@ -105,11 +105,12 @@ const ENTRIES: u32 = 6;
 /// What must not happen, whatever is lost and whoever crashes.
 const SAFETY: [&str; 2] = ["mutual exclusion", "growing fences"];
 
-/// What crashes and losses do to the lock `entry` in a group of `n`, one fault at a time.
-pub fn tolerance(entry: &Entry, n: usize) -> Result<Vec<Row>, Error> {
+/// What crashes and losses do to the lock `entry` in a group of `n`, one fault at a time; in the
+/// variant that `set` chooses.
+pub fn tolerance(entry: &Entry, n: usize, set: &[String]) -> Result<Vec<Row>, Error> {
     let mut rows: BTreeMap<Fault, Row> = BTreeMap::new();
     for seed in 1..=SEEDS {
-        let scenario = scenario(n, seed);
+        let scenario = Scenario { set: set.to_vec(), ..scenario(n, seed) };
         let outcome = entry.simulate(&entry.plan(scenario.clone())?, true)?;
         let Some(run) = outcome.run else { continue };
         let (moments, time) = roles::moments(&run);

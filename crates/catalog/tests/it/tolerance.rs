@@ -5,7 +5,7 @@ use konklave_catalog::{CATALOG, find};
 
 /// The table of one lock, in short.
 fn served(name: &str) -> Vec<(String, Served)> {
-    let rows = tolerance(find(name).unwrap(), 7).unwrap();
+    let rows = tolerance(find(name).unwrap(), 7, &[]).unwrap();
     println!("{}", table(&rows));
     rows.iter().map(|row| (row.fault.to_string(), row.served)).collect()
 }
@@ -97,7 +97,7 @@ fn on_a_tree_the_whole_path_must_be_there() {
 fn a_crash_or_a_loss_blocks_but_lets_two_in_only_where_silence_counts_as_consent() {
     let mut unsafe_rows = Vec::new();
     for entry in CATALOG.iter().filter(|entry| entry.problem == "mutex") {
-        for row in tolerance(entry, 7).unwrap() {
+        for row in tolerance(entry, 7, &[]).unwrap() {
             if !row.safe {
                 unsafe_rows.push(format!("{}: {}", row.algorithm, row.fault));
             }
@@ -116,7 +116,7 @@ fn a_crash_or_a_loss_blocks_but_lets_two_in_only_where_silence_counts_as_consent
 
 #[test]
 fn one_alone_has_nobody_to_fail_it() {
-    let rows = tolerance(find("central").unwrap(), 1).unwrap();
+    let rows = tolerance(find("central").unwrap(), 1, &[]).unwrap();
     assert!(rows.iter().all(|row| row.served == Served::All), "{}", table(&rows));
 }
 

@@ -68,13 +68,13 @@ pub(crate) struct CheckArgs {
     /// Who is down from the start: a list of ids
     #[arg(long, env = "KONKLAVE_DOWN", value_name = "LIST", help_heading = "Group")]
     pub(crate) down: Option<String>,
-    /// Choose among an algorithm's variants; several times, or with `;` between
+    /// Choose among an algorithm's variants; may be given several times
     #[arg(
         long = "set",
         value_name = "NAME=VALUE",
         help_heading = "Group",
         env = "KONKLAVE_SET",
-        value_delimiter = ';'
+        value_delimiter = '\n'
     )]
     pub(crate) set: Vec<String>,
     /// Make a known mistake of the sources (see `list ALGORITHM`)

@@ -58,6 +58,7 @@ pub(crate) struct AnchorsArgs {
 Examples:
   konklave tolerance                              all locks: crash each part, lose each kind
   konklave tolerance central                      and the runs that show it
+  konklave tolerance maekawa --set quorums=tree   a variant
   konklave tolerance raymond --nodes 15 --format json
   konklave tolerance --format markdown            as in docs/tolerance.md")]
 pub(crate) struct ToleranceArgs {
@@ -66,6 +67,9 @@ pub(crate) struct ToleranceArgs {
     /// How many nodes
     #[arg(short = 'n', long, env = "KONKLAVE_NODES", value_name = "N", default_value_t = 7)]
     pub(crate) nodes: usize,
+    /// Choose among the lock's variants; may be given several times
+    #[arg(long = "set", env = "KONKLAVE_SET", value_name = "NAME=VALUE", value_delimiter = '\n')]
+    pub(crate) set: Vec<String>,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: TableFormat,

@@ -14,9 +14,13 @@ pub(crate) fn tolerate(args: &ToleranceArgs) -> Done {
         let message = format!("--nodes {}: faults are tried in groups of 1 to 64", args.nodes);
         return Err(Error::Usage(message).into());
     }
+    let locks = chosen(args.what.as_deref())?;
+    if !args.set.is_empty() && locks.len() > 1 {
+        return Err(Error::Usage("--set: variants are of one lock; name it".into()).into());
+    }
     let mut rows = Vec::new();
-    for entry in chosen(args.what.as_deref())? {
-        rows.extend(tolerance(entry, args.nodes)?);
+    for entry in locks {
+        rows.extend(tolerance(entry, args.nodes, &args.set)?);
     }
     match args.format {
         TableFormat::Text => say(&text(&rows))?,

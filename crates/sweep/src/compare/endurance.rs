@@ -32,7 +32,7 @@ impl Endurance {
     /// Harmless is a fault after which everyone else is served, and safely.
     fn of_lock(entry: &'static Entry, n: usize) -> Result<Self, Error> {
         let mut all = Self::default();
-        for row in tolerance(entry, n)? {
+        for row in tolerance(entry, n, &[])? {
             let harmless = if row.safe { row.harmless } else { 0 };
             match &row.fault {
                 Fault::Crash(_) => {
