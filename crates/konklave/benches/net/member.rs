@@ -92,14 +92,10 @@ impl Member {
                 self.receive(word(words, 1)).await;
                 json!({ "end": now() })
             }
-            "hold" => {
-                let lock = self.node.lock(words[1]).mode(Handover::Fast);
-                self.held = lock.acquire().await.ok();
-                json!({})
-            }
-            "wait" => {
-                let lock = self.node.lock(words[1]).mode(Handover::Fast);
-                self.held = lock.acquire().await.ok();
+            "hold" | "wait" => {
+                let safe = words.get(2) == Some(&"safe");
+                let mode = if safe { Handover::LeaseSafe } else { Handover::Fast };
+                self.held = self.node.lock(words[1]).mode(mode).acquire().await.ok();
                 json!({ "at": now() })
             }
             other => panic!("{other}: no such order"),
@@ -122,15 +118,16 @@ impl Member {
 
     /// A new lock each time.
     async fn remote(&self, rounds: u64, prefix: &str) -> Value {
-        let mut times = Vec::new();
+        let (mut acquires, mut cycles) = (Vec::new(), Vec::new());
         for i in 0..rounds {
             let name = format!("{prefix}-{i}");
             let start = now();
             let guard = self.node.lock(&name).acquire().await.expect("it is free");
-            times.push((now() - start) as f64);
-            drop(guard);
+            acquires.push((now() - start) as f64);
+            guard.release().await.expect("it was ours");
+            cycles.push((now() - start) as f64);
         }
-        json!({ "p50": median(&mut times) })
+        json!({ "acquire": median(&mut acquires), "cycle": median(&mut cycles) })
     }
 
     async fn contend(&self, clients: usize, seconds: f64) -> Value {
