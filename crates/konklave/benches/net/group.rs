@@ -154,18 +154,9 @@ fn hand_over(report: &mut Report, members: &mut [Member], seconds: f64) {
         member.order(&format!("contend {clients} {seconds}"));
     }
     let answers: Vec<Value> = members.iter().map(Member::answer).collect();
-    let lists = answers.iter().flat_map(|a| a["counts"].as_array().cloned().unwrap_or_default());
-    let counts: Vec<u64> = lists.filter_map(|c| c.as_u64()).collect();
-    report.add_hand_overs(OURS, &counts, seconds, overlaps(&answers));
-}
-
-/// How often two had the lock at once: by the clock that all processes share.
-fn overlaps(answers: &[Value]) -> usize {
-    let spans = answers.iter().flat_map(|a| a["spans"].as_array().cloned().unwrap_or_default());
-    let mut spans: Vec<(u64, u64)> =
-        spans.filter_map(|s| Some((s[0].as_u64()?, s[1].as_u64()?))).collect();
-    spans.sort_unstable();
-    spans.windows(2).filter(|pair| pair[1].0 < pair[0].1).count()
+    let clients = answers.iter().flat_map(|a| a["clients"].as_array().cloned().unwrap_or_default());
+    let spans = clients.map(|spans| serde_json::from_value(spans).expect("members answer so"));
+    report.add_hand_overs(OURS, &spans.collect::<Vec<_>>(), seconds);
 }
 
 /// A member that holds a lock is killed: the one that leads (0), or another.

@@ -12,12 +12,12 @@ use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::leash::{self, Leashed};
-use crate::report::{Report, measures, median};
+use crate::member::now;
+use crate::report::{Report, Spans, measures, median};
 
 /// What a lock of a client that is gone waits for, where a peer lets one choose.
 const LEASE: Duration = Duration::from_secs(10);
@@ -49,8 +49,12 @@ trait Peer: Sync {
     fn prepare(&self, i: usize, folder: &Path, ports: &[Vec<u16>]) -> io::Result<Command>;
 
     /// A client whose locks last so long after it is gone, and whose calls take so long at most.
-    fn connect(&self, ports: &[u16], lease: Duration, patience: Duration)
-    -> io::Result<Box<dyn Client>>;
+    fn connect(
+        &self,
+        ports: &[u16],
+        lease: Duration,
+        patience: Duration,
+    ) -> io::Result<Box<dyn Client>>;
 
     /// Which of the servers leads, if one does.
     fn leader(&self, ports: &[u16]) -> io::Result<Option<usize>>;
@@ -196,29 +200,26 @@ fn contended(
     system: &System,
     seconds: f64,
 ) -> io::Result<()> {
-    let (inside, twice) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let client = |i: usize| -> io::Result<u64> {
+    let client = |i: usize| -> io::Result<Spans> {
         let mut ports = system.ports.clone();
         ports.rotate_left(i % system.ports.len());
         let mut client = peer.connect(&ports, PATIENCE, PATIENCE)?;
         let end = Instant::now() + Duration::from_secs_f64(seconds);
-        let mut count = 0;
+        let mut spans = Vec::new();
         while Instant::now() < end {
             client.acquire("one")?;
-            twice.fetch_add(inside.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
-            inside.fetch_sub(1, Ordering::SeqCst);
+            let start = now();
+            spans.push((start, now()));
             client.release()?;
-            count += 1;
         }
-        Ok(count)
+        Ok(spans)
     };
-    let counts: io::Result<Vec<u64>> = thread::scope(|scope| {
+    let clients: io::Result<Vec<Spans>> = thread::scope(|scope| {
         let client = &client;
         let threads: Vec<_> = (0..8).map(|i| scope.spawn(move || client(i))).collect();
         threads.into_iter().map(|t| t.join().expect("a client does not panic")).collect()
     });
-    let twice = twice.load(Ordering::SeqCst);
-    report.add_hand_overs(peer.name(), &counts?, seconds, twice);
+    report.add_hand_overs(peer.name(), &clients?, seconds);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) mod measures {
     pub(crate) const ACQUIRE: &str = "a free lock: acquire";
     pub(crate) const CYCLE: &str = "a free lock: acquire and release";
-    pub(crate) const HAND_OVER: &str = "8 clients, one lock: time of a hand-over";
+    pub(crate) const HAND_OVER: &str = "8 clients, one lock: from one grant to the next";
     pub(crate) const RATE: &str = "8 clients, one lock: hand-overs/s";
     pub(crate) const FAIRNESS: &str = "8 clients, one lock: fewest/most";
     pub(crate) const TWICE: &str = "8 clients, one lock: two at once";
@@ -58,6 +58,9 @@ struct Row {
     values: Vec<f64>,
     target: Option<f64>,
 }
+
+/// From when to when, in nanoseconds.
+pub(crate) type Spans = Vec<(u64, u64)>;
 
 /// What this bench is about.
 pub(crate) const OURS: &str = "konklave";
@@ -123,20 +126,23 @@ impl Report {
         self.add(system, name, Kind::Cost, value, most);
     }
 
-    /// Clients that have had one lock so often, and how often two had it at once.
-    pub(crate) fn add_hand_overs(
-        &mut self,
-        system: &str,
-        counts: &[u64],
-        seconds: f64,
-        twice: usize,
-    ) {
+    /// Clients that have had one lock in turn for some seconds: each from when to when, each time.
+    pub(crate) fn add_hand_overs(&mut self, system: &str, clients: &[Spans], seconds: f64) {
         let ours = |target: f64| (system == OURS).then_some(target);
-        let total = counts.iter().sum::<u64>() as f64;
-        let least = counts.iter().min().copied().unwrap_or(0) as f64;
-        let most = counts.iter().max().copied().unwrap_or(0) as f64;
-        self.add_nanos(system, measures::HAND_OVER, seconds * 1e9 / total, ours(3.0));
-        self.add_rate(system, measures::RATE, total / seconds, ours(20_000.0));
+        let least = clients.iter().map(Vec::len).min().unwrap_or(0) as f64;
+        let most = clients.iter().map(Vec::len).max().unwrap_or(0) as f64;
+        let mut spans = clients.concat();
+        spans.sort_unstable();
+        let twice = spans.windows(2).filter(|pair| pair[1].0 < pair[0].1).count();
+        let between = spans.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64);
+        let rate = spans.len() as f64 / seconds;
+        self.add_nanos(
+            system,
+            measures::HAND_OVER,
+            median(&mut between.collect::<Vec<_>>()),
+            ours(3.0),
+        );
+        self.add_rate(system, measures::RATE, rate, ours(20_000.0));
         self.add_plain(system, measures::FAIRNESS, least / most, ours(0.9));
         self.add_cost(system, measures::TWICE, twice as f64, Some(0.0));
     }

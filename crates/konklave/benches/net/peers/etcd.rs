@@ -54,7 +54,8 @@ impl Peer for Etcd {
     ) -> io::Result<Box<dyn Client>> {
         let port = *ports.first().ok_or(io::ErrorKind::NotFound)?;
         let mut http = Http(BufReader::new(call(port, patience)?));
-        let granted = http.ask("/v3/lease/grant", &json!({ "TTL": lease.as_secs().to_string() }))?;
+        let granted =
+            http.ask("/v3/lease/grant", &json!({ "TTL": lease.as_secs().to_string() }))?;
         let lease = granted["ID"].as_str().ok_or_else(|| strange(granted.to_string()))?.to_owned();
         Ok(Box::new(Session { http, lease, held: None }))
     }
