@@ -150,8 +150,10 @@ fn total_order(report: &mut Report, members: &mut [Member], seconds: f64, bytes:
 
 /// Eight clients of three processes want one lock.
 fn hand_over(report: &mut Report, members: &mut [Member], seconds: f64) {
+    // Time for all to hear it: who begins alone would have the lock to itself for a while.
+    let start = now() + 100_000_000;
     for (member, clients) in members.iter_mut().zip([3, 3, 2]) {
-        member.order(&format!("contend {clients} {seconds}"));
+        member.order(&format!("contend {clients} {start} {seconds}"));
     }
     let answers: Vec<Value> = members.iter().map(Member::answer).collect();
     let clients = answers.iter().flat_map(|a| a["clients"].as_array().cloned().unwrap_or_default());

@@ -12,6 +12,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -180,7 +181,14 @@ fn one_round(report: &mut Report, peer: &dyn Peer, seconds: f64) -> io::Result<(
 fn free(report: &mut Report, peer: &dyn Peer, system: &System, seconds: f64) -> io::Result<()> {
     let mut client = peer.connect(&system.ports, PATIENCE, PATIENCE)?;
     let (mut acquires, mut cycles) = (Vec::new(), Vec::new());
-    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let span = Duration::from_secs_f64(seconds);
+    // As long again before, not measured: some have to get warm first.
+    let begin = Instant::now() + span;
+    while Instant::now() < begin {
+        client.acquire("free")?;
+        client.release()?;
+    }
+    let end = begin + span;
     while Instant::now() < end {
         let start = Instant::now();
         client.acquire("free")?;
@@ -200,10 +208,14 @@ fn contended(
     system: &System,
     seconds: f64,
 ) -> io::Result<()> {
+    let together = Barrier::new(8);
     let client = |i: usize| -> io::Result<Spans> {
         let mut ports = system.ports.clone();
         ports.rotate_left(i % system.ports.len());
-        let mut client = peer.connect(&ports, PATIENCE, PATIENCE)?;
+        let client = peer.connect(&ports, PATIENCE, PATIENCE);
+        // Who begins alone would have the lock to itself for a while.
+        together.wait();
+        let mut client = client?;
         let end = Instant::now() + Duration::from_secs_f64(seconds);
         let mut spans = Vec::new();
         while Instant::now() < end {

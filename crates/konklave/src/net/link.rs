@@ -118,7 +118,8 @@ impl Link {
     /// Whether what is to be written can wait for what those here have to say.
     pub(super) fn can_wait(&self) -> bool {
         let state = self.state();
-        state.open_count == state.lazy + state.soon && state.written == state.kept.len()
+        let hurried = state.open_count > state.lazy + state.soon;
+        state.open_count > 0 && !hurried && state.written == state.kept.len()
     }
 
     /// A connection to the peer stands: called by `caller`, who is it or us.
@@ -333,6 +334,28 @@ mod tests {
         link.push(&ping(0), Hurry::Lazy);
         link.push(&ping(1), Hurry::Now);
         assert!(woken(&link), "someone waits for the second");
+    }
+
+    #[test]
+    fn what_is_due_soon_waits_for_what_others_say_and_no_longer() {
+        let link = Link::new();
+        let number = attach(&link, 7);
+        link.push(&ping(0), Hurry::Soon);
+        link.push(&ping(1), Hurry::Lazy);
+        link.wake();
+        let mut ready = std::pin::pin!(link.ready.notified());
+        assert!(ready.as_mut().enable(), "it is to be written");
+        assert!(link.can_wait());
+        link.push(&ping(2), Hurry::Now);
+        assert!(!link.can_wait(), "someone waits");
+        assert_eq!(link.next_chunk(number).unwrap().0.unwrap().count, 3, "all in one");
+        link.push(&ping(3), Hurry::Soon);
+        assert!(link.can_wait(), "counted anew");
+        assert!(link.detach(number));
+        let number = attach(&link, 7);
+        assert!(!link.can_wait(), "what was not confirmed goes first");
+        while link.next_chunk(number).unwrap().0.is_some() {}
+        assert!(!link.can_wait(), "there is nothing");
     }
 
     #[test]
