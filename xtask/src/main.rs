@@ -13,7 +13,8 @@ cargo xtask test [--long] [FILTER]   set up and run everything; --long: also wha
 cargo xtask verify                   fmt, clippy, docs, house rules: reads, never writes
 cargo xtask fix                      fmt and clippy fixes: writes
 cargo xtask tidy                     the house rules alone
-cargo xtask bench [sim|elections|mutex|group|trace|check|net] [...]  measure, as ratios";
+cargo xtask bench [sim|elections|mutex|group|trace|check|net] [...]  measure, as ratios
+cargo xtask bench net --peers        the library beside etcd, Redlock, ZooKeeper and PostgreSQL";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

@@ -30,8 +30,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
     let settings = read(args)?;
     let log = log::start(&settings);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One thread reads, decides and writes: a message that changes hands between threads takes longer,
+    // and every thread more has memory of its own.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::system("cannot start"))?;

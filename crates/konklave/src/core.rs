@@ -29,6 +29,7 @@ use konklave_process::{
 use tokio::sync::broadcast;
 
 use crate::builder::Timings;
+use crate::shared::Hurry;
 use crate::status::Event;
 use crate::store::Record;
 use crate::table::{Batch, Op, Outcome, Table};
@@ -178,13 +179,22 @@ impl Core {
         !self.out.is_empty()
     }
 
-    /// Whether nobody waits for this frame. Among three, who follows delivers what the leader and it
-    /// itself have: what another follower has matters only for what may be forgotten.
-    pub(crate) fn is_lazy(&self, to: ProcessId, frame: &Frame) -> bool {
+    /// How much of a hurry a frame is in. Among three, who follows delivers what the leader and it
+    /// itself have: what another follower has matters only for what may be forgotten. And the leader
+    /// delivers what a follower sent when that one has it: it will say so.
+    pub(crate) fn hurry(&self, to: ProcessId, frame: &Frame) -> Hurry {
+        let Frame::Group(Message::Ack { held, .. }) = frame else { return Hurry::Now };
         let view = self.below.view();
-        matches!(frame, Frame::Group(Message::Ack { .. }))
-            && view.members.len() <= 3
-            && view.leader() != Some(to)
+        if view.members.len() > 3 {
+            return Hurry::Soon;
+        }
+        let sender = held.checked_sub(1).and_then(|last| self.below.sender_of(last));
+        let another = |sender: ProcessId| sender != self.me && sender != to;
+        match view.leader() == Some(to) {
+            true if sender.is_some_and(another) => Hurry::Lazy,
+            true => Hurry::Soon,
+            false => Hurry::Lazy,
+        }
     }
 
     /// Whether messages have to wait: more is on its way than is good.

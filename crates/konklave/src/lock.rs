@@ -120,6 +120,9 @@ impl LockRequest {
                 self.name
             )));
         }
+        // A lock that is kept here is given without a wait: who takes it again and again must not keep
+        // the runtime from hearing that others want it, too.
+        tokio::task::coop::consume_budget().await;
         let shared = self.session.shared().clone();
         let (reply, mut answer) = oneshot::channel();
         let session = self.session.number();

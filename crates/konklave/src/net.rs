@@ -23,7 +23,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::error::Error;
 use crate::flight::Flight;
-use crate::shared::{Carrier, Shared};
+use crate::shared::{Carrier, Hurry, Shared};
 use crate::wire::Frame;
 #[cfg(test)]
 pub(crate) use greeting::encode as encode_hello;
@@ -90,7 +90,7 @@ impl Mesh {
 }
 
 impl Carrier for Mesh {
-    fn send(&self, to: ProcessId, frame: &Frame, lazy: bool) {
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) {
         let links = self.links();
         let Some(link) = links.get(&to) else { return };
         let number = match frame {
@@ -104,8 +104,7 @@ impl Carrier for Mesh {
                 }
                 link.push_bytes(&order.1)
             }
-            _ if lazy => link.push_lazily(frame),
-            _ => link.push(frame),
+            _ => link.push(frame, hurry),
         };
         self.flight.note(true, to.0, number, frame);
     }

@@ -15,10 +15,21 @@ use crate::flight::Flight;
 use crate::store::Store;
 use crate::wire::Frame;
 
+/// How much of a hurry a frame is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hurry {
+    /// Someone waits for it.
+    Now,
+    /// It goes when those here have said what they have to say to what came.
+    Soon,
+    /// Nobody waits for it: it may wait for company.
+    Lazy,
+}
+
 /// What carries frames to others.
 pub(crate) trait Carrier: Send + Sync {
-    /// Takes a frame along, in order. A lazy one may wait for company.
-    fn send(&self, to: ProcessId, frame: &Frame, lazy: bool);
+    /// Takes a frame along, in order.
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry);
     /// Everything of this step has been taken along.
     fn flush(&self);
     /// The node is gone.
@@ -167,7 +178,7 @@ impl Inner {
             match output {
                 Output::Send { to, frame } => {
                     if let Some(carrier) = &self.carrier {
-                        carrier.send(to, &frame, self.core.is_lazy(to, &frame));
+                        carrier.send(to, &frame, self.core.hurry(to, &frame));
                     }
                     sent = true;
                 }

@@ -32,7 +32,7 @@ use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Config, Core};
 use crate::node::Node;
-use crate::shared::{Carrier, Shared};
+use crate::shared::{Carrier, Hurry, Shared};
 use crate::store::Record;
 use crate::wire::Frame;
 
@@ -72,7 +72,7 @@ struct Line {
 }
 
 impl Carrier for Line {
-    fn send(&self, to: ProcessId, frame: &Frame, _lazy: bool) {
+    fn send(&self, to: ProcessId, frame: &Frame, _: Hurry) {
         let mut wires = self.hub.wires();
         let to = to.0 as usize;
         // As bytes, as on a real network.

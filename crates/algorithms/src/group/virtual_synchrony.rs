@@ -190,6 +190,12 @@ impl<C: Data> VirtualSynchrony<C> {
             + self.ahead.len()
     }
 
+    /// Who sent the message at this place of the present view, as long as we keep it.
+    pub fn sender_of(&self, position: u64) -> Option<ProcessId> {
+        let place = usize::try_from(position.checked_sub(self.ordering.base)?).ok()?;
+        self.ordering.order.get(place).map(|entry| entry.sender)
+    }
+
     /// Whom we take for dead.
     pub fn suspects(&self) -> &ProcessSet {
         &self.suspects

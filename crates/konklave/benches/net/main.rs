@@ -1,136 +1,50 @@
-//! Three processes on loopback, against a ping-pong on the same machine in the same run.
+//! Three processes on loopback, against a ping-pong on the same machine in the same run; and against
+//! others who give locks, if they are installed.
 //!
-//! `cargo xtask bench net [--json FILE] [--seconds S]`. The program starts itself as its own members,
-//! which take orders on standard input. All times are of one clock, which all processes share.
+//! `cargo xtask bench net [--peers [NAME,...]] [--only] [--seconds S] [--cores LIST] [--json FILE]`.
+//! The program starts itself as its own members, which take orders on standard input. All times are of
+//! one clock, which all processes share.
 
+mod floor;
+mod group;
+mod leash;
 mod member;
+mod peers;
 mod report;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
-
-use report::{Report, median};
-use serde_json::Value;
+use report::Report;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     match args.first().map(String::as_str) {
         Some("member") => member::run(&args[1..]),
+        Some("leash") => leash::run(&args[1..]),
+        Some("holder") => peers::hold(&args[1..]),
         _ => measure(&args),
     }
 }
 
-/// A member in a process of its own.
-struct Member {
-    child: Child,
-    orders: ChildStdin,
-    answers: mpsc::Receiver<Value>,
-}
-
-impl Member {
-    fn start(addresses: &[String], i: usize) -> Self {
-        let me = std::env::current_exe().expect("this program is a file");
-        let mut child = Command::new(me)
-            .arg("member")
-            .arg(i.to_string())
-            .args(addresses)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("this program can be started");
-        let orders = child.stdin.take().expect("it was piped");
-        let output = child.stdout.take().expect("it was piped");
-        let (to, answers) = mpsc::channel();
-        thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let Ok(answer) = serde_json::from_str(&line) else { continue };
-                if to.send(answer).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, orders, answers }
-    }
-
-    fn order(&mut self, order: &str) {
-        writeln!(self.orders, "{order}").expect("the member lives");
-    }
-
-    fn answer(&self) -> Value {
-        self.answers.recv_timeout(Duration::from_secs(120)).expect("the member answers")
-    }
-
-    fn ask(&mut self, order: &str) -> Value {
-        self.order(order);
-        self.answer()
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Three members that have found each other, and how long that took.
-fn group(n: usize) -> (Vec<Member>, Duration) {
-    let ports: Vec<TcpListener> =
-        (0..n).map(|_| TcpListener::bind("127.0.0.1:0").expect("there is a port")).collect();
-    let addresses: Vec<String> =
-        ports.iter().map(|l| l.local_addr().expect("it is bound").to_string()).collect();
-    drop(ports);
-    let start = Instant::now();
-    let members: Vec<Member> = (0..n).map(|i| Member::start(&addresses, i)).collect();
-    for member in &members {
-        member.answer();
-    }
-    (members, start.elapsed())
-}
-
-/// The floor: one byte there and one back, between two processes' threads with nothing in between.
-fn ping_pong() -> Duration {
-    const ROUNDS: u32 = 20_000;
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    let address = listener.local_addr().expect("it is bound");
-    let echo = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("someone calls");
-        stream.set_nodelay(true).expect("it is TCP");
-        let mut byte = [0];
-        while stream.read_exact(&mut byte).is_ok() {
-            stream.write_all(&byte).expect("it listens");
-        }
-    });
-    let mut stream = TcpStream::connect(address).expect("someone listens");
-    stream.set_nodelay(true).expect("it is TCP");
-    let mut times = Vec::new();
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        let mut byte = [1];
-        stream.write_all(&byte).expect("it listens");
-        stream.read_exact(&mut byte).expect("it answers");
-        times.push(start.elapsed().as_nanos() as f64);
-    }
-    drop(stream);
-    let _ = echo.join();
-    Duration::from_nanos(median(&mut times) as u64)
-}
-
-fn number(value: &Value, name: &str) -> f64 {
-    value[name].as_f64().unwrap_or(f64::NAN)
-}
-
 fn measure(args: &[String]) {
-    let after = |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1));
+    let given = |name: &str| args.iter().position(|a| a == name);
+    let after = |name: &str| given(name).and_then(|i| args.get(i + 1));
     let seconds: f64 = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(2.0);
-    let floor = ping_pong();
-    let mut report = Report::new(floor);
+    if let Some(list) = after("--cores") {
+        let cores: Vec<usize> = list.split(',').filter_map(|core| core.parse().ok()).collect();
+        floor::keep_to(&cores);
+    }
+    let mut report = Report::default();
     for round in 0..3 {
-        one_round(&mut report, seconds, round);
+        add_floor(&mut report);
+        if given("--only").is_none() {
+            eprintln!("konklave {}/3", round + 1);
+            group::one_round(&mut report, seconds, round);
+        }
+    }
+    if given("--peers").is_some() {
+        let named = after("--peers").filter(|names| !names.starts_with("--"));
+        let only: Vec<&str> = named.map(|names| names.split(',').collect()).unwrap_or_default();
+        peers::measure(&mut report, &only, seconds);
+        add_floor(&mut report);
     }
     print!("{}", report.text());
     if let Some(file) = after("--json") {
@@ -139,95 +53,9 @@ fn measure(args: &[String]) {
     }
 }
 
-fn one_round(report: &mut Report, seconds: f64, round: usize) {
-    let (mut members, cold) = group(3);
-    report.add_time("first view of three cold processes", cold, None);
-    let again = members[1].ask("again 200000");
-    report.add_nanos("re-acquire of a kept lock", number(&again, "p50"), Some(0.1));
-    let remote = members[1].ask(&format!("remote 3000 r{round}"));
-    report.add_nanos(
-        "acquire of a free lock, known to a majority",
-        number(&remote, "p50"),
-        Some(3.0),
-    );
-    hand_over(report, &mut members, seconds);
-    for member in &mut members {
-        member.order(&format!("cycles {seconds}"));
-    }
-    let cycles: f64 = members.iter().map(|m| number(&m.answer(), "rate")).sum();
-    report.add_rate("9 clients, 9 locks, cycles/s", cycles, Some(100_000.0));
-    for (bytes, least) in [(100, 300_000.0), (1024, 150_000.0)] {
-        for member in &mut members {
-            member.ask(&format!("join g{bytes}"));
-        }
-        let count = (seconds * 200_000.0) as u64;
-        for member in &mut members[1..] {
-            member.order(&format!("receive {count}"));
-        }
-        let sent = members[0].ask(&format!("send {bytes} {count}"));
-        let others = members[1..].iter().map(|m| number(&m.answer(), "end"));
-        let end = others.fold(number(&sent, "end"), f64::max);
-        let rate = count as f64 / ((end - number(&sent, "start")) / 1e9);
-        report.add_rate(
-            &format!("total order, uniform, {bytes} B, messages/s at every member"),
-            rate,
-            Some(least),
-        );
-        for member in &mut members[1..] {
-            member.order("receive 2000");
-        }
-        let one = members[0].ask(&format!("latency {bytes} 2000"));
-        members[1..].iter().for_each(|m| drop(m.answer()));
-        report.add_nanos(
-            &format!("total order, uniform, {bytes} B, one in flight"),
-            number(&one, "p50"),
-            Some(4.0),
-        );
-        for member in &mut members {
-            member.ask("part");
-        }
-    }
-    fail_over(report, members);
-}
-
-/// Eight clients of three processes want one lock.
-fn hand_over(report: &mut Report, members: &mut [Member], seconds: f64) {
-    for (member, clients) in members.iter_mut().zip([3, 3, 2]) {
-        member.order(&format!("contend {clients} {seconds}"));
-    }
-    let answers: Vec<Value> = members.iter().map(Member::answer).collect();
-    let lists = answers.iter().flat_map(|a| a["counts"].as_array().cloned().unwrap_or_default());
-    let counts: Vec<f64> = lists.filter_map(|c| c.as_f64()).collect();
-    let total: f64 = counts.iter().sum();
-    let least = counts.iter().copied().fold(f64::MAX, f64::min);
-    let most = counts.iter().copied().fold(0.0, f64::max);
-    report.add_rate("8 clients, one lock, hand-overs/s", total / seconds, Some(20_000.0));
-    report.add_nanos("8 clients, one lock, time of a hand-over", seconds * 1e9 / total, Some(3.0));
-    report.add_plain("8 clients, one lock, fewest/most", least / most, Some(0.9));
-    report.add_plain("8 clients, one lock, two at once", overlaps(&answers) as f64, None);
-}
-
-/// How often two had the lock at once: by the clock that all processes share.
-fn overlaps(answers: &[Value]) -> usize {
-    let spans = answers.iter().flat_map(|a| a["spans"].as_array().cloned().unwrap_or_default());
-    let mut spans: Vec<(u64, u64)> =
-        spans.filter_map(|s| Some((s[0].as_u64()?, s[1].as_u64()?))).collect();
-    spans.sort_unstable();
-    spans.windows(2).filter(|pair| pair[1].0 < pair[0].1).count()
-}
-
-/// The member that holds the lock, and leads the view, is killed.
-fn fail_over(report: &mut Report, mut members: Vec<Member>) {
-    members[0].ask("hold x");
-    members[1].order("wait x");
-    thread::sleep(Duration::from_millis(200));
-    let killed = member::now();
-    members[0].child.kill().expect("it lives");
-    let granted = number(&members[1].answer(), "at");
-    let took = Duration::from_nanos((granted as u64).saturating_sub(killed));
-    report.add_time(
-        "kill -9 of the leader that holds a lock, to the next holder",
-        took,
-        Some(Duration::from_millis(100)),
-    );
+fn add_floor(report: &mut Report) {
+    let cores = floor::cores();
+    let first = cores.first().copied().unwrap_or(0);
+    let two = cores.get(1).map(|second| floor::ping_pong(first, *second));
+    report.add_floor(floor::ping_pong(first, first), two);
 }

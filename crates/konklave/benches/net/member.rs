@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 use std::sync::Arc;
+use std::time::Duration;
 
 use konklave::{Group, GroupEvent, Guard, Handover, Node};
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ pub(crate) fn now() -> u64 {
 }
 
 pub(crate) fn run(args: &[String]) {
+    let args = args.to_vec();
     let place: usize = args[0].parse().expect("the first argument is a place");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (orders, mut next) = tokio::sync::mpsc::unbounded_channel();
@@ -25,9 +27,12 @@ pub(crate) fn run(args: &[String]) {
             }
         }
     });
-    runtime.expect("there is a runtime").block_on(async {
+    // A task like any other: what a runtime is started with is served after all tasks.
+    let serving = async move {
         let node = Node::builder()
             .name(format!("n{place}"))
+            // The first one leads.
+            .id(place as u32)
             .listen(args[1 + place].clone())
             .seeds(args[1..].iter().cloned())
             .join()
@@ -47,7 +52,10 @@ pub(crate) fn run(args: &[String]) {
             let words: Vec<&str> = order.split_whitespace().collect();
             println!("{}", member.obey(&words).await);
         }
-    });
+    };
+    let ended =
+        runtime.expect("there is a runtime").block_on(async { tokio::spawn(serving).await });
+    ended.expect("a member does not panic");
 }
 
 /// Takes what comes, and answers who joins, while nothing else is to be done: how many messages came.
@@ -76,7 +84,7 @@ impl Member {
         match words[0] {
             "again" => self.again(word(words, 1)).await,
             "remote" => self.remote(word(words, 1), words[2]).await,
-            "contend" => self.contend(word(words, 1), word(words, 2)).await,
+            "contend" => self.contend(word(words, 1), word(words, 2), word(words, 3)).await,
             "cycles" => self.cycles(word(words, 1)).await,
             "join" => {
                 self.group = Some(self.node.group(words[1]).await.expect("there is a group"));
@@ -92,14 +100,10 @@ impl Member {
                 self.receive(word(words, 1)).await;
                 json!({ "end": now() })
             }
-            "hold" => {
-                let lock = self.node.lock(words[1]).mode(Handover::Fast);
-                self.held = lock.acquire().await.ok();
-                json!({})
-            }
-            "wait" => {
-                let lock = self.node.lock(words[1]).mode(Handover::Fast);
-                self.held = lock.acquire().await.ok();
+            "hold" | "wait" => {
+                let safe = words.get(2) == Some(&"safe");
+                let mode = if safe { Handover::LeaseSafe } else { Handover::Fast };
+                self.held = self.node.lock(words[1]).mode(mode).acquire().await.ok();
                 json!({ "at": now() })
             }
             other => panic!("{other}: no such order"),
@@ -122,19 +126,22 @@ impl Member {
 
     /// A new lock each time.
     async fn remote(&self, rounds: u64, prefix: &str) -> Value {
-        let mut times = Vec::new();
+        let (mut acquires, mut cycles) = (Vec::new(), Vec::new());
         for i in 0..rounds {
             let name = format!("{prefix}-{i}");
             let start = now();
             let guard = self.node.lock(&name).acquire().await.expect("it is free");
-            times.push((now() - start) as f64);
-            drop(guard);
+            acquires.push((now() - start) as f64);
+            guard.release().await.expect("it was ours");
+            cycles.push((now() - start) as f64);
         }
-        json!({ "p50": median(&mut times) })
+        json!({ "acquire": median(&mut acquires), "cycle": median(&mut cycles) })
     }
 
-    async fn contend(&self, clients: usize, seconds: f64) -> Value {
-        let end = now() + (seconds * 1e9) as u64;
+    /// So many clients want one lock, from a moment on that all processes know.
+    async fn contend(&self, clients: usize, start: u64, seconds: f64) -> Value {
+        tokio::time::sleep(Duration::from_nanos(start.saturating_sub(now()))).await;
+        let end = start + (seconds * 1e9) as u64;
         let tasks = (0..clients).map(|_| {
             let session = self.node.session("client");
             tokio::spawn(async move {
@@ -144,19 +151,15 @@ impl Member {
                     let start = now();
                     spans.push((start, now()));
                     guard.release().await.expect("it was ours");
-                    tokio::task::yield_now().await;
                 }
                 spans
             })
         });
-        let mut all = Vec::new();
-        let mut counts = Vec::new();
+        let mut clients = Vec::new();
         for task in tasks.collect::<Vec<_>>() {
-            let spans = task.await.expect("it ends");
-            counts.push(spans.len());
-            all.extend(spans);
+            clients.push(task.await.expect("it ends"));
         }
-        json!({ "counts": counts, "spans": all })
+        json!({ "clients": clients })
     }
 
     /// Three clients here, each with a lock of its own that all processes use in turn.

@@ -4,6 +4,33 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+/// What is measured of every system, in the order in which it is told.
+pub(crate) mod measures {
+    pub(crate) const ACQUIRE: &str = "a free lock: acquire";
+    pub(crate) const CYCLE: &str = "a free lock: acquire and release";
+    pub(crate) const HAND_OVER: &str = "8 clients, one lock: from one grant to the next";
+    pub(crate) const RATE: &str = "8 clients, one lock: hand-overs/s";
+    pub(crate) const FAIRNESS: &str = "8 clients, one lock: fewest/most";
+    pub(crate) const TWICE: &str = "8 clients, one lock: two at once";
+    pub(crate) const LEADER_KILLED: &str = "kill -9 of who leads, to the next grant";
+    pub(crate) const HOLDER_KILLED: &str = "kill -9 of who holds, to the next holder";
+    pub(crate) const COLD: &str = "cold processes, to the first grant";
+    pub(crate) const MEMORY: &str = "memory of an idle process, MiB";
+
+    pub(super) const ALL: [&str; 10] = [
+        ACQUIRE,
+        CYCLE,
+        HAND_OVER,
+        RATE,
+        FAIRNESS,
+        TWICE,
+        LEADER_KILLED,
+        HOLDER_KILLED,
+        COLD,
+        MEMORY,
+    ];
+}
+
 /// The one in the middle.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -20,81 +47,167 @@ enum Kind {
     /// More is better.
     Rate,
     Plain,
+    /// Less is better.
+    Cost,
 }
 
 struct Row {
+    system: String,
     name: String,
     kind: Kind,
     values: Vec<f64>,
     target: Option<f64>,
 }
 
+/// From when to when, in nanoseconds.
+pub(crate) type Spans = Vec<(u64, u64)>;
+
+/// What this bench is about.
+pub(crate) const OURS: &str = "konklave";
+
+#[derive(Default)]
 pub(crate) struct Report {
-    floor: f64,
+    /// Ping-pongs on one core, and between two, in nanoseconds.
+    one_core: Vec<f64>,
+    two_cores: Vec<f64>,
     rows: Vec<Row>,
+    notes: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn new(floor: Duration) -> Self {
-        Self { floor: floor.as_nanos() as f64, rows: Vec::new() }
+    pub(crate) fn add_floor(&mut self, one_core: Duration, two_cores: Option<Duration>) {
+        self.one_core.push(one_core.as_nanos() as f64);
+        self.two_cores.extend(two_cores.map(|time| time.as_nanos() as f64));
     }
 
-    fn add(&mut self, name: &str, kind: Kind, value: f64, target: Option<f64>) {
-        match self.rows.iter_mut().find(|row| row.name == name) {
-            Some(row) => row.values.push(value),
-            None => self.rows.push(Row { name: name.into(), kind, values: vec![value], target }),
+    fn floor(&self) -> f64 {
+        median(&mut self.one_core.clone())
+    }
+
+    /// Something to be read together with the figures; once is enough.
+    pub(crate) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
     }
 
-    pub(crate) fn add_nanos(&mut self, name: &str, nanos: f64, round_trips: Option<f64>) {
-        self.add(name, Kind::RoundTrips, nanos, round_trips);
+    fn add(&mut self, system: &str, name: &str, kind: Kind, value: f64, target: Option<f64>) {
+        let (system, name) = (system.to_owned(), name.to_owned());
+        match self.rows.iter_mut().find(|row| row.name == name && row.system == system) {
+            Some(row) => row.values.push(value),
+            None => self.rows.push(Row { system, name, kind, values: vec![value], target }),
+        }
     }
 
-    pub(crate) fn add_time(&mut self, name: &str, time: Duration, target: Option<Duration>) {
-        let target = target.map(|t| t.as_nanos() as f64);
-        self.add(name, Kind::Time, time.as_nanos() as f64, target);
+    pub(crate) fn add_nanos(&mut self, system: &str, name: &str, nanos: f64, most: Option<f64>) {
+        self.add(system, name, Kind::RoundTrips, nanos, most);
     }
 
-    pub(crate) fn add_rate(&mut self, name: &str, rate: f64, target: Option<f64>) {
-        self.add(name, Kind::Rate, rate, target);
+    pub(crate) fn add_time(
+        &mut self,
+        system: &str,
+        name: &str,
+        time: Duration,
+        most: Option<Duration>,
+    ) {
+        let most = most.map(|t| t.as_nanos() as f64);
+        self.add(system, name, Kind::Time, time.as_nanos() as f64, most);
     }
 
-    pub(crate) fn add_plain(&mut self, name: &str, value: f64, target: Option<f64>) {
-        self.add(name, Kind::Plain, value, target);
+    pub(crate) fn add_rate(&mut self, system: &str, name: &str, rate: f64, least: Option<f64>) {
+        self.add(system, name, Kind::Rate, rate, least);
     }
 
+    pub(crate) fn add_plain(&mut self, system: &str, name: &str, value: f64, least: Option<f64>) {
+        self.add(system, name, Kind::Plain, value, least);
+    }
+
+    pub(crate) fn add_cost(&mut self, system: &str, name: &str, value: f64, most: Option<f64>) {
+        self.add(system, name, Kind::Cost, value, most);
+    }
+
+    /// Clients that have had one lock in turn for some seconds: each from when to when, each time.
+    pub(crate) fn add_hand_overs(&mut self, system: &str, clients: &[Spans], seconds: f64) {
+        let ours = |target: f64| (system == OURS).then_some(target);
+        let least = clients.iter().map(Vec::len).min().unwrap_or(0) as f64;
+        let most = clients.iter().map(Vec::len).max().unwrap_or(0) as f64;
+        let mut spans = clients.concat();
+        spans.sort_unstable();
+        let twice = spans.windows(2).filter(|pair| pair[1].0 < pair[0].1).count();
+        let between = spans.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64);
+        let rate = spans.len() as f64 / seconds;
+        self.add_nanos(
+            system,
+            measures::HAND_OVER,
+            median(&mut between.collect::<Vec<_>>()),
+            ours(3.0),
+        );
+        self.add_rate(system, measures::RATE, rate, ours(20_000.0));
+        self.add_plain(system, measures::FAIRNESS, least / most, ours(0.9));
+        self.add_cost(system, measures::TWICE, twice as f64, Some(0.0));
+    }
+
+    /// Everything of ours, then every measure with all who were measured.
     pub(crate) fn text(&self) -> String {
-        let mut text = format!("TCP ping-pong {:.1} µs\n", self.floor / 1e3);
-        for row in &self.rows {
-            let value = median(&mut row.values.clone());
-            let shown = match row.kind {
-                Kind::RoundTrips => format!("{:.2} µs = {:.2}x", value / 1e3, value / self.floor),
-                Kind::Time => format!("{:.1} ms", value / 1e6),
-                Kind::Rate => format!("{value:.0}"),
-                Kind::Plain => format!("{value:.2}"),
-            };
-            let target = match (row.kind, row.target) {
-                (_, None) => String::new(),
-                (Kind::RoundTrips, Some(t)) => format!("at most {t}x"),
-                (Kind::Time, Some(t)) => format!("at most {:.0} ms", t / 1e6),
-                (Kind::Rate | Kind::Plain, Some(t)) => format!("at least {t}"),
-            };
-            let mark = if row.reached(value, self.floor) { ' ' } else { '!' };
-            text.push_str(&format!("{mark} {:<62} {shown:>22}  {target}\n", row.name));
+        let mut text = format!("TCP ping-pong, 64 B: {:.1} µs on one core", self.floor() / 1e3);
+        if !self.two_cores.is_empty() {
+            let two = median(&mut self.two_cores.clone());
+            text.push_str(&format!(", {:.1} µs between two", two / 1e3));
+        }
+        text.push_str("; x is a multiple of the first\n");
+        for row in self.rows.iter().filter(|row| row.system == OURS) {
+            text.push_str(&self.line(row, &row.name, 58));
+        }
+        if self.rows.iter().any(|row| row.system != OURS) {
+            for measure in measures::ALL {
+                text.push_str(&format!("\n{measure}\n"));
+                for row in self.rows.iter().filter(|row| row.name == measure) {
+                    text.push_str(&self.line(row, &row.system, 20));
+                }
+            }
+        }
+        for note in &self.notes {
+            text.push_str(&format!("\n{note}"));
+        }
+        if !self.notes.is_empty() {
+            text.push('\n');
         }
         text
     }
 
+    fn line(&self, row: &Row, label: &str, width: usize) -> String {
+        let floor = self.floor();
+        let value = median(&mut row.values.clone());
+        let shown = match row.kind {
+            Kind::RoundTrips => format!("{:.2} µs = {:.2}x", value / 1e3, value / floor),
+            Kind::Time => format!("{:.1} ms", value / 1e6),
+            Kind::Rate => format!("{value:.0}"),
+            Kind::Plain | Kind::Cost => format!("{value:.2}"),
+        };
+        let target = match (row.kind, row.target) {
+            (_, None) => String::new(),
+            (Kind::RoundTrips, Some(t)) => format!("at most {t}x"),
+            (Kind::Time, Some(t)) => format!("at most {:.0} ms", t / 1e6),
+            (Kind::Cost, Some(t)) => format!("at most {t}"),
+            (Kind::Rate | Kind::Plain, Some(t)) => format!("at least {t}"),
+        };
+        let mark = if row.reached(value, floor) { ' ' } else { '!' };
+        format!("{mark} {label:<width$} {shown:>24}  {target}").trim_end().to_owned() + "\n"
+    }
+
     pub(crate) fn json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
-        json!({ "schema": "konklave.bench.net/1", "ping_pong_ns": self.floor, "rows": rows })
+        json!({ "schema": "konklave.bench.net/2", "ping_pong_ns": self.floor(),
+            "ping_pongs_ns": self.one_core, "ping_pongs_between_two_cores_ns": self.two_cores,
+            "rows": rows, "notes": self.notes })
     }
 
     fn row_json(&self, row: &Row) -> Value {
         let value = median(&mut row.values.clone());
-        let ratio = (row.kind == Kind::RoundTrips).then_some(value / self.floor);
-        json!({ "name": row.name, "median": value, "values": row.values, "round_trips": ratio,
-            "target": row.target, "reached": row.reached(value, self.floor) })
+        let ratio = (row.kind == Kind::RoundTrips).then_some(value / self.floor());
+        json!({ "system": row.system, "name": row.name, "median": value, "values": row.values,
+            "round_trips": ratio, "target": row.target,
+            "reached": row.reached(value, self.floor()) })
     }
 }
 
@@ -103,7 +216,7 @@ impl Row {
         match (self.kind, self.target) {
             (_, None) => true,
             (Kind::RoundTrips, Some(target)) => value <= target * floor,
-            (Kind::Time, Some(target)) => value <= target,
+            (Kind::Time | Kind::Cost, Some(target)) => value <= target,
             (Kind::Rate | Kind::Plain, Some(target)) => value >= target,
         }
     }

@@ -14,7 +14,7 @@ use super::greeting::Failed;
 use super::link::{Attached, Link};
 use super::pipe::{GREETING, Pipe};
 use super::{Mesh, Security, tls};
-use crate::shared::Shared;
+use crate::shared::{Hurry, Shared};
 use crate::wire::Frame;
 
 /// How long to wait between calls that nobody answers: first, and at most.
@@ -282,8 +282,8 @@ fn introduce(mesh: &Mesh, link: &Link, peer: ProcessId) {
     let addresses: Vec<(u32, String)> = others.map(|(id, l)| (id.0, l.address())).collect();
     let news = Frame::Peers(vec![(peer.0, link.address())]);
     for (_, other) in links.iter().filter(|(id, _)| **id != peer) {
-        other.push(&news);
+        other.push(&news, Hurry::Now);
         other.wake();
     }
-    link.push(&Frame::Peers(addresses));
+    link.push(&Frame::Peers(addresses), Hurry::Now);
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 use konklave_process::ProcessId;
 use tokio::sync::Notify;
 
+use crate::shared::Hurry;
 use crate::wire::{Frame, Hello};
 
 /// How much goes into one record.
@@ -40,6 +41,8 @@ struct State {
     open_count: u64,
     /// How many of these nobody waits for.
     lazy: u64,
+    /// How many can wait for what those here have to say.
+    soon: u64,
     /// What was not confirmed; how many of these have been written on this connection.
     kept: VecDeque<Chunk>,
     written: usize,
@@ -85,10 +88,15 @@ impl Link {
     }
 
     /// Takes a frame along; gives its number.
-    pub(super) fn push(&self, frame: &Frame) -> u64 {
+    pub(super) fn push(&self, frame: &Frame, hurry: Hurry) -> u64 {
         let mut state = self.state();
         let open = std::mem::take(&mut state.open);
         state.open = frame.encode(open);
+        match hurry {
+            Hurry::Now => {}
+            Hurry::Soon => state.soon += 1,
+            Hurry::Lazy => state.lazy += 1,
+        }
         state.took_one()
     }
 
@@ -99,21 +107,19 @@ impl Link {
         state.took_one()
     }
 
-    /// Takes a frame along that nobody waits for.
-    pub(super) fn push_lazily(&self, frame: &Frame) -> u64 {
-        let mut state = self.state();
-        let open = std::mem::take(&mut state.open);
-        state.open = frame.encode(open);
-        state.lazy += 1;
-        state.took_one()
-    }
-
     pub(super) fn wake(&self) {
         let state = self.state();
         let waits = state.open_count > state.lazy || state.lazy >= LAZY;
         if state.connection.is_some() && (waits || state.written < state.kept.len()) {
             self.ready.notify_one();
         }
+    }
+
+    /// Whether what is to be written can wait for what those here have to say.
+    pub(super) fn can_wait(&self) -> bool {
+        let state = self.state();
+        let hurried = state.open_count > state.lazy + state.soon;
+        state.open_count > 0 && !hurried && state.written == state.kept.len()
     }
 
     /// A connection to the peer stands: called by `caller`, who is it or us.
@@ -235,7 +241,7 @@ impl State {
         }
         let bytes = std::mem::take(&mut self.open);
         let count = std::mem::take(&mut self.open_count);
-        self.lazy = 0;
+        (self.lazy, self.soon) = (0, 0);
         self.bytes += bytes.len();
         self.kept.push_back(Chunk { first: self.next, count, bytes: bytes.into() });
         self.next += count;
@@ -273,7 +279,7 @@ mod tests {
         let link = Link::new();
         let first = attach(&link, 7);
         for stamp in 0..3 {
-            link.push(&ping(stamp));
+            link.push(&ping(stamp), Hurry::Now);
             assert!(link.next_chunk(first).unwrap().0.is_some());
         }
         assert_eq!(link.hear(first, 1, 1), Some(0), "the other has the first");
@@ -289,7 +295,7 @@ mod tests {
     fn a_process_started_anew_is_told_nothing_old() {
         let link = Link::new();
         let first = attach(&link, 7);
-        link.push(&ping(0));
+        link.push(&ping(0), Hurry::Now);
         link.received(5);
         assert!(link.detach(first));
         let second = attach(&link, 8);
@@ -318,16 +324,38 @@ mod tests {
             ready.as_mut().enable()
         };
         for stamp in 1..LAZY {
-            link.push_lazily(&ping(stamp));
+            link.push(&ping(stamp), Hurry::Lazy);
             assert!(!woken(&link));
         }
-        link.push_lazily(&ping(0));
+        link.push(&ping(0), Hurry::Lazy);
         assert!(woken(&link), "so many are enough");
         let link = Link::new();
         attach(&link, 7);
-        link.push_lazily(&ping(0));
-        link.push(&ping(1));
+        link.push(&ping(0), Hurry::Lazy);
+        link.push(&ping(1), Hurry::Now);
         assert!(woken(&link), "someone waits for the second");
+    }
+
+    #[test]
+    fn what_is_due_soon_waits_for_what_others_say_and_no_longer() {
+        let link = Link::new();
+        let number = attach(&link, 7);
+        link.push(&ping(0), Hurry::Soon);
+        link.push(&ping(1), Hurry::Lazy);
+        link.wake();
+        let mut ready = std::pin::pin!(link.ready.notified());
+        assert!(ready.as_mut().enable(), "it is to be written");
+        assert!(link.can_wait());
+        link.push(&ping(2), Hurry::Now);
+        assert!(!link.can_wait(), "someone waits");
+        assert_eq!(link.next_chunk(number).unwrap().0.unwrap().count, 3, "all in one");
+        link.push(&ping(3), Hurry::Soon);
+        assert!(link.can_wait(), "counted anew");
+        assert!(link.detach(number));
+        let number = attach(&link, 7);
+        assert!(!link.can_wait(), "what was not confirmed goes first");
+        while link.next_chunk(number).unwrap().0.is_some() {}
+        assert!(!link.can_wait(), "there is nothing");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use konklave_process::ProcessId;
@@ -64,7 +65,11 @@ impl Pipe {
                 return writer.shutdown().await;
             }
             tokio::select! {
-                () = self.link.ready.notified() => {}
+                () = self.link.ready.notified() => {
+                    if self.link.can_wait() {
+                        let_others_speak().await;
+                    }
+                }
                 _ = stop.changed() => {}
                 _ = beat.tick() => {
                     if self.link.silent_for() > settings.silence {
@@ -146,6 +151,20 @@ impl Pipe {
             }
         }
     }
+}
+
+/// Lets those go first who were woken before: what they say leaves together with what waits. Unlike
+/// tokio's own way of standing back, it does not look at the network first, which costs a system call.
+async fn let_others_speak() {
+    let mut stood_back = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut stood_back, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn garbage(error: WireError) -> io::Error {

@@ -1,6 +1,8 @@
 //! Real sockets on loopback.
 
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use konklave::{Builder, Error, Event, Handover, Node, State, Tls};
@@ -238,4 +240,23 @@ impl Authority {
         let (chain, key) = (certificate.pem(), key.serialize_pem());
         Tls::from_pem(self.pem.as_bytes(), chain.as_bytes(), key.as_bytes()).unwrap()
     }
+}
+
+/// A kept lock is given without a wait, so whoever takes it again and again never rests by itself.
+#[tokio::test]
+async fn who_takes_a_kept_lock_again_and_again_lets_others_in() {
+    let (nodes, _) = group(2, |builder, _| builder).await;
+    let (greedy, start) = (nodes[0].clone(), Instant::now());
+    let done = Arc::new(AtomicBool::new(false));
+    let enough = done.clone();
+    let again = tokio::spawn(async move {
+        while !enough.load(Ordering::Relaxed) && start.elapsed() < LONG {
+            greedy.lock("a").acquire().await.unwrap().release().await.unwrap();
+        }
+    });
+    tokio::task::yield_now().await;
+    timeout(LONG, nodes[1].lock("a").acquire()).await.unwrap().unwrap().release().await.unwrap();
+    done.store(true, Ordering::Relaxed);
+    again.await.unwrap();
+    assert!(start.elapsed() < LONG / 2, "the other had to wait until the first gave up");
 }

@@ -1,0 +1,137 @@
+//! Other people's servers on a leash: whatever happens to the bench, nothing of them remains.
+//!
+//! A server is started by a process of ours, which waits for the end of its standard input. That comes
+//! when the bench lets go, and when it panics, is interrupted or killed. Then the server is stopped,
+//! and its folder removed.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// How long a server has to stop by itself.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// `net leash FOLDER PROGRAM [ARG...]`.
+pub(crate) fn run(args: &[String]) {
+    let [folder, program, rest @ ..] = args else { panic!("leash FOLDER PROGRAM [ARG...]") };
+    let folder = PathBuf::from(folder);
+    let log = fs::File::create(folder.join("log")).expect("its folder is there");
+    let errors = log.try_clone().expect("a file can be had twice");
+    let server = Command::new(program)
+        .args(rest)
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .stdout(log)
+        .stderr(errors)
+        .process_group(0)
+        .spawn();
+    if let Ok(server) = server {
+        println!("{}", server.id());
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        stop(server);
+    }
+    let _ = fs::remove_dir_all(&folder);
+    // The last one takes away what they were all in.
+    let _ = folder.parent().map(fs::remove_dir);
+}
+
+/// In order if it will, so that it leaves nothing in the kernel; by force otherwise.
+fn stop(mut server: Child) {
+    let pid = Pid::from_child(&server);
+    let _ = kill_process(pid, Signal::INT);
+    let end = Instant::now() + GRACE;
+    while Instant::now() < end && matches!(server.try_wait(), Ok(None)) {
+        sleep(Duration::from_millis(5));
+    }
+    let _ = kill_process_group(pid, Signal::KILL);
+    let _ = server.wait();
+}
+
+/// A folder for several servers, in memory where that can be had: no peer is to wait for this disk.
+pub(crate) fn folder(name: &str) -> io::Result<PathBuf> {
+    let memory = Path::new("/dev/shm");
+    let chosen = std::env::var_os("TMPDIR").is_some();
+    let base = if memory.is_dir() && !chosen { memory.into() } else { std::env::temp_dir() };
+    let folder = base.join(format!("konklave-bench-{}-{name}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// A server that somebody else wrote.
+pub(crate) struct Leashed {
+    leash: Child,
+    pid: Pid,
+}
+
+impl Leashed {
+    /// Starts `command` with a folder of its own, which is there already.
+    pub(crate) fn start(folder: &Path, command: &Command) -> io::Result<Self> {
+        let mut leash = Command::new(std::env::current_exe()?)
+            .arg("leash")
+            .arg(folder)
+            .arg(command.get_program())
+            .args(command.get_args())
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // What interrupts the bench does not interrupt this.
+            .process_group(0)
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(output) = leash.stdout.take() {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        let pid = line.trim().parse().ok().and_then(Pid::from_raw);
+        let cannot = || format!("cannot start {}", command.get_program().display());
+        let pid = pid.ok_or_else(|| io::Error::other(cannot()))?;
+        Ok(Self { leash, pid })
+    }
+
+    /// kill -9.
+    pub(crate) fn kill(&self) {
+        let _ = kill_process(self.pid, Signal::KILL);
+    }
+
+    /// The memory it has, in MiB, with all its processes.
+    pub(crate) fn memory(&self) -> f64 {
+        memory(self.pid.as_raw_nonzero().get())
+    }
+}
+
+impl Drop for Leashed {
+    fn drop(&mut self) {
+        drop(self.leash.stdin.take());
+        let _ = self.leash.wait();
+    }
+}
+
+/// What a process has in memory, in MiB. Where it has processes below it, pages that they share count
+/// once.
+pub(crate) fn memory(pid: i32) -> f64 {
+    let below: Vec<i32> = children(pid);
+    if below.is_empty() {
+        return kib(&format!("/proc/{pid}/status"), "VmRSS:") / 1024.0;
+    }
+    let all = below.into_iter().chain([pid]);
+    all.map(|pid| kib(&format!("/proc/{pid}/smaps_rollup"), "Pss:")).sum::<f64>() / 1024.0
+}
+
+fn children(pid: i32) -> Vec<i32> {
+    let mut text = String::new();
+    let file = fs::File::open(format!("/proc/{pid}/task/{pid}/children"));
+    let _ = file.and_then(|mut file| file.read_to_string(&mut text));
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn kib(file: &str, line: &str) -> f64 {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let found = text.lines().find_map(|l| l.strip_prefix(line));
+    let number = found.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(f64::NAN)
+}
