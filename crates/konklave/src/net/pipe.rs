@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use konklave_process::ProcessId;
@@ -51,13 +50,14 @@ impl Pipe {
         let mut stop = self.mesh.stop.subscribe();
         let mut beat = tokio::time::interval(settings.heartbeat);
         let mut record = Vec::new();
+        // Whether something has left since the last beat: then that was a sign of life.
+        let mut spoke = false;
         loop {
             let Some((chunk, received)) = self.link.next_chunk(self.number) else { return Ok(()) };
-            let idle = chunk.is_none();
-            if !idle {
-                let chunk = chunk.unwrap_or_default();
+            if let Some(chunk) = chunk {
                 pack(&mut record, chunk.first, received, &chunk.bytes, &mut sealer);
                 writer.write_all(&record).await?;
+                spoke = true;
                 continue;
             }
             writer.flush().await?;
@@ -66,8 +66,12 @@ impl Pipe {
             }
             tokio::select! {
                 () = self.link.ready.notified() => {
-                    if self.link.can_wait() {
-                        let_others_speak().await;
+                    // Those who were woken speak first: what they say leaves with what waits. Twice, for
+                    // what this task has read itself has woken it already.
+                    for _ in 0..2 {
+                        if self.link.can_wait() {
+                            tokio::task::yield_now().await;
+                        }
                     }
                 }
                 _ = stop.changed() => {}
@@ -75,8 +79,10 @@ impl Pipe {
                     if self.link.silent_for() > settings.silence {
                         return Err(io::Error::new(io::ErrorKind::TimedOut, "silent for too long"));
                     }
-                    pack(&mut record, 0, received, &[], &mut sealer);
-                    writer.write_all(&record).await?;
+                    if !std::mem::take(&mut spoke) {
+                        pack(&mut record, 0, received, &[], &mut sealer);
+                        writer.write_all(&record).await?;
+                    }
                 }
             }
         }
@@ -151,20 +157,6 @@ impl Pipe {
             }
         }
     }
-}
-
-/// Lets those go first who were woken before: what they say leaves together with what waits. Unlike
-/// tokio's own way of standing back, it does not look at the network first, which costs a system call.
-async fn let_others_speak() {
-    let mut stood_back = false;
-    std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut stood_back, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 fn garbage(error: WireError) -> io::Error {
