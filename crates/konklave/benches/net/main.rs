@@ -13,6 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use konklave::Mutex;
 use report::{Report, median};
 use serde_json::Value;
 
@@ -32,11 +33,12 @@ struct Member {
 }
 
 impl Member {
-    fn start(addresses: &[String], i: usize) -> Self {
+    fn start(addresses: &[String], i: usize, mutex: Mutex) -> Self {
         let me = std::env::current_exe().expect("this program is a file");
         let mut child = Command::new(me)
             .arg("member")
             .arg(i.to_string())
+            .arg(mutex.name())
             .args(addresses)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -77,15 +79,15 @@ impl Drop for Member {
     }
 }
 
-/// Three members that have found each other, and how long that took.
-fn group(n: usize) -> (Vec<Member>, Duration) {
+/// Members that have found each other, and how long that took.
+fn group(n: usize, mutex: Mutex) -> (Vec<Member>, Duration) {
     let ports: Vec<TcpListener> =
         (0..n).map(|_| TcpListener::bind("127.0.0.1:0").expect("there is a port")).collect();
     let addresses: Vec<String> =
         ports.iter().map(|l| l.local_addr().expect("it is bound").to_string()).collect();
     drop(ports);
     let start = Instant::now();
-    let members: Vec<Member> = (0..n).map(|i| Member::start(&addresses, i)).collect();
+    let members: Vec<Member> = (0..n).map(|i| Member::start(&addresses, i, mutex)).collect();
     for member in &members {
         member.answer();
     }
@@ -131,6 +133,9 @@ fn measure(args: &[String]) {
     let mut report = Report::new(floor);
     for round in 0..3 {
         one_round(&mut report, seconds, round);
+        for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami] {
+            lifted_round(&mut report, seconds, round, mutex);
+        }
     }
     print!("{}", report.text());
     if let Some(file) = after("--json") {
@@ -140,7 +145,7 @@ fn measure(args: &[String]) {
 }
 
 fn one_round(report: &mut Report, seconds: f64, round: usize) {
-    let (mut members, cold) = group(3);
+    let (mut members, cold) = group(3, Mutex::Table);
     report.add_time("first view of three cold processes", cold, None);
     let again = members[1].ask("again 200000");
     report.add_nanos("re-acquire of a kept lock", number(&again, "p50"), Some(0.1));
@@ -150,7 +155,7 @@ fn one_round(report: &mut Report, seconds: f64, round: usize) {
         number(&remote, "p50"),
         Some(3.0),
     );
-    hand_over(report, &mut members, seconds);
+    hand_over(report, "", &mut members, &[3, 3, 2], seconds);
     for member in &mut members {
         member.order(&format!("cycles {seconds}"));
     }
@@ -187,12 +192,39 @@ fn one_round(report: &mut Report, seconds: f64, round: usize) {
             member.ask("part");
         }
     }
-    fail_over(report, members);
+    fail_over(report, "", members);
 }
 
-/// Eight clients of three processes want one lock.
-fn hand_over(report: &mut Report, members: &mut [Member], seconds: f64) {
-    for (member, clients) in members.iter_mut().zip([3, 3, 2]) {
+/// The same locks, served by an algorithm inside the view.
+fn lifted_round(report: &mut Report, seconds: f64, round: usize, mutex: Mutex) {
+    let who = format!("{mutex}: ");
+    let (mut members, _) = group(3, mutex);
+    let again = members[1].ask("again 200000");
+    report.add_nanos(&format!("{who}re-acquire"), number(&again, "p50"), Some(0.1));
+    for (mode, what) in [("fast", "Fast"), ("safe", "LeaseSafe")] {
+        // It was used elsewhere, so that it has to come from there.
+        members[0].ask(&format!("remote 3000 {mode}{round} fast"));
+        let remote = members[1].ask(&format!("remote 3000 {mode}{round} {mode}"));
+        let name = format!("{who}acquire of a lock used elsewhere, {what}");
+        report.add_nanos(&name, number(&remote, "p50"), Some(1.7));
+    }
+    hand_over(report, &who, &mut members, &[1, 1, 1], seconds);
+    hand_over(report, &who, &mut members, &[3, 3, 2], seconds);
+    fail_over(report, &who, members);
+}
+
+/// So many clients of each process want one lock.
+fn hand_over(
+    report: &mut Report,
+    who: &str,
+    members: &mut [Member],
+    clients: &[usize],
+    seconds: f64,
+) {
+    let row = |what: &str| {
+        format!("{who}{} clients, one lock, {what}", clients.iter().sum::<usize>())
+    };
+    for (member, clients) in members.iter_mut().zip(clients) {
         member.order(&format!("contend {clients} {seconds}"));
     }
     let answers: Vec<Value> = members.iter().map(Member::answer).collect();
@@ -201,10 +233,10 @@ fn hand_over(report: &mut Report, members: &mut [Member], seconds: f64) {
     let total: f64 = counts.iter().sum();
     let least = counts.iter().copied().fold(f64::MAX, f64::min);
     let most = counts.iter().copied().fold(0.0, f64::max);
-    report.add_rate("8 clients, one lock, hand-overs/s", total / seconds, Some(20_000.0));
-    report.add_nanos("8 clients, one lock, time of a hand-over", seconds * 1e9 / total, Some(3.0));
-    report.add_plain("8 clients, one lock, fewest/most", least / most, Some(0.9));
-    report.add_plain("8 clients, one lock, two at once", overlaps(&answers) as f64, None);
+    report.add_rate(&row("hand-overs/s"), total / seconds, Some(20_000.0));
+    report.add_nanos(&row("time of a hand-over"), seconds * 1e9 / total, Some(3.0));
+    report.add_plain(&row("fewest/most"), least / most, Some(0.9));
+    report.add_plain(&row("two at once"), overlaps(&answers) as f64, None);
 }
 
 /// How often two had the lock at once: by the clock that all processes share.
@@ -217,7 +249,7 @@ fn overlaps(answers: &[Value]) -> usize {
 }
 
 /// The member that holds the lock, and leads the view, is killed.
-fn fail_over(report: &mut Report, mut members: Vec<Member>) {
+fn fail_over(report: &mut Report, who: &str, mut members: Vec<Member>) {
     members[0].ask("hold x");
     members[1].order("wait x");
     thread::sleep(Duration::from_millis(200));
@@ -226,7 +258,7 @@ fn fail_over(report: &mut Report, mut members: Vec<Member>) {
     let granted = number(&members[1].answer(), "at");
     let took = Duration::from_nanos((granted as u64).saturating_sub(killed));
     report.add_time(
-        "kill -9 of the leader that holds a lock, to the next holder",
+        &format!("{who}kill -9 of the leader that holds a lock, to the next holder"),
         took,
         Some(Duration::from_millis(100)),
     );
