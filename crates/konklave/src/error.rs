@@ -33,7 +33,9 @@ pub enum Error {
         asked: u32,
     },
     /// An algorithm serves the locks of this group, and it knows exclusive ones only.
-    #[error("{name}: {mutex} serves exclusive locks only; shared ones need a group with mutex table")]
+    #[error(
+        "{name}: {mutex} serves exclusive locks only; shared ones need a group with mutex table"
+    )]
     OnlyExclusive {
         /// Which lock.
         name: String,

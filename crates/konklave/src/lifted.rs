@@ -13,6 +13,8 @@ use crate::token::Token;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Inside {
     pub(crate) view: ViewId,
+    /// How many there were to this receiver in this view, this one included.
+    pub(crate) number: u64,
     pub(crate) name: Name,
     pub(crate) say: Say,
 }

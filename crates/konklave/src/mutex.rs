@@ -14,17 +14,7 @@ use crate::error::Error;
 /// starts them anew from who held and who waited. They serve exclusive locks only; semaphores,
 /// campaigns, barriers and groups stay on the table.
 #[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    Default,
-    Serialize,
-    Deserialize,
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Mutex {

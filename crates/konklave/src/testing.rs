@@ -352,13 +352,13 @@ impl Cluster {
     /// Lets `time` pass.
     pub fn advance(&self, time: Duration) {
         let end = self.now() + time;
-        self.run_tasks();
+        while self.run_tasks() {}
         while let Some(at) = self.next_event().filter(|at| *at <= end) {
             self.happen(at);
-            self.run_tasks();
+            while self.run_tasks() {}
         }
         self.set_clock(end);
-        self.run_tasks();
+        while self.run_tasks() {}
     }
 
     /// Returns when that much time has passed. For use inside [`block_on`](Self::block_on) and

@@ -221,9 +221,8 @@ fn hand_over(
     clients: &[usize],
     seconds: f64,
 ) {
-    let row = |what: &str| {
-        format!("{who}{} clients, one lock, {what}", clients.iter().sum::<usize>())
-    };
+    let row =
+        |what: &str| format!("{who}{} clients, one lock, {what}", clients.iter().sum::<usize>());
     for (member, clients) in members.iter_mut().zip(clients) {
         member.order(&format!("contend {clients} {seconds}"));
     }

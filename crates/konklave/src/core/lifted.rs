@@ -67,6 +67,8 @@ struct Lock {
     safe: BTreeSet<Member>,
     /// Who wants it only if nobody has it.
     tries: Vec<(ProcessId, u64)>,
+    /// Whether a message made no sense to the algorithm, so that only a new view can go on.
+    broken: bool,
     /// Whether others do not know yet how it stands here.
     news: bool,
 }
@@ -195,7 +197,7 @@ impl Core {
             lock.stage == Stage::Inside || lock.instance.as_ref().is_some_and(Instance::has_token)
         });
         if !wait && !here {
-            self.say_to_all(name, &Say::Try { number });
+            self.send_to_all(name, &Say::Try { number });
         }
     }
 
@@ -227,18 +229,25 @@ impl Core {
     /// One step of the algorithm.
     fn drive(&mut self, name: &Name, input: Input<Any>) {
         let me = self.me;
-        let Some(lock) = self.lifted.names.get_mut(name) else { return };
+        let Some(lock) = self.lifted.names.get_mut(name).filter(|lock| !lock.broken) else {
+            return;
+        };
         if lock.instance.is_none() {
             lock.instance = Instance::fresh(me, name, self.below.view(), &self.lifted.setup);
         }
         let Some(instance) = &mut lock.instance else { return };
-        let outcome = instance.step(me, input);
+        // The algorithms trust their messages: what a member garbled may be more than they can bear.
+        let step = std::panic::AssertUnwindSafe(|| instance.step(me, input));
+        let Ok(outcome) = std::panic::catch_unwind(step) else {
+            (lock.instance, lock.broken, self.lifted.worn) = (None, true, true);
+            return;
+        };
         let count = instance.count;
         if outcome.granted {
             (lock.stage, lock.turn) = (Stage::Inside, lock.queue.len());
         }
         for (to, message) in outcome.sent {
-            self.say(to, name, Say::Step { count, message });
+            self.send_inside(to, name, Say::Step { count, message });
         }
     }
 
@@ -285,7 +294,7 @@ impl Core {
         lock.user = Some(User { number, session, label, safe, token, since: now });
         let tries = std::mem::take(&mut lock.tries);
         for (from, number) in tries {
-            self.say(from, name, Say::Used { number });
+            self.send_inside(from, name, Say::Used { number });
         }
         self.lifted.note_news(name);
         if let Some(wanted) = self.desk.take_wanted(number) {

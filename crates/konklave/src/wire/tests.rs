@@ -185,7 +185,8 @@ fn frames() -> Vec<Frame> {
         Frame::Found(self::view()),
         Frame::Peers(vec![(7, "10.0.0.1:7400".into())]),
     ]);
-    let inside = |say| Frame::Inside(Inside { view: view_id(), name: "reports".into(), say });
+    let inside =
+        |say| Frame::Inside(Inside { view: view_id(), number: 200, name: "reports".into(), say });
     frames.extend(says().into_iter().map(inside));
     frames
 }

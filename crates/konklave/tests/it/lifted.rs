@@ -86,7 +86,8 @@ fn those_who_wait_at_one_node_do_not_starve_the_others() {
         let counts = Rc::new(std::cell::RefCell::new([0_u32; 8]));
         let end = cluster.now() + 500 * MS;
         for client in 0..8 {
-            let (node, counts, cluster_) = (cluster.node(client % 3), counts.clone(), cluster.clone());
+            let (node, counts, cluster_) =
+                (cluster.node(client % 3), counts.clone(), cluster.clone());
             cluster.spawn(async move {
                 while cluster_.now() < end {
                     let guard = node.lock("a").acquire().await.unwrap();
@@ -183,9 +184,7 @@ fn a_crash_at_any_moment_leaves_one_holder_and_serves_the_others() {
 
 #[test]
 fn the_mode_of_the_holder_decides_when_the_next_gets_it() {
-    for (mode, least, most) in
-        [(Handover::Fast, 0, 100), (Handover::LeaseSafe, 1000, 1200)]
-    {
+    for (mode, least, most) in [(Handover::Fast, 0, 100), (Handover::LeaseSafe, 1000, 1200)] {
         for mutex in lifted() {
             let cluster = cluster(mutex, 3);
             cluster.block_on(async {
@@ -284,8 +283,10 @@ fn everyone_sees_who_holds_and_who_waits() {
         cluster.block_on(async {
             let held = cluster.node(0).lock("a").label("cron").acquire().await.unwrap();
             let wish = cluster.node(1).lock("a").label("backup");
+            let later = cluster.sleep(10_000 * MS);
             cluster.spawn(async move {
-                let _ = wish.timeout(10_000 * MS).acquire().await;
+                let _guard = wish.acquire().await.unwrap();
+                later.await;
             });
             cluster.sleep(250 * MS).await;
             for i in 0..3 {
@@ -293,7 +294,10 @@ fn everyone_sees_who_holds_and_who_waits() {
                 let lock = &status.locks[0];
                 assert_eq!((lock.kind.as_str(), lock.name.as_str()), ("lock", "a"));
                 let holder = &lock.holders[0];
-                assert_eq!((lock.holders.len(), holder.node, holder.label.as_str()), (1, 0, "cron"));
+                assert_eq!(
+                    (lock.holders.len(), holder.node, holder.label.as_str()),
+                    (1, 0, "cron")
+                );
                 assert_eq!(holder.token, held.token());
                 assert!((240..260).contains(&holder.since_ms), "{holder:?}");
                 assert_eq!(holder.used, (i == 0).then_some(true));
@@ -336,7 +340,8 @@ fn two_who_wait_for_each_other_are_seen() {
     let cluster = cluster(Mutex::NaimiTrehel, 3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
-        let (_one, _two) = (a.lock("x").acquire().await.unwrap(), b.lock("y").acquire().await.unwrap());
+        let (_one, _two) =
+            (a.lock("x").acquire().await.unwrap(), b.lock("y").acquire().await.unwrap());
         for (node, name) in [(&a, "y"), (&b, "x")] {
             let wish = node.lock(name).timeout(10_000 * MS);
             cluster.spawn(async move { drop(wish.acquire().await) });

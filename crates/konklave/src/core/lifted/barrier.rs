@@ -178,8 +178,10 @@ impl Core {
             }
             let votes = |id: &ProcessId| view.has_member(*id);
             let holder = holder.map(|(id, _)| id).filter(votes);
+            // Who holds it may have others who wait behind its holder: it asks for them when it is done.
+            let waiters = waiters.iter().map(|(_, id)| *id);
             let waiters: Vec<ProcessId> =
-                waiters.iter().map(|(_, id)| *id).filter(votes).collect();
+                waiters.filter(|id| votes(id) && holder != Some(*id)).collect();
             lock.instance = Instance::resumed(me, holder, &waiters, view, &self.lifted.setup);
             let first = holder.is_none() && waiters.first() == Some(&me);
             if holder == Some(me) || first {

@@ -21,15 +21,16 @@ const AHEAD: usize = 4096;
 const TOLD: usize = 256;
 
 impl Core {
-    pub(super) fn say(&mut self, to: ProcessId, name: &Name, say: Say) {
-        let inside = Inside { view: self.lifted.view, name: name.clone(), say };
-        *self.lifted.sent.entry(to).or_default() += 1;
+    pub(super) fn send_inside(&mut self, to: ProcessId, name: &Name, say: Say) {
+        let number = self.lifted.sent.entry(to).or_default();
+        *number += 1;
+        let inside = Inside { view: self.lifted.view, number: *number, name: name.clone(), say };
         self.send(to, Frame::Inside(inside));
     }
 
-    pub(super) fn say_to_all(&mut self, name: &Name, say: &Say) {
+    pub(super) fn send_to_all(&mut self, name: &Name, say: &Say) {
         for to in self.below.view().others(self.me) {
-            self.say(to, name, say.clone());
+            self.send_inside(to, name, say.clone());
         }
     }
 
@@ -39,7 +40,7 @@ impl Core {
         let Some(lock) = self.lifted.names.get_mut(name) else { return };
         if lock.unnoted.is_none() {
             lock.unnoted = Some(others.into_iter().collect());
-            self.say_to_all(name, &Say::Safe);
+            self.send_to_all(name, &Say::Safe);
         }
     }
 
@@ -68,7 +69,14 @@ impl Core {
         if inside.view < self.lifted.view || self.below.view().id != self.lifted.view {
             return;
         }
-        *self.lifted.received.entry(from).or_default() += 1;
+        let received = self.lifted.received.entry(from).or_default();
+        if inside.number != *received + 1 {
+            // Some are missing. To go on without them would be wrong: to an algorithm this one must
+            // seem slow, until a new view lets it begin anew.
+            self.lifted.worn |= inside.number > *received;
+            return;
+        }
+        *received += 1;
         let Inside { name, say, .. } = inside;
         if let Say::Note(note) = say {
             return self.on_note(from, name, note);
@@ -84,7 +92,7 @@ impl Core {
             Say::Step { .. } | Say::Note(_) => {}
             Say::Safe => {
                 self.lifted.names.entry(name.clone()).or_default().safe.insert(member);
-                self.say(from, &name, Say::Noted);
+                self.send_inside(from, &name, Say::Noted);
             }
             Say::Noted => {
                 let lock = self.lifted.names.get_mut(&name);
@@ -96,7 +104,7 @@ impl Core {
             Say::Try { number } => {
                 let lock = self.lifted.names.entry(name.clone()).or_default();
                 if lock.is_used() {
-                    return self.say(from, &name, Say::Used { number });
+                    return self.send_inside(from, &name, Say::Used { number });
                 }
                 lock.tries.retain(|(other, _)| *other != from);
                 lock.tries.push((from, number));
@@ -110,7 +118,7 @@ impl Core {
             }
             Say::Revoke { number, token } => {
                 let held = self.take_from_user(&name, token);
-                self.say(from, &name, Say::Revoked { number, held });
+                self.send_inside(from, &name, Say::Revoked { number, held });
             }
             Say::Revoked { number, held } => self.on_answer(from, number, held),
         }
@@ -119,7 +127,7 @@ impl Core {
     fn on_step(&mut self, name: &Name, count: u64, input: Input<Any>) {
         let (me, view) = (self.me, self.below.view());
         let lock = self.lifted.names.entry(name.clone()).or_default();
-        if lock.instance.is_none() {
+        if lock.instance.is_none() && !lock.broken {
             lock.instance = Instance::fresh(me, name, view, &self.lifted.setup);
         }
         if let Some(instance) = &mut lock.instance {
@@ -151,7 +159,7 @@ impl Core {
             return self.desk.end_revocation(number, Some(false));
         }
         self.lifted.revoking.insert(number, others);
-        self.say_to_all(&name, &Say::Revoke { number, token });
+        self.send_to_all(&name, &Say::Revoke { number, token });
     }
 
     fn take_from_user(&mut self, name: &Name, token: Option<Token>) -> bool {
@@ -190,7 +198,7 @@ impl Core {
             let Some(lock) = self.lifted.names.get_mut(&name) else { continue };
             lock.news = false;
             let note = self.note(&name);
-            self.say_to_all(&name, &Say::Note(note));
+            self.send_to_all(&name, &Say::Note(note));
         }
     }
 
@@ -226,7 +234,8 @@ impl Lifted {
     pub(super) fn forget_notes(&mut self, stay: impl Fn(ProcessId) -> bool) {
         let frozen = &self.frozen;
         self.notes.retain(|(name, from), _| {
-            let holds = |members: &BTreeMap<Member, Duration>| members.keys().any(|m| m.id == *from);
+            let holds =
+                |members: &BTreeMap<Member, Duration>| members.keys().any(|m| m.id == *from);
             stay(*from) || frozen.get(name).is_some_and(holds)
         });
     }
