@@ -201,7 +201,9 @@ fn lifted_round(report: &mut Report, seconds: f64, round: usize, mutex: Mutex) {
     let (mut members, _) = group(3, mutex);
     let again = members[1].ask("again 200000");
     report.add_nanos(&format!("{who}re-acquire"), number(&again, "p50"), Some(0.1));
-    for (mode, what) in [("fast", "Fast"), ("safe", "LeaseSafe")] {
+    let modes =
+        [("fast", "Fast"), ("safe", "LeaseSafe, first time"), ("safe", "LeaseSafe, not the first")];
+    for (mode, what) in modes {
         // It was used elsewhere, so that it has to come from there.
         members[0].ask(&format!("remote 3000 {mode}{round} fast"));
         let remote = members[1].ask(&format!("remote 3000 {mode}{round} {mode}"));
@@ -234,6 +236,8 @@ fn hand_over(
     let most = counts.iter().copied().fold(0.0, f64::max);
     report.add_rate(&row("hand-overs/s"), total / seconds, Some(20_000.0));
     report.add_nanos(&row("time of a hand-over"), seconds * 1e9 / total, Some(3.0));
+    let gap = median(&mut crossings(&answers));
+    report.add_nanos(&row("from process to process"), gap, Some(3.0));
     report.add_plain(&row("fewest/most"), least / most, Some(0.9));
     report.add_plain(&row("two at once"), overlaps(&answers) as f64, None);
 }
@@ -245,6 +249,19 @@ fn overlaps(answers: &[Value]) -> usize {
         spans.filter_map(|s| Some((s[0].as_u64()?, s[1].as_u64()?))).collect();
     spans.sort_unstable();
     spans.windows(2).filter(|pair| pair[1].0 < pair[0].1).count()
+}
+
+/// How long the lock was with nobody, each time it went from one process to another.
+fn crossings(answers: &[Value]) -> Vec<f64> {
+    let spans = |(i, answer): (usize, &Value)| {
+        let spans = answer["spans"].as_array().cloned().unwrap_or_default();
+        spans.into_iter().filter_map(move |s| Some((s[0].as_u64()?, s[1].as_u64()?, i)))
+    };
+    let mut spans: Vec<(u64, u64, usize)> = answers.iter().enumerate().flat_map(spans).collect();
+    spans.sort_unstable();
+    let crosses = |pair: &&[(u64, u64, usize)]| pair[0].2 != pair[1].2;
+    let gap = |pair: &[(u64, u64, usize)]| pair[1].0.saturating_sub(pair[0].1) as f64;
+    spans.windows(2).filter(crosses).map(gap).collect()
 }
 
 /// The member that holds the lock, and leads the view, is killed.
