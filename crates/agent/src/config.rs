@@ -7,6 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use konklave::Mutex;
 use serde::{Deserialize, Deserializer};
 
 use crate::args::seconds;
@@ -99,6 +101,9 @@ pub struct Settings {
     /// Serve metrics for Prometheus there (HTTP: /metrics, /healthz, /ready)
     #[arg(long, env = "KONKLAVE_METRICS", value_name = "ADDRESS", help_heading = "Clients")]
     pub metrics: Option<SocketAddr>,
+    /// What serves exclusive locks, the same for all agents of a group [table]
+    #[arg(long, env = "KONKLAVE_MUTEX", value_name = "ALGORITHM", value_parser = mutexes(), help_heading = "Group")]
+    pub mutex: Option<Mutex>,
     /// How often agents give a sign of life
     #[arg(long, env = "KONKLAVE_HEARTBEAT", value_name = "SECONDS", help_heading = "Times")]
     pub heartbeat: Option<Span>,
@@ -151,6 +156,7 @@ impl Settings {
             allow_users,
             allow_groups,
             metrics,
+            mutex,
             heartbeat,
             silence,
             lease,
@@ -223,6 +229,11 @@ fn is_loopback(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// The algorithms, by their names.
+fn mutexes() -> impl TypedValueParser<Value = Mutex> {
+    PossibleValuesParser::new(Mutex::ALL.map(Mutex::name)).try_map(|name| name.parse::<Mutex>())
 }
 
 /// A duration: seconds, or with a unit.
@@ -303,6 +314,18 @@ mod tests {
         assert_eq!(settings.heartbeat, Some(Span(Duration::from_millis(50))));
         assert_eq!(settings.log, Some(Level::Warn));
         assert_eq!(settings.peers.map(|peers| peers.len()), Some(2));
+    }
+
+    #[test]
+    fn every_algorithm_has_the_same_name_in_a_file_as_on_the_command_line() {
+        for mutex in Mutex::ALL {
+            let settings = parse(&format!("mutex = '{mutex}'")).expect("known");
+            assert_eq!(settings.mutex, Some(mutex));
+            let names = Mutex::ALL.map(Mutex::name);
+            assert!(names.contains(&mutex.name()));
+        }
+        let error = parse("mutex = 'bakery'").expect_err("not one of ours");
+        assert!(error.contains("line 1") && error.contains("naimi-trehel"), "{error}");
     }
 
     #[test]

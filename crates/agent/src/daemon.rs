@@ -66,7 +66,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     // Whoever cannot have the socket should not take part in a group.
     let door = Door::bind(&socket, doorman.clone(), Arc::clone(&counts))?;
     let nodes = tokio::select! {
-        nodes = async { if args.dev { dev().await } else { member(&settings).await } } => nodes?,
+        nodes = async { if args.dev { dev(&settings).await } else { member(&settings).await } } => nodes?,
         code = end.next() => return Ok(code),
     };
     let protected = settings.key_file.is_some() || settings.tls_key.is_some();
@@ -194,9 +194,10 @@ fn refused(error: konklave::Error) -> Failure {
 }
 
 /// Three members in this process, for trying things out: nothing is kept, nothing is reachable.
-async fn dev() -> Result<Vec<Node>, Failure> {
+async fn dev(settings: &Settings) -> Result<Vec<Node>, Failure> {
     let timings = Timings { keep: KEEP, ..Timings::default() };
-    let builder = || Node::builder().timings(timings);
+    let mutex = settings.mutex.unwrap_or_default();
+    let builder = || Node::builder().timings(timings).mutex(mutex);
     let first = builder().name("dev-1").found_alone().join().await.map_err(refused)?;
     let seed = first.address().map(|address| address.to_string()).unwrap_or_default();
     let mut nodes = vec![first];
@@ -226,6 +227,7 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
         None => default_data_dir()?,
     };
     let mut builder = timed(Node::builder(), settings).data_dir(folder).listen(settings.listen());
+    builder = builder.mutex(settings.mutex.unwrap_or_default());
     if let Some(name) = &settings.name {
         builder = builder.name(name);
     }

@@ -9,6 +9,7 @@ use konklave_process::ProcessId;
 use crate::clock::{Clock, calendar_seconds};
 use crate::core::{Config, Core};
 use crate::error::Error;
+use crate::mutex::Mutex;
 use crate::net::{self, Security, Tls};
 use crate::node::Node;
 use crate::shared::Shared;
@@ -88,6 +89,7 @@ pub struct Builder {
     data_dir: Option<PathBuf>,
     id: Option<u32>,
     timings: Timings,
+    mutex: Mutex,
     security: Option<Security>,
 }
 
@@ -104,6 +106,7 @@ impl Default for Builder {
             data_dir: None,
             id: None,
             timings: Timings::default(),
+            mutex: Mutex::default(),
             security: None,
         }
     }
@@ -173,6 +176,12 @@ impl Builder {
     /// How fast the group is.
     pub fn timings(mut self, timings: Timings) -> Self {
         self.timings = timings;
+        self
+    }
+
+    /// What serves exclusive locks. All members must have the same: who has another is refused.
+    pub fn mutex(mut self, mutex: Mutex) -> Self {
+        self.mutex = mutex;
         self
     }
 
@@ -246,6 +255,7 @@ impl Builder {
             name: name.clone(),
             address,
             seeds,
+            mutex: self.mutex,
             heartbeat: self.timings.heartbeat,
             silence: self.timings.silence,
         };
@@ -259,6 +269,7 @@ impl Builder {
             alone: self.alone,
             rng_seed: random(),
             calendar: u32::try_from(calendar_seconds()).unwrap_or(u32::MAX),
+            mutex: self.mutex,
         };
         let clock = Clock::Machine;
         let core = Core::new(config, clock.now());

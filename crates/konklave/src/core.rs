@@ -6,6 +6,7 @@ mod circles;
 mod desk;
 mod forming;
 mod lease;
+mod lifted;
 mod meetings;
 mod report;
 mod sessions;
@@ -29,6 +30,7 @@ use konklave_process::{
 use tokio::sync::broadcast;
 
 use crate::builder::Timings;
+use crate::mutex::Mutex;
 use crate::shared::Hurry;
 use crate::status::Event;
 use crate::store::Record;
@@ -66,6 +68,8 @@ pub(crate) struct Config {
     pub(crate) rng_seed: u64,
     /// The calendar, for generations without memory.
     pub(crate) calendar: u32,
+    /// What serves exclusive locks.
+    pub(crate) mutex: Mutex,
 }
 
 /// What the node wants of its host, in this order.
@@ -98,6 +102,7 @@ pub(crate) struct Core {
     pending: VecDeque<Op>,
     in_flight: usize,
     desk: desk::Desk,
+    lifted: lifted::Lifted,
     circles: circles::Circles,
     meetings: meetings::Meetings,
     observers: report::Observers,
@@ -114,6 +119,8 @@ pub(crate) struct Core {
     left: bool,
     next_beat: Duration,
     events: broadcast::Sender<Event>,
+    /// Why a connection last came to nothing, since the last view.
+    refusal: Option<String>,
     out: Vec<Output>,
     now: Duration,
 }
@@ -124,7 +131,7 @@ impl Core {
         let mut core = Self {
             me,
             known: Group::new(vec![me]).expect("one member is a group"),
-            below: outside(me, &config.timings),
+            below: outside(me, &config),
             timers: Vec::new(),
             rng: Rng::new(config.rng_seed),
             record: config.record.clone().unwrap_or_default(),
@@ -134,6 +141,7 @@ impl Core {
             pending: VecDeque::new(),
             in_flight: 0,
             desk: desk::Desk::default(),
+            lifted: lifted::Lifted::new(me, config.mutex),
             circles: circles::Circles::default(),
             meetings: meetings::Meetings::default(),
             observers: Vec::new(),
@@ -148,6 +156,7 @@ impl Core {
             left: false,
             next_beat: now,
             events: broadcast::Sender::new(EVENTS),
+            refusal: None,
             out: Vec::new(),
             now,
             config,
@@ -163,7 +172,7 @@ impl Core {
     /// A new life, in no view.
     fn be_born(&mut self) {
         self.timers.clear();
-        self.below = outside(self.me, &self.config.timings);
+        self.below = outside(self.me, &self.config);
         let Record { incarnation, generation, .. } = self.record;
         // Who remembers nothing gets a number that its old lives have not had.
         let saved = (incarnation > 0).then_some(Life { incarnation, generation });
@@ -243,6 +252,7 @@ impl Core {
         self.expire_wishes();
         self.check_lease();
         self.thaw_due();
+        self.thaw_inside();
         self.pump();
     }
 
@@ -252,11 +262,13 @@ impl Core {
         let lease = self.desk.has_holds().then(|| self.lease.runs_out()).flatten();
         let thaw = self.thaws.values().copied();
         let all = timers.chain(thaw).chain(lease).chain(self.desk.first_deadline());
+        let all = all.chain(self.lifted.first_thaw());
         all.fold(self.next_beat, Duration::min)
     }
 
     /// A sign of life every now and then: leases, idle locks, who is there.
     fn beat(&mut self) {
+        self.beat_inside();
         self.ping();
         self.drop_idle();
         self.give_up_hope();
@@ -275,7 +287,7 @@ impl Core {
     pub(crate) fn die(&mut self) {
         (self.leaving, self.left) = (true, true);
         self.timers.clear();
-        self.below = outside(self.me, &self.config.timings);
+        self.below = outside(self.me, &self.config);
         self.forget();
         self.fail_wishes();
         self.out.clear();
@@ -294,10 +306,11 @@ impl Core {
             Frame::Group(message) => {
                 self.step(|below, ctx| below.on_message(from, message, ctx));
             }
-            Frame::Ping { view, stamp } => self.on_ping(from, view, stamp),
+            Frame::Ping { view, stamp, said } => self.on_ping(from, view, stamp, said),
             Frame::Pong { view, stamp } => self.on_pong(from, view, stamp),
             Frame::Standing(standing) => self.on_standing(from, standing),
             Frame::Found(view) => self.on_found(&view),
+            Frame::Inside(inside) => self.on_inside(from, inside),
             // The network's own.
             Frame::Peers(_) => {}
         }
@@ -370,7 +383,9 @@ impl Core {
                 }
                 self.react(outcomes);
             }
-            Indication::Installed { view, left, .. } => self.on_view(view, &left),
+            Indication::Installed { view, left, summaries } => {
+                self.on_view(view, &left, summaries);
+            }
             Indication::StateWanted => return Some(Request::State(self.table.parts())),
             Indication::State { parts, .. } => {
                 self.table = Table::default();
@@ -394,13 +409,16 @@ impl Core {
                 self.tell(Event::Blocked);
             }
             Indication::Refused(_) => self.in_flight = self.in_flight.saturating_sub(1),
+            Indication::Wedged if self.config.mutex != Mutex::Table => {
+                return Some(Request::Freeze(self.summary_of_locks()));
+            }
             Indication::Sent { .. } | Indication::Wedged => {}
         }
         None
     }
 
-    fn on_view(&mut self, view: View, left: &ProcessSet) {
-        self.blocked = false;
+    fn on_view(&mut self, view: View, left: &ProcessSet, said: Vec<(ProcessId, Batch)>) {
+        (self.blocked, self.refusal) = (false, None);
         self.remember(&view);
         if self.has_table {
             let mut outcomes = Vec::new();
@@ -417,6 +435,9 @@ impl Core {
             // Whoever leads gives everyone their full time again.
             let due = self.now + self.config.timings.thaw_after();
             self.thaws = self.table.frozen().into_iter().map(|m| (m, due)).collect();
+        }
+        if self.config.mutex != Mutex::Table {
+            self.install_locks(&view, left, said);
         }
         self.ping();
         if self.is_member() && !std::mem::replace(&mut self.was_member, true) {
@@ -436,6 +457,7 @@ impl Core {
         self.thaws.clear();
         self.lease.end();
         self.lose_everything();
+        self.lifted.clear();
         self.circles.end();
         self.meetings.fail();
         self.end_revocations();
@@ -501,10 +523,15 @@ impl Core {
 }
 
 /// A process of the group that is in no view yet.
-fn outside(me: ProcessId, timings: &Timings) -> Below {
-    let mut setup = setup(me, timings);
+fn outside(me: ProcessId, config: &Config) -> Below {
+    let mut setup = setup(me, &config.timings);
     setup.chosen.insert("joiners", me.0.to_string());
-    Below::build(me, &setup)
+    summing_up(Below::build(me, &setup), config)
+}
+
+/// The same, asking what we have to say of our locks when a view ends, if we have anything.
+fn summing_up(below: Below, config: &Config) -> Below {
+    if config.mutex == Mutex::Table { below } else { below.summarised() }
 }
 
 fn setup(me: ProcessId, timings: &Timings) -> Setup {

@@ -32,6 +32,16 @@ pub enum Error {
         /// How many we thought.
         asked: u32,
     },
+    /// An algorithm serves the locks of this group, and it knows exclusive ones only.
+    #[error(
+        "{name}: {mutex} serves exclusive locks only; shared ones need a group with mutex table"
+    )]
+    OnlyExclusive {
+        /// Which lock.
+        name: String,
+        /// The algorithm.
+        mutex: crate::Mutex,
+    },
     /// Nobody holds that, or not with that token.
     #[error("{0}: nobody holds it, or not with this token")]
     NotHeld(String),

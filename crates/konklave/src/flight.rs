@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use konklave_algorithms::group::virtual_synchrony::Message;
 
 use crate::NodeId;
+use crate::lifted::Say;
 use crate::wire::Frame;
 
 /// So many are remembered.
@@ -56,6 +57,16 @@ fn kind(frame: &Frame) -> Option<&'static str> {
         Frame::Ping { .. } | Frame::Pong { .. } | Frame::Peers(_) => return None,
         Frame::Standing(_) => "standing",
         Frame::Found(_) => "found",
+        Frame::Inside(inside) => match inside.say {
+            Say::Note(_) => return None,
+            Say::Step { .. } => "step",
+            Say::Safe => "safe",
+            Say::Noted => "noted",
+            Say::Try { .. } => "try",
+            Say::Used { .. } => "used",
+            Say::Revoke { .. } => "revoke",
+            Say::Revoked { .. } => "revoked",
+        },
         Frame::Group(message) => match message {
             Message::Heartbeat { .. } => return None,
             Message::Join { .. } => "join",
@@ -88,7 +99,7 @@ mod tests {
     #[test]
     fn the_last_messages_are_remembered_and_signs_of_life_are_not() {
         let flight = Flight::default();
-        flight.note(true, 1, 1, &Frame::Ping { view: ViewId::default(), stamp: 0 });
+        flight.note(true, 1, 1, &Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 });
         for number in 0..KEPT as u64 + 2 {
             flight.note(true, 1, number, &Frame::Group(Message::Welcome));
         }

@@ -57,6 +57,7 @@ pub(crate) struct Settings {
     pub(crate) name: Arc<str>,
     pub(crate) address: String,
     pub(crate) seeds: Vec<String>,
+    pub(crate) mutex: crate::Mutex,
     pub(crate) heartbeat: Duration,
     pub(crate) silence: Duration,
 }

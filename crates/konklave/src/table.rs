@@ -63,6 +63,8 @@ impl Table {
             Op::Say { group, claim, payload } => self.say(group, claim, payload, out),
             Op::Give { group, to, by, parts } => self.give(&group, to, by, parts, out),
             Op::Part(part) => self.take_part(part),
+            // Said at the end of a view only.
+            Op::Summary(_) => {}
         }
     }
 

@@ -31,6 +31,7 @@ use konklave_process::{ProcessId, Rng};
 use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Config, Core};
+use crate::mutex::Mutex as Algorithm;
 use crate::node::Node;
 use crate::shared::{Carrier, Hurry, Shared};
 use crate::store::Record;
@@ -107,6 +108,7 @@ pub struct Cluster {
     hub: Arc<Hub>,
     machines: RefCell<Vec<Machine>>,
     timings: Timings,
+    mutex: Algorithm,
     seed: u64,
     lives: RefCell<u64>,
     tasks: RefCell<Vec<Task>>,
@@ -138,6 +140,11 @@ impl Cluster {
 
     /// The same with other timings.
     pub fn with(n: usize, seed: u64, timings: Timings) -> Self {
+        Self::served_by(Algorithm::default(), n, seed, timings)
+    }
+
+    /// The same with another algorithm for its exclusive locks.
+    pub fn served_by(mutex: Algorithm, n: usize, seed: u64, timings: Timings) -> Self {
         let clock = Arc::new(AtomicU64::new(Duration::from_secs(1000).as_nanos() as u64));
         let delay = (Duration::from_micros(50), Duration::from_micros(250));
         let wires = Wires { delay, rng: Some(Rng::new(seed)), ..Wires::default() };
@@ -147,6 +154,7 @@ impl Cluster {
             hub,
             machines: RefCell::new(machines),
             timings,
+            mutex,
             seed,
             lives: RefCell::new(0),
             tasks: RefCell::new(Vec::new()),
@@ -172,6 +180,7 @@ impl Cluster {
             alone: false,
             rng_seed: self.seed ^ life << 32,
             calendar: 0,
+            mutex: self.mutex,
         };
         let clock = Clock::Fake(self.hub.clock.clone());
         let name = config.name.clone();
@@ -236,6 +245,11 @@ impl Cluster {
     /// Whether member `i` is up.
     pub fn is_up(&self, i: usize) -> bool {
         self.machines.borrow()[i].shared.is_some()
+    }
+
+    /// How many messages have been sent so far, signs of life included.
+    pub fn sent(&self) -> u64 {
+        self.wires().sent
     }
 
     /// The time since some moment in the past.
@@ -338,13 +352,13 @@ impl Cluster {
     /// Lets `time` pass.
     pub fn advance(&self, time: Duration) {
         let end = self.now() + time;
-        self.run_tasks();
+        while self.run_tasks() {}
         while let Some(at) = self.next_event().filter(|at| *at <= end) {
             self.happen(at);
-            self.run_tasks();
+            while self.run_tasks() {}
         }
         self.set_clock(end);
-        self.run_tasks();
+        while self.run_tasks() {}
     }
 
     /// Returns when that much time has passed. For use inside [`block_on`](Self::block_on) and

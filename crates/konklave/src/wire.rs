@@ -9,10 +9,11 @@ use konklave_algorithms::group::{View, ViewId};
 use serde::{Deserialize, Serialize};
 
 use crate::core::Standing;
+use crate::lifted::Inside;
 use crate::table::Batch;
 
 /// The version of all that follows. Raised whenever the golden bytes change.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 /// The longest record.
 pub(crate) const MAX_RECORD: usize = 32 << 20;
 /// The longest greeting: strangers get no more room than that.
@@ -26,7 +27,8 @@ pub(crate) enum Frame {
     /// Of the group below.
     Group(Message<Batch>),
     /// Are you still with me in this view?
-    Ping { view: ViewId, stamp: u64 },
+    /// So many frames about locks went to you in it.
+    Ping { view: ViewId, stamp: u64, said: u64 },
     /// I am.
     Pong { view: ViewId, stamp: u64 },
     /// This is where I stand.
@@ -35,6 +37,8 @@ pub(crate) enum Frame {
     Found(View),
     /// There are others, at these addresses.
     Peers(Vec<(u32, String)>),
+    /// About a lock that an algorithm serves inside a view.
+    Inside(Inside),
 }
 
 /// How a connection begins, from both sides.
@@ -53,6 +57,8 @@ pub(crate) struct Hello {
     pub(crate) address: String,
     /// Drawn anew for each connection.
     pub(crate) nonce: [u8; 32],
+    /// What serves its exclusive locks: it must be the same for all.
+    pub(crate) mutex: String,
 }
 
 /// Why bytes are no frames.

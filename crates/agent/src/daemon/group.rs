@@ -174,9 +174,11 @@ async fn ask(request: konklave::LockRequest, wait: Option<Duration>) -> Result<G
 
 fn problem(error: Error) -> Problem {
     let kind = match &error {
-        Error::Permits { .. } | Error::BadName(_) | Error::TooLong { .. } | Error::Config(_) => {
-            Trouble::Usage
-        }
+        Error::Permits { .. }
+        | Error::OnlyExclusive { .. }
+        | Error::BadName(_)
+        | Error::TooLong { .. }
+        | Error::Config(_) => Trouble::Usage,
         Error::NotHeld(_) => Trouble::Unknown,
         _ => Trouble::Unavailable,
     };

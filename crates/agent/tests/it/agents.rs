@@ -26,7 +26,12 @@ fn token(file: &str) -> Token {
 
 #[test]
 fn a_group_of_three_says_who_holds_and_who_waits_and_why() {
-    let cluster = Cluster::new(3);
+    holders_and_waiters_are_told(&[]);
+}
+
+/// In a group of agents with these flags.
+pub(crate) fn holders_and_waiters_are_told(flags: &[&str]) {
+    let cluster = Cluster::with(3, flags);
     let pid = cluster.file("pid");
     let mut holder = start(
         &cluster.socket(0),
@@ -96,7 +101,12 @@ fn metrics_are_served_to_prometheus_and_health_to_keepers() {
 
 #[test]
 fn a_killed_wrapper_hands_over_at_once() {
-    let cluster = Cluster::new(3);
+    a_killed_wrapper_hands_over(&[]);
+}
+
+/// In a group of agents with these flags.
+pub(crate) fn a_killed_wrapper_hands_over(flags: &[&str]) {
+    let cluster = Cluster::with(3, flags);
     let (pid, next) = (cluster.file("pid"), cluster.file("next"));
     let holder = start(&cluster.socket(0), &["lock", "a", "-c", &format!("echo $$ > {pid}; cat")]);
     let held = number(&pid);
@@ -114,7 +124,12 @@ fn a_killed_wrapper_hands_over_at_once() {
 
 #[test]
 fn a_killed_agent_loses_its_locks_and_the_next_token_is_higher() {
-    let mut cluster = Cluster::new(3);
+    a_killed_agent_loses_its_locks(&[]);
+}
+
+/// In a group of agents with these flags.
+pub(crate) fn a_killed_agent_loses_its_locks(flags: &[&str]) {
+    let mut cluster = Cluster::with(3, flags);
     let (pid, first, second) = (cluster.file("pid"), cluster.file("first"), cluster.file("second"));
     // It does not heed requests: the deadline has to kill it.
     let script = format!(
@@ -410,9 +425,14 @@ fn wrong_configurations_are_refused_with_words() {
 
 #[test]
 fn random_kills_under_load_never_let_two_in() {
+    random_kills_never_let_two_in(&[]);
+}
+
+/// In a group of agents with these flags.
+pub(crate) fn random_kills_never_let_two_in(flags: &[&str]) {
     let long = std::env::var_os("KONKLAVE_LONG").is_some();
     let kills = if long { 200 } else { 10 };
-    let mut cluster = Cluster::new(3);
+    let mut cluster = Cluster::with(3, flags);
     let script = command(&cluster.path().display().to_string(), "sleep 0.02");
     let mut clients: Vec<Option<crate::kit::Running>> = (0..6).map(|_| None).collect();
     // A generator of our own: the kills of a failing run can be repeated.

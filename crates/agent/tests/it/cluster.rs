@@ -75,6 +75,10 @@ impl Cluster {
         self.folder.path().join(format!("{i}.sock"))
     }
 
+    pub(crate) fn address(&self, i: usize) -> String {
+        self.addresses[i].to_string()
+    }
+
     fn log(&self, i: usize) -> PathBuf {
         self.folder.path().join(format!("{i}.log"))
     }

@@ -5,6 +5,7 @@ mod cluster;
 mod fake;
 mod history;
 mod kit;
+mod mutex;
 mod names;
 mod network;
 mod partitions;

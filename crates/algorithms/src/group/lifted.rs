@@ -12,7 +12,8 @@ mod instance;
 mod lease;
 mod sheet;
 
-pub use any::{Any, AnyMessage};
+pub use any::{Any, AnyMessage, NAMES};
+pub use instance::{Instance, Outcome, home};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -25,7 +26,6 @@ use super::locks::{Indication, Locks, Mode, Name, Request, Token};
 use super::virtual_synchrony::{self, Record, VirtualSynchrony};
 use super::{Indication as Told, Request as Wish, View, ViewId};
 use crate::{Algorithm, DataSheet, Mistake, Setup, SetupError, mutex};
-use instance::Instance;
 use lease::Lease;
 use sheet::{NO_WAIT, OLD_VIEW, OWN_SUMMARY, SAME_BASE, SHEET, THAW};
 

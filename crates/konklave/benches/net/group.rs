@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use konklave::Mutex;
 use serde_json::Value;
 
 use crate::leash;
@@ -21,11 +22,12 @@ struct Member {
 }
 
 impl Member {
-    fn start(addresses: &[String], i: usize) -> Self {
+    fn start(addresses: &[String], i: usize, mutex: Mutex) -> Self {
         let me = std::env::current_exe().expect("this program is a file");
         let mut child = Command::new(me)
             .arg("member")
             .arg(i.to_string())
+            .arg(mutex.name())
             .args(addresses)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -72,14 +74,14 @@ impl Drop for Member {
 }
 
 /// Members that have found each other, and when they were started.
-fn group(n: usize) -> (Vec<Member>, Instant) {
+fn group(n: usize, mutex: Mutex) -> (Vec<Member>, Instant) {
     let ports: Vec<TcpListener> =
         (0..n).map(|_| TcpListener::bind("127.0.0.1:0").expect("there is a port")).collect();
     let addresses: Vec<String> =
         ports.iter().map(|l| l.local_addr().expect("it is bound").to_string()).collect();
     drop(ports);
     let start = Instant::now();
-    let members: Vec<Member> = (0..n).map(|i| Member::start(&addresses, i)).collect();
+    let members: Vec<Member> = (0..n).map(|i| Member::start(&addresses, i, mutex)).collect();
     for member in &members {
         member.answer();
     }
@@ -91,7 +93,7 @@ fn number(value: &Value, name: &str) -> f64 {
 }
 
 pub(crate) fn one_round(report: &mut Report, seconds: f64, round: usize) {
-    let (mut members, start) = group(3);
+    let (mut members, start) = group(3, Mutex::Table);
     members[1].ask("hold cold");
     let most = Some(Duration::from_millis(300));
     report.add_time(OURS, measures::COLD, start.elapsed(), most);
@@ -103,7 +105,7 @@ pub(crate) fn one_round(report: &mut Report, seconds: f64, round: usize) {
     let remote = members[1].ask(&format!("remote 3000 r{round}"));
     report.add_nanos(OURS, measures::ACQUIRE, number(&remote, "acquire"), Some(3.0));
     report.add_nanos(OURS, measures::CYCLE, number(&remote, "cycle"), None);
-    hand_over(report, &mut members, seconds);
+    hand_over(report, OURS, &mut members, seconds);
     for member in &mut members {
         member.order(&format!("cycles {seconds}"));
     }
@@ -115,10 +117,28 @@ pub(crate) fn one_round(report: &mut Report, seconds: f64, round: usize) {
     drop(members);
     for mode in ["fast", "safe"] {
         // Who is killed leads, too; then another one.
-        kill(report, 0, mode);
-        kill(report, 2, mode);
+        kill(report, OURS, Mutex::Table, 0, mode);
+        kill(report, OURS, Mutex::Table, 2, mode);
     }
     leader_killed(report);
+}
+
+/// The same locks, served by an algorithm inside the view.
+pub(crate) fn lifted_round(report: &mut Report, seconds: f64, round: usize, mutex: Mutex) {
+    let system = &*format!("{OURS}, {mutex}");
+    let (mut members, _) = group(3, mutex);
+    let again = members[1].ask("again 200000");
+    report.add_nanos(system, "a kept lock: acquire and release", number(&again, "p50"), Some(0.1));
+    for (mode, what) in [("fast", ""), ("safe", " (LeaseSafe)")] {
+        // It was used elsewhere, so that it has to come from there.
+        members[0].ask(&format!("remote 3000 {mode}{round} fast"));
+        let remote = members[1].ask(&format!("remote 3000 {mode}{round} {mode}"));
+        let name = format!("a lock used elsewhere: acquire{what}");
+        report.add_nanos(system, &name, number(&remote, "acquire"), Some(1.7));
+    }
+    hand_over(report, system, &mut members, seconds);
+    drop(members);
+    kill(report, system, mutex, 0, "fast");
 }
 
 /// One member sends to all.
@@ -149,7 +169,7 @@ fn total_order(report: &mut Report, members: &mut [Member], seconds: f64, bytes:
 }
 
 /// Eight clients of three processes want one lock.
-fn hand_over(report: &mut Report, members: &mut [Member], seconds: f64) {
+fn hand_over(report: &mut Report, system: &str, members: &mut [Member], seconds: f64) {
     // Time for all to hear it: who begins alone would have the lock to itself for a while.
     let start = now() + 100_000_000;
     for (member, clients) in members.iter_mut().zip([3, 3, 2]) {
@@ -158,12 +178,12 @@ fn hand_over(report: &mut Report, members: &mut [Member], seconds: f64) {
     let answers: Vec<Value> = members.iter().map(Member::answer).collect();
     let clients = answers.iter().flat_map(|a| a["clients"].as_array().cloned().unwrap_or_default());
     let spans = clients.map(|spans| serde_json::from_value(spans).expect("members answer so"));
-    report.add_hand_overs(OURS, &spans.collect::<Vec<_>>(), seconds);
+    report.add_hand_overs(system, &spans.collect::<Vec<_>>(), seconds);
 }
 
 /// A member that holds a lock is killed: the one that leads (0), or another.
-fn kill(report: &mut Report, holder: usize, mode: &str) {
-    let (mut members, _) = group(3);
+fn kill(report: &mut Report, system: &str, mutex: Mutex, holder: usize, mode: &str) {
+    let (mut members, _) = group(3, mutex);
     members[holder].ask(&format!("hold x {mode}"));
     members[1].order(&format!("wait x {mode}"));
     thread::sleep(Duration::from_millis(200));
@@ -174,7 +194,7 @@ fn kill(report: &mut Report, holder: usize, mode: &str) {
     let most = (mode == "fast").then_some(Duration::from_millis(100));
     let who = if holder == 0 { ", and leads" } else { "" };
     let name = format!("{}{who}{}", measures::HOLDER_KILLED, how(mode));
-    report.add_time(OURS, &name, took, most);
+    report.add_time(system, &name, took, most);
 }
 
 /// The plain name is that of locks with a token that is checked.
@@ -184,7 +204,7 @@ fn how(mode: &str) -> &'static str {
 
 /// The member that leads is killed; another one wants a lock.
 fn leader_killed(report: &mut Report) {
-    let (mut members, _) = group(3);
+    let (mut members, _) = group(3, Mutex::Table);
     members[1].ask("hold before");
     let killed = now();
     members[0].child.kill().expect("it lives");

@@ -12,6 +12,7 @@ mod member;
 mod peers;
 mod report;
 
+use konklave::Mutex;
 use report::Report;
 
 fn main() {
@@ -38,6 +39,9 @@ fn measure(args: &[String]) {
         if given("--only").is_none() {
             eprintln!("konklave {}/3", round + 1);
             group::one_round(&mut report, seconds, round);
+            for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami] {
+                group::lifted_round(&mut report, seconds, round, mutex);
+            }
         }
     }
     if given("--peers").is_some() {

@@ -33,8 +33,9 @@ pub(crate) fn run(args: &[String]) {
             .name(format!("n{place}"))
             // The first one leads.
             .id(place as u32)
-            .listen(args[1 + place].clone())
-            .seeds(args[1..].iter().cloned())
+            .mutex(args[1].parse().expect("the second one is an algorithm"))
+            .listen(args[2 + place].clone())
+            .seeds(args[2..].iter().cloned())
             .join()
             .await
             .expect("the others come");
@@ -83,7 +84,7 @@ impl Member {
     async fn obey(&mut self, words: &[&str]) -> Value {
         match words[0] {
             "again" => self.again(word(words, 1)).await,
-            "remote" => self.remote(word(words, 1), words[2]).await,
+            "remote" => self.remote(word(words, 1), words[2], words.get(3) == Some(&"fast")).await,
             "contend" => self.contend(word(words, 1), word(words, 2), word(words, 3)).await,
             "cycles" => self.cycles(word(words, 1)).await,
             "join" => {
@@ -124,13 +125,14 @@ impl Member {
         json!({ "p50": median(&mut times) })
     }
 
-    /// A new lock each time.
-    async fn remote(&self, rounds: u64, prefix: &str) -> Value {
+    /// Another lock each time.
+    async fn remote(&self, rounds: u64, prefix: &str, fast: bool) -> Value {
+        let mode = if fast { Handover::Fast } else { Handover::LeaseSafe };
         let (mut acquires, mut cycles) = (Vec::new(), Vec::new());
         for i in 0..rounds {
             let name = format!("{prefix}-{i}");
             let start = now();
-            let guard = self.node.lock(&name).acquire().await.expect("it is free");
+            let guard = self.node.lock(&name).mode(mode).acquire().await.expect("it is free");
             acquires.push((now() - start) as f64);
             guard.release().await.expect("it was ours");
             cycles.push((now() - start) as f64);

@@ -70,11 +70,22 @@ impl Flag {
     }
 }
 
-struct Wanted {
+pub(super) struct Wanted {
     wish: Wish,
     deadline: Option<Duration>,
     /// Granted, but not told: the lease is not there yet.
     token: Option<(Claim, Token)>,
+}
+
+impl Wanted {
+    pub(super) fn refuse_busy(self) {
+        let name = self.wish.key.name.to_string();
+        let _ = self.wish.reply.send(Err(Error::Busy(name)));
+    }
+
+    pub(super) fn into_wish(self) -> Wish {
+        self.wish
+    }
 }
 
 /// Something a session here holds.
@@ -143,7 +154,33 @@ impl Desk {
         Some((kept.token, kept.user.is_some()))
     }
 
-    fn take_wanted(&mut self, number: u64) -> Option<Wanted> {
+    /// What someone here still waits for.
+    pub(super) fn wish(&self, number: u64) -> Option<&Wish> {
+        self.wanted.get(&number).map(|wanted| &wanted.wish)
+    }
+
+    pub(super) fn expect_revocation(
+        &mut self,
+        number: u64,
+        key: Key,
+        reply: oneshot::Sender<Result<(), Error>>,
+    ) {
+        self.revoking.insert(number, (key, reply));
+    }
+
+    /// Whether it was held; none: nobody can tell any more.
+    pub(super) fn end_revocation(&mut self, number: u64, held: Option<bool>) {
+        if let Some((key, reply)) = self.revoking.remove(&number) {
+            let name = key.name.to_string();
+            let _ = reply.send(match held {
+                Some(true) => Ok(()),
+                Some(false) => Err(Error::NotHeld(name)),
+                None => Err(Error::Lost(name)),
+            });
+        }
+    }
+
+    pub(super) fn take_wanted(&mut self, number: u64) -> Option<Wanted> {
         let wanted = self.wanted.remove(&number)?;
         if let Some(due) = wanted.deadline {
             self.deadlines.remove(&(due, number));
@@ -162,6 +199,10 @@ impl Core {
             let _ = wish.reply.send(Err(error));
             return number;
         }
+        if let Some(error) = self.unserved(&wish.key, wish.hold) {
+            let _ = wish.reply.send(Err(error));
+            return number;
+        }
         if let Some(wish) = self.take_kept(number, wish) {
             let deadline = wish.patience.map(|patience| self.now + patience);
             if let Some(due) = deadline {
@@ -176,7 +217,7 @@ impl Core {
 
     /// Gives a lock that we have kept, without a message, or the wish back.
     fn take_kept(&mut self, number: u64, wish: Wish) -> Option<Wish> {
-        if wish.hold != Hold::Exclusive || wish.key.space != Space::Lock {
+        if wish.hold != Hold::Exclusive || wish.key.space != Space::Lock || self.lifts(&wish.key) {
             return Some(wish);
         }
         let me = self.myself();
@@ -202,6 +243,9 @@ impl Core {
         let Wish { session, ref key, hold, wait, safe, priority, ref label, .. } = wanted.wish;
         let claim = Claim { member: self.myself(), session, number };
         let (key, label) = (key.clone(), label.clone());
+        if self.lifts(&key) {
+            return self.ask_inside(number, &key.name, wait, safe);
+        }
         self.submit(Op::Acquire { claim, key, hold, wait, safe, priority, label });
     }
 
@@ -241,7 +285,7 @@ impl Core {
     }
 
     /// Tells who wanted it that it has it, as soon as that is safe to say.
-    fn hand_out(&mut self, number: u64, wish: Wish, claim: Claim, token: Token) {
+    pub(super) fn hand_out(&mut self, number: u64, wish: Wish, claim: Claim, token: Token) {
         if !self.lease.holds(self.now) {
             let waits = Wanted { wish, deadline: None, token: Some((claim, token)) };
             self.desk.wanted.insert(number, waits);
@@ -269,6 +313,7 @@ impl Core {
                 self.hand_out(number, wanted.wish, claim, token);
             }
         }
+        self.advance_all();
     }
 
     pub(super) fn on_refused(&mut self, claim: Claim, key: &Key, why: Refusal) {
@@ -300,7 +345,7 @@ impl Core {
     }
 
     /// Who here has it no more is told; the table is not.
-    fn lose(&mut self, number: u64) -> Option<Held> {
+    pub(super) fn lose(&mut self, number: u64) -> Option<Held> {
         let held = self.desk.held.remove(&number)?;
         held.flag.lose();
         self.tell(Event::Lost { name: held.key.name.to_string() });
@@ -316,6 +361,9 @@ impl Core {
 
     fn give_back(&mut self, number: u64, held: Held) {
         let Held { key, claim, .. } = held;
+        if self.lifts(&key) {
+            return self.let_go(number, &key.name, false);
+        }
         match self.desk.kept.get_mut(&key) {
             Some(kept) if kept.user == Some(number) => {
                 (kept.user, kept.idle_since) = (None, self.now);
@@ -337,6 +385,9 @@ impl Core {
     }
 
     fn withdraw(&mut self, number: u64, wanted: &Wanted) {
+        if self.lifts(&wanted.wish.key) {
+            return self.give_up(number, &wanted.wish.key.name.clone());
+        }
         let (key, session) = (wanted.wish.key.clone(), wanted.wish.session);
         match wanted.token {
             Some((claim, _)) => {
@@ -432,9 +483,10 @@ impl Core {
         let mut numbers: Vec<u64> = self.desk.held.keys().copied().collect();
         numbers.sort_unstable();
         for number in numbers {
-            if let Some(held) = self.lose(number)
-                && !self.desk.kept.contains_key(&held.key)
-            {
+            let Some(held) = self.lose(number) else { continue };
+            if self.lifts(&held.key) {
+                self.let_go(number, &held.key.name, true);
+            } else if !self.desk.kept.contains_key(&held.key) {
                 self.submit(Op::Release { claim: held.claim, key: held.key });
             }
         }
@@ -515,9 +567,12 @@ impl Core {
             let _ = reply.send(Err(Error::NoGroup(self.what_is_missing())));
             return;
         }
+        if self.lifts(&key) {
+            return self.revoke_inside(key, token, reply);
+        }
         let number = self.desk.next_number();
         let claim = Claim { member: self.myself(), session: 0, number };
-        self.desk.revoking.insert(number, (key.clone(), reply));
+        self.desk.expect_revocation(number, key.clone(), reply);
         self.submit(Op::Revoke { claim, key, token });
         self.pump();
     }
@@ -526,15 +581,11 @@ impl Core {
         if claim.member != self.myself() {
             return;
         }
-        if let Some((key, reply)) = self.desk.revoking.remove(&claim.number) {
-            let missing = || Err(Error::NotHeld(key.name.to_string()));
-            let _ = reply.send(if held { Ok(()) } else { missing() });
-        }
+        self.desk.end_revocation(claim.number, Some(held));
     }
 
     pub(super) fn end_revocations(&mut self) {
-        for (_, (key, reply)) in std::mem::take(&mut self.desk.revoking) {
-            let _ = reply.send(Err(Error::Lost(key.name.to_string())));
-        }
+        let numbers: Vec<u64> = self.desk.revoking.keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.desk.end_revocation(number, None));
     }
 }

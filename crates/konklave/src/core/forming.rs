@@ -11,7 +11,7 @@ use konklave_algorithms::group::{Member, Request, View, ViewId};
 use konklave_process::{Group, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::{Below, Core, Output, setup};
+use super::{Below, Core, Output, setup, summing_up};
 use crate::status::Event;
 use crate::table::Table;
 use crate::wire::Frame;
@@ -179,11 +179,9 @@ impl Core {
         if self.is_inside() || self.leaving || !newer || !view.members.contains(&us) {
             return;
         }
-        self.enter_first(Below::found(
-            self.me,
-            &setup(self.me, &self.config.timings),
-            view.clone(),
-        ));
+        let setup = setup(self.me, &self.config.timings);
+        let below = Below::found(self.me, &setup, view.clone());
+        self.enter_first(summing_up(below, &self.config));
         self.step(|below, ctx| below.on_start(ctx));
     }
 
@@ -249,9 +247,10 @@ impl Core {
         }
         let silent = self.forming.seeds.iter().filter(|s| s.is_none()).count();
         if silent > 0 {
+            let refusal = self.refusal.as_ref().map_or(String::new(), |why| format!(" ({why})"));
             return format!(
-                "{silent} of {} founders do not answer; a group is founded by all of them, or by one \
-                 that is told to do it alone",
+                "{silent} of {} founders do not answer{refusal}; a group is founded by all of them, \
+                 or by one that is told to do it alone",
                 self.forming.seeds.len()
             );
         }

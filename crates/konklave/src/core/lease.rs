@@ -67,15 +67,17 @@ impl Core {
         }
         let (view, stamp) = (self.below.view().id, self.now.as_nanos() as u64);
         for to in self.below.view().others(self.me) {
-            self.send(to, Frame::Ping { view, stamp });
+            let said = self.said_to(to);
+            self.send(to, Frame::Ping { view, stamp, said });
         }
     }
 
-    pub(super) fn on_ping(&mut self, from: ProcessId, view: ViewId, stamp: u64) {
+    pub(super) fn on_ping(&mut self, from: ProcessId, view: ViewId, stamp: u64, said: u64) {
         let ours = self.is_inside() && self.below.view().id == view;
         if ours && !self.below.is_wedged() && self.below.view().has_member(self.me) {
             self.send(from, Frame::Pong { view, stamp });
         }
+        self.check_received(from, view, said);
     }
 
     pub(super) fn on_pong(&mut self, from: ProcessId, view: ViewId, stamp: u64) {

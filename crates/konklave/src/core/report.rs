@@ -49,7 +49,7 @@ impl Core {
             members: view.everyone().map(|m| self.member_status(m, now)).collect(),
             quorum: self.quorum(now),
             lease_ms: self.lease.ends().map(|until| milliseconds(until.saturating_sub(now))),
-            locks: self.table.locks().map(|(key, lock)| self.lock_status(key, lock, now)).collect(),
+            locks: self.all_locks().iter().map(|(k, l)| self.lock_status(k, l, now)).collect(),
         }
     }
 
@@ -89,7 +89,7 @@ impl Core {
         let holder = |g: &crate::table::Grant| {
             let ours = g.claim.member == me;
             let kept = self.desk.kept(key, g.claim).filter(|_| ours);
-            let since = self.desk.since(key, g.claim).unwrap_or(now);
+            let since = self.held_since(key, g.claim).unwrap_or(now);
             let lease = self
                 .lease
                 .ends()
@@ -130,7 +130,8 @@ impl Core {
 
     pub(crate) fn why(&self, name: &str, now: Duration) -> Why {
         let key = Key { space: Space::Lock, name: name.into() };
-        let lock = self.table.lock(&key);
+        let lock = self.any_lock(&key);
+        let lock = lock.as_ref();
         let quorum = self.quorum(now);
         let cycle = self.cycle(&key);
         let frozen = lock.is_some_and(|l| l.holders.iter().any(|g| g.frozen));
@@ -157,7 +158,7 @@ impl Core {
     /// Who waits for whom: for each party that waits, what for, and who has that.
     fn waits_for(&self) -> BTreeMap<Party, Vec<(String, Party)>> {
         let mut edges: BTreeMap<Party, Vec<(String, Party)>> = BTreeMap::new();
-        for (key, lock) in self.table.locks() {
+        for (key, lock) in &self.all_locks() {
             for waiting in &lock.queue {
                 let party = (waiting.claim.member.id, waiting.claim.session);
                 let others = lock.holders.iter().map(|g| (g.claim.member.id, g.claim.session));
@@ -172,7 +173,7 @@ impl Core {
     /// A circle of parties that wait for each other, on the way from those who wait for `key`.
     fn cycle(&self, key: &Key) -> Vec<(NodeId, u32, String)> {
         let edges = self.waits_for();
-        let Some(lock) = self.table.lock(key) else { return Vec::new() };
+        let Some(lock) = self.any_lock(key) else { return Vec::new() };
         let mut seen = BTreeSet::new();
         for start in lock.queue.iter().map(|w| (w.claim.member.id, w.claim.session)) {
             let mut path: Vec<(Party, String)> = Vec::new();
@@ -193,7 +194,8 @@ impl Core {
     }
 
     /// Tells everyone who looks on of a refusal.
-    pub(crate) fn refused(&self, address: String, reason: String) {
+    pub(crate) fn refused(&mut self, address: String, reason: String) {
+        self.refusal = Some(format!("{address}: {reason}"));
         self.tell(Event::Refused { address, reason });
     }
 

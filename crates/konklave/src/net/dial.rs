@@ -98,7 +98,7 @@ async fn keep_calling(
             }
             Err(failed) => {
                 pause = pause.max(PAUSE.1 / 10);
-                shared.look(|core| core.refused(address.clone(), failed.to_string()));
+                shared.with(|core, _| core.refused(address.clone(), failed.to_string()));
             }
         }
         tokio::select! {
@@ -182,7 +182,7 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
                 Security::None | Security::Key(_) => answer(&mesh, &shared, stream, stranger).await,
             };
             if let Err(Failed::Refused(reason)) = answered {
-                shared.look(|core| core.refused(from.to_string(), reason));
+                shared.with(|core, _| core.refused(from.to_string(), reason));
             }
         });
     }
@@ -266,7 +266,7 @@ where
     if let Err(error) = &ended
         && error.kind() == io::ErrorKind::InvalidData
     {
-        shared.look(|core| core.refused(hello.address.clone(), error.to_string()));
+        shared.with(|core, _| core.refused(hello.address.clone(), error.to_string()));
     }
     if pipe.link.detach(number) {
         // Everyone who calls finds out whether it is gone.

@@ -47,6 +47,7 @@ impl Mesh {
             name: settings.name.to_string(),
             address: settings.address.clone(),
             nonce,
+            mutex: settings.mutex.to_string(),
         }
     }
 
@@ -71,6 +72,10 @@ impl Mesh {
         if hello.cluster != self.settings.cluster {
             let reason =
                 format!("it belongs to {:?}, we to {:?}", hello.cluster, self.settings.cluster);
+            return Err(refuse(stream, reason).await);
+        }
+        if hello.mutex != self.settings.mutex.name() {
+            let reason = format!("its mutex is {}, ours {}", hello.mutex, self.settings.mutex);
             return Err(refuse(stream, reason).await);
         }
         let secrets = match &self.settings.security {

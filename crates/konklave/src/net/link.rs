@@ -260,7 +260,8 @@ mod tests {
 
     fn hello(boot: u64) -> Hello {
         let (cluster, name, address) = (String::new(), String::new(), String::new());
-        Hello { version: 1, cluster, id: 1, key: 1, boot, name, address, nonce: [0; 32] }
+        let mutex = "table".into();
+        Hello { version: 1, cluster, id: 1, key: 1, boot, name, address, nonce: [0; 32], mutex }
     }
 
     fn attach(link: &Link, boot: u64) -> u64 {
@@ -271,7 +272,8 @@ mod tests {
     }
 
     fn ping(stamp: u64) -> Frame {
-        Frame::Ping { view: konklave_algorithms::group::ViewId::default(), stamp }
+        let view = konklave_algorithms::group::ViewId::default();
+        Frame::Ping { view, stamp, said: 0 }
     }
 
     #[test]

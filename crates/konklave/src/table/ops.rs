@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::barriers::Meeting;
 use super::{Circle, Lock, Name, Place};
+use crate::lifted::Summary;
 use crate::token::Token;
 
 /// What kind of thing a name belongs to: a lock and a semaphore may have the same.
@@ -93,6 +94,8 @@ pub(crate) enum Op {
     Give { group: Name, to: Claim, by: Claim, parts: Payload },
     /// A part of a table.
     Part(Part),
+    /// What a member says at the end of a view of the locks that no table serves.
+    Summary(Summary),
 }
 
 impl Op {

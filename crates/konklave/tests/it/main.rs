@@ -1,6 +1,7 @@
 //! Whole groups.
 
 mod fences;
+mod lifted;
 mod locks;
 mod sweep;
 mod tcp;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use konklave::{Builder, Error, Event, Handover, Node, State, Tls};
+use konklave::{Builder, Error, Event, Handover, Mutex, Node, State, Tls, Token};
 use tokio::time::timeout;
 
 const LONG: Duration = Duration::from_secs(20);
@@ -184,8 +184,8 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let mut events = nodes[0].events();
     let wrong_version = [b"KNKL".to_vec(), vec![0xee, 0xee, 4, 0, 0, 0, 0, 0]].concat();
-    let too_long = [b"KNKL".to_vec(), vec![1, 0, 0xff, 0xff]].concat();
-    let no_sense = [b"KNKL".to_vec(), vec![1, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
+    let too_long = [b"KNKL".to_vec(), vec![2, 0, 0xff, 0xff]].concat();
+    let no_sense = [b"KNKL".to_vec(), vec![2, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
     for (bytes, why) in [
         (wrong_version, "version 61166"),
@@ -259,4 +259,84 @@ async fn who_takes_a_kept_lock_again_and_again_lets_others_in() {
     done.store(true, Ordering::Relaxed);
     again.await.unwrap();
     assert!(start.elapsed() < LONG / 2, "the other had to wait until the first gave up");
+}
+
+/// What holders wrote down while they had the lock: token, begin, end.
+type History = Arc<std::sync::Mutex<Vec<(Token, Instant, Instant)>>>;
+
+async fn contend(node: Node, until: Instant, history: History) {
+    while Instant::now() < until {
+        let wish = node.lock("a").timeout(LONG).acquire().await;
+        let Ok(guard) = wish else { return };
+        let from = Instant::now();
+        tokio::task::yield_now().await;
+        let to = Instant::now();
+        if guard.state() != State::Lost {
+            history.lock().unwrap().push((guard.token(), from, to));
+        }
+    }
+}
+
+/// One at a time, and later ones have higher tokens.
+fn judge(history: &History, what: &str) {
+    let mut history = history.lock().unwrap().clone();
+    history.sort_by_key(|(_, from, _)| *from);
+    for pair in history.windows(2) {
+        assert!(pair[0].0 < pair[1].0, "{what}: tokens grow: {pair:?}");
+        assert!(pair[0].2 <= pair[1].1, "{what}: one at a time: {pair:?}");
+    }
+    assert!(history.len() > 50, "{what}: {}", history.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_algorithm_serves_locks_while_a_member_dies() {
+    for mutex in Mutex::ALL {
+        let (nodes, _) = group(3, |b, _| b.mutex(mutex)).await;
+        lock_around(&nodes).await;
+        let history = History::default();
+        let until = Instant::now() + Duration::from_millis(1600);
+        let tasks =
+            (0..6).map(|i| tokio::spawn(contend(nodes[i % 3].clone(), until, history.clone())));
+        let tasks: Vec<_> = tasks.collect();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        nodes[0].kill();
+        for task in tasks {
+            timeout(LONG, task).await.expect("nobody waits for ever").unwrap();
+        }
+        judge(&history, mutex.name());
+        // Who is left is served, and sees who holds.
+        let held = timeout(LONG, nodes[1].lock("a").acquire()).await.unwrap().unwrap();
+        let seen = timeout(LONG, async {
+            while nodes[2].why("a").holders.first().map(|h| h.node) != Some(nodes[1].id()) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        seen.await.expect("it is told");
+        drop(held);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_another_algorithm_is_refused_with_the_reason() {
+    let (nodes, addresses) = group(2, |b, _| b.mutex(Mutex::NaimiTrehel)).await;
+    let mut events = nodes[0].events();
+    let stranger = Node::builder().id(77).seeds(addresses).mutex(Mutex::SuzukiKasami);
+    let stranger = stranger.start().await.unwrap();
+    let refused = timeout(LONG, async {
+        loop {
+            if let Some(Event::Refused { reason, .. }) = events.next().await {
+                break reason;
+            }
+        }
+    });
+    assert_eq!(refused.await.unwrap(), "its mutex is suzuki-kasami, ours naimi-trehel");
+    let reason = "its mutex is naimi-trehel, ours suzuki-kasami";
+    let told = timeout(LONG, async {
+        while !stranger.what_is_missing().is_some_and(|what| what.contains(reason)) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    told.await.expect("it says why");
+    assert!(!stranger.status().member);
+    assert_eq!(nodes[0].status().members.len(), 2);
 }

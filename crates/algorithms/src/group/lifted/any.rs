@@ -32,7 +32,7 @@ macro_rules! any {
         })*
 
         /// The names of the algorithms, the default first.
-        pub(super) const NAMES: &[&str] = &[$($name),*];
+        pub const NAMES: &[&str] = &[$($name),*];
 
         impl Inner for Any {
             fn build(me: ProcessId, setup: &Setup) -> Self {

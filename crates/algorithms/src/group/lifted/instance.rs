@@ -1,4 +1,6 @@
 //! One lock: a process of the algorithm within, for the time of one view.
+//!
+//! Public, for whoever keeps the views and the holders itself and wants only this.
 
 use std::collections::VecDeque;
 
@@ -13,24 +15,28 @@ use crate::mutex::{Indication, Request};
 
 /// A process of the algorithm within.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
-pub(super) struct Instance<A> {
+pub struct Instance<A> {
     process: A,
     /// The highest count of entries that we know of. It travels with every message: between an exit
     /// and the next entry there is always one, so counts grow from entry to entry.
-    pub(super) count: u64,
+    pub count: u64,
     #[serde(skip)]
     group: Fixed<Group>,
 }
 
 /// What an instance does in one step.
-pub(super) struct Outcome<M> {
-    pub(super) sent: Vec<(ProcessId, M)>,
-    pub(super) granted: bool,
-    pub(super) unexpected: Option<&'static str>,
+#[derive(Clone, Debug)]
+pub struct Outcome<M> {
+    /// What it sends, and to whom.
+    pub sent: Vec<(ProcessId, M)>,
+    /// Whether it lets us in.
+    pub granted: bool,
+    /// What it could not make sense of.
+    pub unexpected: Option<&'static str>,
 }
 
 /// Which member has the token of a name at first: by a hash, so that names spread.
-pub(super) fn home(name: &Name, view: &View) -> Option<ProcessId> {
+pub fn home(name: &Name, view: &View) -> Option<ProcessId> {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -52,7 +58,7 @@ fn setup(view: &View, first: ProcessId, chosen: &Setup) -> Option<Setup> {
 
 impl<A: Inner> Instance<A> {
     /// At the beginning of a view, with nobody inside and nobody waiting.
-    pub(super) fn fresh(me: ProcessId, name: &Name, view: &View, chosen: &Setup) -> Option<Self> {
+    pub fn fresh(me: ProcessId, name: &Name, view: &View, chosen: &Setup) -> Option<Self> {
         let setup = setup(view, home(name, view)?, chosen)?;
         Some(Self { process: A::build(me, &setup), count: 0, group: Fixed(setup.group) })
     }
@@ -60,7 +66,7 @@ impl<A: Inner> Instance<A> {
     /// At the beginning of a view in which `holder` is inside and `waiters` wait, in this order; with
     /// nobody inside, the first who waits gets in. All members work this out from the same facts, so
     /// no message is needed: each plays the whole group, and keeps its own part.
-    pub(super) fn resumed(
+    pub fn resumed(
         me: ProcessId,
         holder: Option<ProcessId>,
         waiters: &[ProcessId],
@@ -94,11 +100,12 @@ impl<A: Inner> Instance<A> {
     }
 
     /// Whether the token is here.
-    pub(super) fn has_token(&self) -> bool {
+    pub fn has_token(&self) -> bool {
         self.process.tokens() > 0
     }
 
-    pub(super) fn step(&mut self, me: ProcessId, input: Input<A>) -> Outcome<A::Message> {
+    /// One step.
+    pub fn step(&mut self, me: ProcessId, input: Input<A>) -> Outcome<A::Message> {
         let outcome = Outcome { sent: Vec::new(), granted: false, unexpected: None };
         let mut notes = Notes(outcome);
         self.process.handle(input, &mut Context::new(me, &self.group, &mut notes));

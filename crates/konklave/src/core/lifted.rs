@@ -1,0 +1,377 @@
+//! Locks that a classic algorithm serves inside a view: one process of it for each name, as long as the
+//! view lasts. What the algorithm grants it grants to this node; who here waits is served in turn.
+//!
+//! Inside the view nobody fails as far as the algorithm can tell. When the view ends it stands still,
+//! and the next one starts it anew from what all who go on have said: see `barrier`.
+
+mod barrier;
+mod show;
+mod talk;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use konklave_algorithms::Setup;
+use konklave_algorithms::group::lifted::{Any, Instance};
+use konklave_algorithms::group::{Member, Request, ViewId};
+use konklave_algorithms::mutex;
+use konklave_process::{Group, Input, Process, ProcessId, ProcessSet, Topology};
+
+use super::Core;
+use crate::error::Error;
+use crate::lifted::{Inside, Say};
+use crate::mutex::Mutex;
+use crate::table::{Claim, Hold, Key, Name, Space};
+use crate::token::Token;
+
+/// From so many names on, a new view makes room: it forgets what nobody uses.
+const NAMES: usize = if cfg!(test) { 64 } else { 1 << 16 };
+/// After so many entries a new view lets the algorithms, which count in 32 bits, begin anew.
+const ENTRIES: u64 = 1 << 31;
+
+/// Where this node stands with the algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    #[default]
+    Idle,
+    Asked,
+    /// It has granted us the lock, and we have not let it go.
+    Inside,
+}
+
+/// Who here has it.
+struct User {
+    number: u64,
+    session: u32,
+    label: Arc<str>,
+    safe: bool,
+    token: Token,
+    since: Duration,
+}
+
+/// One lock.
+#[derive(Default)]
+struct Lock {
+    /// Our process of the algorithm; none before we had to do with it in this view.
+    instance: Option<Instance<Any>>,
+    stage: Stage,
+    user: Option<User>,
+    /// Who here waits, and since when.
+    queue: VecDeque<(u64, Duration)>,
+    /// How many of them are served before others are: those who waited when it came.
+    turn: usize,
+    /// Who has not yet noted that we may hold it safely; none: we have told nobody.
+    unnoted: Option<ProcessSet>,
+    /// Who else may hold it safely.
+    safe: BTreeSet<Member>,
+    /// Who wants it only if nobody has it.
+    tries: Vec<(ProcessId, u64)>,
+    /// Whether a message made no sense to the algorithm, so that only a new view can go on.
+    broken: bool,
+    /// Whether others do not know yet how it stands here.
+    news: bool,
+}
+
+impl Lock {
+    fn count(&self) -> u64 {
+        self.instance.as_ref().map_or(0, |instance| instance.count)
+    }
+
+    fn is_used(&self) -> bool {
+        self.user.is_some() || !self.queue.is_empty()
+    }
+}
+
+pub(super) struct Lifted {
+    setup: Setup,
+    view: ViewId,
+    names: BTreeMap<Name, Lock>,
+    /// Locks that one who is gone may still believe to hold, and until when.
+    frozen: BTreeMap<Name, BTreeMap<Member, Duration>>,
+    /// What belongs to views to come.
+    ahead: Vec<(ProcessId, Inside)>,
+    /// How many frames went to whom in this view, and how many came.
+    sent: BTreeMap<ProcessId, u64>,
+    received: BTreeMap<ProcessId, u64>,
+    /// Names with news for the others.
+    news: Vec<Name>,
+    /// What others told.
+    notes: BTreeMap<(Name, ProcessId), (crate::lifted::Note, Duration)>,
+    /// Who has not answered yet whether it held what shall be taken away.
+    revoking: BTreeMap<u64, ProcessSet>,
+    /// Whether a lock has been entered too often for one view.
+    worn: bool,
+}
+
+impl Lifted {
+    pub(super) fn new(me: ProcessId, mutex: Mutex) -> Self {
+        let group = Group::new(vec![me]).expect("one member is a group");
+        let alone = Topology::from_edges("alone", 1, []).expect("one place is a graph");
+        let mut setup = Setup::new(group, alone);
+        setup.chosen.insert("mutex", mutex.name().to_owned());
+        Self {
+            setup,
+            view: ViewId::default(),
+            names: BTreeMap::new(),
+            frozen: BTreeMap::new(),
+            ahead: Vec::new(),
+            sent: BTreeMap::new(),
+            received: BTreeMap::new(),
+            news: Vec::new(),
+            notes: BTreeMap::new(),
+            revoking: BTreeMap::new(),
+            worn: false,
+        }
+    }
+
+    /// We are outside.
+    pub(super) fn clear(&mut self) {
+        let setup = self.setup.clone();
+        *self = Self { setup, ..Self::new(ProcessId(0), Mutex::Table) };
+    }
+
+    /// When the first lock is free again that one who is gone may hold.
+    pub(super) fn first_thaw(&self) -> Option<Duration> {
+        self.frozen.values().flat_map(BTreeMap::values).min().copied()
+    }
+
+    fn note_news(&mut self, name: &Name) {
+        if let Some(lock) = self.names.get_mut(name)
+            && !std::mem::replace(&mut lock.news, true)
+        {
+            self.news.push(name.clone());
+        }
+    }
+}
+
+impl Core {
+    /// Whether an algorithm serves this, not the table.
+    pub(super) fn lifts(&self, key: &Key) -> bool {
+        self.config.mutex != Mutex::Table && key.space == Space::Lock
+    }
+
+    /// What the algorithms cannot serve.
+    pub(super) fn unserved(&self, key: &Key, hold: Hold) -> Option<Error> {
+        let name = || key.name.to_string();
+        (self.lifts(key) && hold != Hold::Exclusive)
+            .then(|| Error::OnlyExclusive { name: name(), mutex: self.config.mutex })
+    }
+
+    /// Whether the algorithms run, and we take part.
+    fn runs(&self) -> bool {
+        self.is_member() && !self.below.is_wedged() && self.lifted.view == self.below.view().id
+    }
+
+    /// Someone here wants a lock.
+    pub(super) fn ask_inside(&mut self, number: u64, name: &Name, wait: bool, safe: bool) {
+        if !self.is_member() {
+            return;
+        }
+        let now = self.now;
+        let lock = self.lifted.names.entry(name.clone()).or_default();
+        if !wait && lock.is_used() {
+            return self.refuse_busy(number);
+        }
+        lock.queue.push_back((number, now));
+        self.lifted.note_news(name);
+        self.prepare(number, name, wait, safe);
+        self.advance(name);
+    }
+
+    fn refuse_busy(&mut self, number: u64) {
+        if let Some(wanted) = self.desk.take_wanted(number) {
+            wanted.refuse_busy();
+        }
+    }
+
+    /// Tells the others in good time what they must know before we enter.
+    fn prepare(&mut self, number: u64, name: &Name, wait: bool, safe: bool) {
+        if !self.runs() {
+            return;
+        }
+        if safe {
+            self.tell_safe(name);
+        }
+        let here = self.lifted.names.get(name).is_some_and(|lock| {
+            lock.stage == Stage::Inside || lock.instance.as_ref().is_some_and(Instance::has_token)
+        });
+        if !wait && !here {
+            self.send_to_all(name, &Say::Try { number });
+        }
+    }
+
+    /// Does what can be done for a lock: asks, serves the next, lets go.
+    fn advance(&mut self, name: &Name) {
+        while self.runs() {
+            let Some(lock) = self.lifted.names.get_mut(name) else { return };
+            match lock.stage {
+                Stage::Asked => return,
+                Stage::Idle if lock.queue.is_empty() => return,
+                Stage::Idle => {
+                    lock.stage = Stage::Asked;
+                    self.drive(name, Input::Request(mutex::Request::Acquire));
+                }
+                Stage::Inside if lock.user.is_some() => return,
+                Stage::Inside if lock.turn == 0 || lock.queue.is_empty() => {
+                    lock.stage = Stage::Idle;
+                    self.drive(name, Input::Request(mutex::Request::Release));
+                }
+                Stage::Inside => {
+                    if !self.enter(name) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One step of the algorithm.
+    fn drive(&mut self, name: &Name, input: Input<Any>) {
+        let me = self.me;
+        let Some(lock) = self.lifted.names.get_mut(name).filter(|lock| !lock.broken) else {
+            return;
+        };
+        if lock.instance.is_none() {
+            lock.instance = Instance::fresh(me, name, self.below.view(), &self.lifted.setup);
+        }
+        let Some(instance) = &mut lock.instance else { return };
+        // The algorithms trust their messages: what a member garbled may be more than they can bear.
+        let step = std::panic::AssertUnwindSafe(|| instance.step(me, input));
+        let Ok(outcome) = std::panic::catch_unwind(step) else {
+            (lock.instance, lock.broken, self.lifted.worn) = (None, true, true);
+            return;
+        };
+        let count = instance.count;
+        if outcome.granted {
+            (lock.stage, lock.turn) = (Stage::Inside, lock.queue.len());
+        }
+        for (to, message) in outcome.sent {
+            self.send_inside(to, name, Say::Step { count, message });
+        }
+    }
+
+    /// Lets the next one here in, if nothing forbids it; whether anything changed.
+    fn enter(&mut self, name: &Name) -> bool {
+        let (now, me) = (self.now, self.myself());
+        if self.leaving || !self.lease.holds(now) {
+            return false;
+        }
+        let frozen = self.lifted.frozen.contains_key(name);
+        let ViewId { generation, epoch, .. } = self.lifted.view;
+        let Some(lock) = self.lifted.names.get_mut(name) else { return false };
+        let Some((number, _)) = lock.queue.front().copied() else { return false };
+        let Some(wish) = self.desk.wish(number) else {
+            // It was given up.
+            lock.queue.pop_front();
+            lock.turn -= 1;
+            return true;
+        };
+        if frozen && wish.wait {
+            return false;
+        }
+        if frozen {
+            lock.queue.pop_front();
+            lock.turn -= 1;
+            self.refuse_busy(number);
+            return true;
+        }
+        if wish.safe && lock.unnoted.as_ref().is_none_or(|others| !others.is_empty()) {
+            if lock.unnoted.is_none() {
+                self.tell_safe(name);
+            }
+            // Alone, there is nobody to tell.
+            return self.lifted.names[name].unnoted.as_ref().is_some_and(ProcessSet::is_empty);
+        }
+        let Some(instance) = &mut lock.instance else { return false };
+        instance.count += 1;
+        self.lifted.worn |= instance.count > ENTRIES;
+        let epoch = u32::try_from(epoch).unwrap_or(u32::MAX);
+        let token = Token { generation, epoch, k: instance.count };
+        let (session, label, safe) = (wish.session, wish.label.clone(), wish.safe);
+        lock.queue.pop_front();
+        lock.turn -= 1;
+        lock.user = Some(User { number, session, label, safe, token, since: now });
+        let tries = std::mem::take(&mut lock.tries);
+        for (from, number) in tries {
+            self.send_inside(from, name, Say::Used { number });
+        }
+        self.lifted.note_news(name);
+        if let Some(wanted) = self.desk.take_wanted(number) {
+            let claim = Claim { member: me, session, number };
+            self.hand_out(number, wanted.into_wish(), claim, token);
+        }
+        true
+    }
+
+    /// Someone here has let a lock go, or lost it; then it is the others' turn.
+    pub(super) fn let_go(&mut self, number: u64, name: &Name, lost: bool) {
+        let Some(lock) = self.lifted.names.get_mut(name) else { return };
+        if lock.user.as_ref().is_some_and(|user| user.number == number) {
+            lock.user = None;
+            if lost {
+                lock.turn = 0;
+            }
+            self.lifted.note_news(name);
+            self.advance(name);
+        }
+    }
+
+    /// Someone here waits no more.
+    pub(super) fn give_up(&mut self, number: u64, name: &Name) {
+        let Some(lock) = self.lifted.names.get_mut(name) else { return };
+        if let Some(place) = lock.queue.iter().position(|(n, _)| *n == number) {
+            lock.queue.remove(place);
+            lock.turn -= usize::from(place < lock.turn);
+            self.lifted.note_news(name);
+            self.advance(name);
+        }
+    }
+
+    /// Serves where something stood in the way that may be gone: a lease, one who was silent.
+    pub(super) fn advance_all(&mut self) {
+        let stands = |lock: &Lock| lock.stage == Stage::Inside && lock.user.is_none();
+        let names = self.lifted.names.iter().filter(|(_, lock)| stands(lock));
+        let names: Vec<Name> = names.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.advance(&name);
+        }
+    }
+
+    /// Whoever is gone must know by now.
+    pub(super) fn thaw_inside(&mut self) {
+        let now = self.now;
+        if self.lifted.first_thaw().is_none_or(|due| now < due) {
+            return;
+        }
+        self.lifted.frozen.retain(|_, members| {
+            members.retain(|_, until| now < *until);
+            !members.is_empty()
+        });
+        let view = self.below.view();
+        self.lifted.forget_notes(|id| view.find(id).is_some());
+        self.advance_all();
+    }
+
+    /// Every now and then: tells what is new, and makes room.
+    pub(super) fn beat_inside(&mut self) {
+        self.tell_news();
+        if self.lifted.names.len() > NAMES {
+            let idle = self.lifted.names.values().filter(|lock| !lock.is_used()).count();
+            self.lifted.worn |= idle > NAMES / 2;
+        }
+        if std::mem::take(&mut self.lifted.worn) {
+            self.reform();
+        }
+    }
+
+    /// A new view with the same members: it repairs what was lost on the way.
+    fn reform(&mut self) {
+        if self.runs() {
+            self.step(|below, ctx| below.on_request(Request::Reform, ctx));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! From view to view: what a member says of its locks when a view ends, and how they go on.
+//!
+//! Everyone who goes on starts from the same facts, those that the group has decided on. A right that
+//! was on its way is lost by that, so nobody has it twice. What one who is gone may still believe to
+//! hold is given to others at once if it held it [`Fast`](crate::Handover::Fast), for its token is
+//! lower; and if it had told that it may hold it safely, when it must know that it has lost it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use konklave_algorithms::group::lifted::Instance;
+use konklave_algorithms::group::{Member, View};
+use konklave_process::{ProcessId, ProcessSet};
+
+use super::{Core, Lock, Stage};
+use crate::lifted::{Report, Summary};
+use crate::table::{Batch, Name, Op};
+
+/// What was decided about one lock.
+#[derive(Default)]
+struct Facts {
+    holder: Option<(ProcessId, bool)>,
+    waiters: Vec<(u64, ProcessId)>,
+    /// Whether one who goes on had the right to it, so that nobody else has.
+    sure: bool,
+    safe: BTreeSet<Member>,
+    frozen: BTreeSet<Member>,
+}
+
+impl Facts {
+    fn of(summaries: &[(ProcessId, Summary)]) -> BTreeMap<Name, Self> {
+        let mut names: BTreeMap<Name, Self> = BTreeMap::new();
+        for (id, summary) in summaries {
+            for (name, report) in summary {
+                let facts = names.entry(name.clone()).or_default();
+                match report {
+                    Report::Holding { safe, .. } => facts.holder = Some((*id, *safe)),
+                    Report::Waiting(since) => facts.waiters.push((*since, *id)),
+                    Report::Parked => facts.sure = true,
+                    Report::Safe(member) => facts.safe.extend([*member]),
+                    Report::Frozen(member) => facts.frozen.extend([*member]),
+                }
+            }
+        }
+        names.values_mut().for_each(|facts| facts.waiters.sort_unstable());
+        names
+    }
+}
+
+impl Core {
+    /// What we have to say of our locks, as the group carries it.
+    pub(in crate::core) fn summary_of_locks(&self) -> Batch {
+        Batch::of(vec![Op::Summary(self.summary())])
+    }
+
+    fn summary(&self) -> Summary {
+        let mut summary = Summary::new();
+        for (name, lock) in &self.lifted.names {
+            let mut report = |report| summary.push((name.clone(), report));
+            if let Some(user) = &lock.user {
+                report(Report::Holding { token: user.token, safe: user.safe });
+            }
+            if !lock.queue.is_empty() {
+                report(Report::Waiting(lock.count()));
+            }
+            let here = lock.instance.as_ref().is_some_and(Instance::has_token);
+            if lock.user.is_none() && !lock.safe.is_empty() && (here || lock.stage == Stage::Inside)
+            {
+                report(Report::Parked);
+            }
+            lock.safe.iter().for_each(|member| report(Report::Safe(*member)));
+        }
+        for (name, members) in &self.lifted.frozen {
+            let frozen = members.keys().map(|member| (name.clone(), Report::Frozen(*member)));
+            summary.extend(frozen);
+        }
+        summary
+    }
+
+    /// The next view begins, with what those who go on have said.
+    pub(in crate::core) fn install_locks(
+        &mut self,
+        view: &View,
+        left: &ProcessSet,
+        said: Vec<(ProcessId, Batch)>,
+    ) {
+        self.end_questions();
+        let mut said: Vec<(ProcessId, Summary)> =
+            said.into_iter().map(|(id, batch)| (id, summary_in(&batch))).collect();
+        let was_there = said.iter().any(|(id, _)| *id == self.me);
+        if said.is_empty() && !self.lifted.names.is_empty() {
+            // A group of one, founded by an operator: nobody else was asked.
+            said.push((self.me, self.summary()));
+        }
+        let facts = Facts::of(&said);
+        self.freeze(view, left, &facts, was_there);
+        self.lifted.view = view.id;
+        self.lifted.sent.clear();
+        self.lifted.received.clear();
+        self.lifted.news.clear();
+        self.lifted.forget_notes(|_| false);
+        self.lifted.worn = false;
+        let before = std::mem::take(&mut self.lifted.names);
+        let lost = self.resume(view, before, &facts);
+        for number in lost {
+            self.lose(number);
+        }
+        for (from, inside) in std::mem::take(&mut self.lifted.ahead) {
+            self.on_inside(from, inside);
+        }
+        self.go_on();
+    }
+
+    /// What those who are gone may still believe to hold.
+    fn freeze(
+        &mut self,
+        view: &View,
+        left: &ProcessSet,
+        facts: &BTreeMap<Name, Facts>,
+        was_there: bool,
+    ) {
+        let until = self.now + self.config.timings.thaw_after();
+        // Who comes again in another life knows that the old one is over.
+        let again = |m: &Member| view.find(m.id).is_some_and(|n| n.incarnation > m.incarnation);
+        let gone = |m: &Member| !view.includes(*m) && !left.contains(m.id) && !again(m);
+        let mut frozen = std::mem::take(&mut self.lifted.frozen);
+        for (name, facts) in facts {
+            if facts.holder.is_some() {
+                frozen.remove(name);
+                continue;
+            }
+            let fresh = facts.safe.iter().filter(|_| !facts.sure);
+            // Who was there has its own clock for what was frozen before.
+            let older = facts.frozen.iter().filter(|_| !was_there);
+            for member in fresh.chain(older) {
+                frozen.entry(name.clone()).or_default().entry(*member).or_insert(until);
+            }
+        }
+        frozen.retain(|_, members| {
+            members.retain(|member, _| gone(member));
+            !members.is_empty()
+        });
+        self.lifted.frozen = frozen;
+    }
+
+    /// Starts the algorithm anew for every lock that someone holds or wants. Who here holds what it
+    /// should not is returned.
+    fn resume(
+        &mut self,
+        view: &View,
+        before: BTreeMap<Name, Lock>,
+        facts: &BTreeMap<Name, Facts>,
+    ) -> Vec<u64> {
+        let me = self.me;
+        let mut lost = Vec::new();
+        for (name, old) in before.into_iter().filter(|(_, lock)| lock.is_used()) {
+            let Lock { user, queue, .. } = old;
+            let ours = facts.get(&name).and_then(|f| f.holder).is_some_and(|(id, _)| id == me);
+            if !ours && let Some(user) = &user {
+                lost.push(user.number);
+            }
+            let user = user.filter(|_| ours);
+            self.lifted.names.insert(name, Lock { user, queue, ..Lock::default() });
+        }
+        for (name, Facts { holder, waiters, .. }) in facts {
+            if holder.is_none() && waiters.is_empty() {
+                continue;
+            }
+            let lock = self.lifted.names.entry(name.clone()).or_default();
+            if let Some((id, true)) = holder {
+                if *id == me {
+                    lock.unnoted = Some(ProcessSet::new());
+                } else {
+                    lock.safe.extend(view.find(*id));
+                }
+            }
+            if !view.has_member(me) {
+                continue;
+            }
+            let votes = |id: &ProcessId| view.has_member(*id);
+            let holder = holder.map(|(id, _)| id).filter(votes);
+            // Who holds it may have others who wait behind its holder: it asks for them when it is done.
+            let waiters = waiters.iter().map(|(_, id)| *id);
+            let waiters: Vec<ProcessId> =
+                waiters.filter(|id| votes(id) && holder != Some(*id)).collect();
+            lock.instance = Instance::resumed(me, holder, &waiters, view, &self.lifted.setup);
+            let first = holder.is_none() && waiters.first() == Some(&me);
+            if holder == Some(me) || first {
+                lock.stage = Stage::Inside;
+            } else if waiters.contains(&me) {
+                lock.stage = Stage::Asked;
+            }
+            if first {
+                lock.turn = lock.queue.len();
+            }
+        }
+        lost
+    }
+
+    /// Serves, asks and tells, as if everyone here had asked just now.
+    fn go_on(&mut self) {
+        let names: Vec<Name> = self.lifted.names.keys().cloned().collect();
+        for name in names {
+            let Some(lock) = self.lifted.names.get(&name) else { continue };
+            let waiting: Vec<u64> = lock.queue.iter().map(|(number, _)| *number).collect();
+            for number in waiting {
+                if let Some((wait, safe)) = self.desk.wish(number).map(|w| (w.wait, w.safe)) {
+                    self.prepare(number, &name, wait, safe);
+                }
+            }
+            if self.lifted.names.get(&name).is_some_and(Lock::is_used) {
+                self.lifted.note_news(&name);
+            }
+            self.advance(&name);
+        }
+    }
+}
+
+fn summary_in(batch: &Batch) -> Summary {
+    let summary = |op: &Op| match op {
+        Op::Summary(summary) => summary.clone(),
+        _ => Summary::new(),
+    };
+    batch.0.iter().flat_map(summary).collect()
+}

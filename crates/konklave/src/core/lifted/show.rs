@@ -1,0 +1,109 @@
+//! How such locks look to people: what is here exactly, what is elsewhere as of its last sign of life.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use konklave_algorithms::group::Member;
+use konklave_process::ProcessId;
+
+use super::Core;
+use crate::lifted::Party;
+use crate::table::{Claim, Grant, Hold, Key, Lock, Name, Space, Waiting};
+use crate::token::Token;
+
+fn grant(member: Member, token: Token, party: &Party, frozen: bool) -> Grant {
+    let Party { session, number, safe, ref label, .. } = *party;
+    let claim = Claim { member, session, number };
+    Grant { claim, hold: Hold::Exclusive, token, safe, frozen, label: label.clone() }
+}
+
+fn waiting(member: Member, party: &Party) -> Waiting {
+    let Party { session, number, safe, ref label, .. } = *party;
+    let claim = Claim { member, session, number };
+    let label = label.clone();
+    Waiting { claim, hold: Hold::Exclusive, wait: true, safe, priority: 0, label }
+}
+
+impl Core {
+    /// Everything that is held or wanted, whoever serves it.
+    pub(in crate::core) fn all_locks(&self) -> BTreeMap<Key, Lock> {
+        let table = self.table.locks().map(|(key, lock)| (key.clone(), lock.clone()));
+        let mut all: BTreeMap<Key, Lock> = table.collect();
+        let names = self.lifted.names.iter().filter(|(_, lock)| lock.is_used()).map(|(n, _)| n);
+        let told = self.lifted.notes.keys().map(|(name, _)| name);
+        let names: std::collections::BTreeSet<&Name> =
+            names.chain(told).chain(self.lifted.frozen.keys()).collect();
+        for name in names {
+            let key = Key { space: Space::Lock, name: name.clone() };
+            let lock = self.lifted_lock(name);
+            if !lock.holders.is_empty() || !lock.queue.is_empty() {
+                all.insert(key, lock);
+            }
+        }
+        all
+    }
+
+    /// What is held or wanted under `key`, whoever serves it.
+    pub(in crate::core) fn any_lock(&self, key: &Key) -> Option<Lock> {
+        if self.lifts(key) {
+            let lock = self.lifted_lock(&key.name);
+            return (!lock.holders.is_empty() || !lock.queue.is_empty()).then_some(lock);
+        }
+        self.table.lock(key).cloned()
+    }
+
+    fn lifted_lock(&self, name: &Name) -> Lock {
+        let mut holders: Vec<Grant> = Vec::new();
+        let mut queue: Vec<(Duration, Waiting)> = Vec::new();
+        let frozen = self.lifted.frozen.get(name);
+        for (member, note, at) in self.notes_of(name) {
+            let gone = frozen.is_some_and(|members| members.contains_key(&member));
+            if let Some((token, party)) = &note.holder {
+                holders.push(grant(member, *token, party, gone));
+            }
+            for party in note.queue.iter().filter(|_| !gone) {
+                let since = at.saturating_sub(Duration::from_millis(party.since));
+                queue.push((since, waiting(member, party)));
+            }
+        }
+        // Tokens tell who of several came last: the others have not told yet that they are done.
+        let last = holders.iter().filter(|g| !g.frozen).map(|g| g.token).max();
+        holders.retain(|g| g.frozen || Some(g.token) == last);
+        for member in frozen.into_iter().flat_map(BTreeMap::keys) {
+            if holders.iter().all(|g| g.claim.member != *member) {
+                // It may hold it; whether it does nobody knows.
+                let (label, since) = ("".into(), 0);
+                let party = Party { session: 0, number: 0, safe: true, label, since };
+                holders.push(grant(*member, Token::default(), &party, true));
+            }
+        }
+        queue.sort_by_key(|(since, w)| (*since, w.claim));
+        Lock { holders, queue: queue.into_iter().map(|(_, waiting)| waiting).collect() }
+    }
+
+    /// What each node says of a lock, ours first, and when it said so.
+    fn notes_of(&self, name: &Name) -> Vec<(Member, crate::lifted::Note, Duration)> {
+        let ours = (self.myself(), self.note(name), self.now);
+        let range = (name.clone(), ProcessId(0))..=(name.clone(), ProcessId(u32::MAX));
+        let gone = |id| {
+            let members = self.lifted.frozen.get(name)?;
+            members.keys().find(|m| m.id == id).copied()
+        };
+        let told = self.lifted.notes.range(range).filter_map(|((_, id), (note, at))| {
+            let member = self.below.view().find(*id).or_else(|| gone(*id))?;
+            Some((member, note.clone(), *at))
+        });
+        std::iter::once(ours).chain(told).collect()
+    }
+
+    /// Since when someone holds a lock.
+    pub(in crate::core) fn held_since(&self, key: &Key, claim: Claim) -> Option<Duration> {
+        if !self.lifts(key) {
+            return self.desk.since(key, claim);
+        }
+        self.notes_of(&key.name).into_iter().find_map(|(member, note, at)| {
+            let (_, party) = note.holder.filter(|_| member == claim.member)?;
+            Some(at.saturating_sub(Duration::from_millis(party.since)))
+        })
+    }
+}

@@ -1,0 +1,34 @@
+use std::time::Duration;
+
+use crate::builder::Timings;
+use crate::mutex::Mutex;
+use crate::testing::Cluster;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Names that nobody uses any more are forgotten by a new view, and only then is there one.
+#[test]
+fn a_new_view_makes_room_when_many_names_are_idle() {
+    let cluster = Cluster::served_by(Mutex::SuzukiKasami, 3, 0, Timings::default());
+    let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
+    cluster.block_on(async {
+        let node = cluster.node(0);
+        let held = node.lock("held").acquire().await.unwrap();
+        for i in 0..40 {
+            drop(node.lock(&format!("l{i}")).acquire().await.unwrap());
+        }
+        cluster.sleep(500 * MS).await;
+        assert_eq!(epoch(), Some(0), "few are kept");
+        for i in 40..super::NAMES {
+            drop(node.lock(&format!("l{i}")).acquire().await.unwrap());
+        }
+        cluster.sleep(500 * MS).await;
+        assert_eq!(epoch(), Some(1), "many are forgotten, once");
+        assert_eq!(held.state(), crate::State::Held);
+        let next = cluster.node(2).lock("held").timeout(50 * MS);
+        assert!(next.clone().acquire().await.is_err());
+        let token = held.token();
+        held.release().await.unwrap();
+        assert!(next.acquire().await.unwrap().token() > token);
+    });
+}

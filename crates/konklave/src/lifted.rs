@@ -1,0 +1,76 @@
+//! What members say to each other about locks that an algorithm serves inside a view.
+
+use std::sync::Arc;
+
+use konklave_algorithms::group::lifted::AnyMessage;
+use konklave_algorithms::group::{Member, ViewId};
+use serde::{Deserialize, Serialize};
+
+use crate::table::Name;
+use crate::token::Token;
+
+/// Something about one lock, in one view.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Inside {
+    pub(crate) view: ViewId,
+    /// How many there were to this receiver in this view, this one included.
+    pub(crate) number: u64,
+    pub(crate) name: Name,
+    pub(crate) say: Say,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) enum Say {
+    /// A message of the algorithm, of one who knows of so many entries.
+    Step { count: u64, message: AnyMessage },
+    /// From now on I may hold it safely: if I fall silent, wait until I must know.
+    Safe,
+    /// I shall.
+    Noted,
+    /// I want it now or not at all: who has it, or wants it, says so.
+    Try { number: u64 },
+    /// I do.
+    Used { number: u64 },
+    /// An operator takes it from whoever holds it.
+    Revoke { number: u64, token: Option<Token> },
+    /// Whether it was taken from someone here.
+    Revoked { number: u64, held: bool },
+    /// Who here has it and who here waits, for people.
+    Note(Note),
+}
+
+/// Who at one node has a lock, and who waits for it there.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Note {
+    pub(crate) holder: Option<(Token, Party)>,
+    pub(crate) queue: Vec<Party>,
+}
+
+/// One of them.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Party {
+    pub(crate) session: u32,
+    pub(crate) number: u64,
+    pub(crate) safe: bool,
+    pub(crate) label: Arc<str>,
+    /// For how many milliseconds.
+    pub(crate) since: u64,
+}
+
+/// What a member says of a lock when a view ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// Someone here holds it.
+    Holding { token: Token, safe: bool },
+    /// Someone here waits, since there had been so many entries.
+    Waiting(u64),
+    /// Nobody holds it: the right to is here.
+    Parked,
+    /// This member said that it may hold it safely.
+    Safe(Member),
+    /// This one is gone, and may not know that yet.
+    Frozen(Member),
+}
+
+/// What a member says when a view ends.
+pub(crate) type Summary = Vec<(Name, Report)>;

@@ -1,0 +1,107 @@
+//! Which algorithm serves the exclusive locks of a group.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// What serves exclusive locks. All members must have the same.
+///
+/// The table knows every lock at every member, and asks a majority for each grant. The others are
+/// classic algorithms that run inside a view: a grant is known where it is used, and a change of view
+/// starts them anew from who held and who waited. They serve exclusive locks only; semaphores,
+/// campaigns, barriers and groups stay on the table.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mutex {
+    /// The replicated table: every grant is known to a majority; shared locks, too.
+    #[default]
+    Table,
+    /// Naimi and Tréhel: a token that follows a tree of last requests. Few messages, however many
+    /// members.
+    NaimiTrehel,
+    /// Suzuki and Kasami: a token that everyone is asked for. Always two steps.
+    SuzukiKasami,
+    /// Raymond: a token in a fixed tree.
+    Raymond,
+    /// Ricart and Agrawala: everyone's consent, each time.
+    RicartAgrawala,
+    /// Maekawa: the consent of a committee.
+    Maekawa,
+    /// Lamport: one queue, kept by everyone.
+    Lamport,
+    /// One member coordinates each lock.
+    Central,
+}
+
+impl Mutex {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Table,
+        Self::NaimiTrehel,
+        Self::SuzukiKasami,
+        Self::Raymond,
+        Self::RicartAgrawala,
+        Self::Maekawa,
+        Self::Lamport,
+        Self::Central,
+    ];
+
+    /// As it is written in options and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::NaimiTrehel => "naimi-trehel",
+            Self::SuzukiKasami => "suzuki-kasami",
+            Self::Raymond => "raymond",
+            Self::RicartAgrawala => "ricart-agrawala",
+            Self::Maekawa => "maekawa",
+            Self::Lamport => "lamport",
+            Self::Central => "central",
+        }
+    }
+}
+
+impl fmt::Display for Mutex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Mutex {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        let name: String = name.chars().take(64).collect();
+        Self::ALL
+            .into_iter()
+            .find(|mutex| mutex.name() == name)
+            .ok_or_else(|| Error::Config(format!("{name:?} serves no locks: one of {}", names())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use konklave_algorithms::group::lifted::NAMES;
+
+    use super::*;
+
+    #[test]
+    fn every_algorithm_that_can_be_lifted_is_offered_by_its_name() {
+        let mut names: Vec<&str> = Mutex::ALL[1..].iter().map(|m| m.name()).collect();
+        let mut all = NAMES.to_vec();
+        names.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(names, all);
+        for mutex in Mutex::ALL {
+            assert_eq!(mutex.to_string().parse::<Mutex>().ok(), Some(mutex));
+        }
+        let wrong = "bakery".parse::<Mutex>().expect_err("not one of ours").to_string();
+        assert!(wrong.contains("naimi-trehel"), "{wrong}");
+    }
+}

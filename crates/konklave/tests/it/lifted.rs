@@ -1,0 +1,433 @@
+//! Locks that a classic algorithm serves, in a group in memory.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use konklave::testing::Cluster;
+use konklave::{Error, Handover, Mutex, State, Timings, Token, WhyState};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn cluster(mutex: Mutex, n: usize) -> Cluster {
+    Cluster::served_by(mutex, n, 0, Timings::default())
+}
+
+fn lifted() -> impl Iterator<Item = Mutex> {
+    Mutex::ALL.into_iter().filter(|m| *m != Mutex::Table)
+}
+
+#[test]
+fn every_algorithm_serves_groups_of_every_size_with_growing_tokens() {
+    for mutex in lifted() {
+        for n in [1, 2, 3, 4, 7] {
+            let cluster = cluster(mutex, n);
+            cluster.block_on(async {
+                let mut last = Token::default();
+                for round in 0..4 * n {
+                    let node = cluster.node(round * 5 % n);
+                    let guard = node.lock("a").acquire().await.unwrap();
+                    assert_eq!(guard.state(), State::Held);
+                    assert!(guard.token() > last, "{mutex} {n}");
+                    last = guard.token();
+                    guard.release().await.unwrap();
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn where_the_token_is_a_lock_costs_no_message() {
+    for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami, Mutex::Raymond] {
+        let cluster = cluster(mutex, 3);
+        cluster.block_on(async {
+            let node = cluster.node(1);
+            drop(node.lock("a").acquire().await.unwrap());
+            let before = (cluster.now(), cluster.sent());
+            for _ in 0..100 {
+                drop(node.lock("a").acquire().await.unwrap());
+            }
+            assert_eq!((cluster.now(), cluster.sent()), before, "{mutex}");
+        });
+    }
+}
+
+/// Everyone has had to do with the lock, all wait, and it goes around.
+#[test]
+fn a_contended_hand_over_costs_one_message() {
+    for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami] {
+        let cluster = Rc::new(cluster(mutex, 3));
+        cluster.block_on(async {
+            for i in 0..3 {
+                drop(cluster.node(i).lock("a").acquire().await.unwrap());
+            }
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            for i in 1..3 {
+                let node = cluster.node(i);
+                cluster.spawn(async move {
+                    let guard = node.lock("a").acquire().await.unwrap();
+                    guard.release().await.unwrap();
+                });
+                // Between two signs of life, so that nothing else is sent.
+                cluster.sleep(MS).await;
+            }
+            let before = cluster.sent();
+            held.release().await.unwrap();
+            cluster.sleep(2 * MS).await;
+            assert_eq!(cluster.sent() - before, 2, "{mutex}: from 0 to 1 to 2");
+        });
+    }
+}
+
+#[test]
+fn those_who_wait_at_one_node_do_not_starve_the_others() {
+    for mutex in lifted() {
+        let cluster = Rc::new(cluster(mutex, 3));
+        let counts = Rc::new(std::cell::RefCell::new([0_u32; 8]));
+        let end = cluster.now() + 500 * MS;
+        for client in 0..8 {
+            let (node, counts, cluster_) =
+                (cluster.node(client % 3), counts.clone(), cluster.clone());
+            cluster.spawn(async move {
+                while cluster_.now() < end {
+                    let guard = node.lock("a").acquire().await.unwrap();
+                    cluster_.sleep(MS / 10).await;
+                    counts.borrow_mut()[client] += 1;
+                    guard.release().await.unwrap();
+                }
+            });
+        }
+        cluster.advance(600 * MS);
+        let counts = counts.borrow();
+        let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+        assert!(*least > 20 && least * 10 >= most * 8, "{mutex}: {counts:?}");
+    }
+}
+
+#[test]
+fn who_does_not_wait_learns_at_once_that_it_is_taken() {
+    for mutex in lifted() {
+        let cluster = cluster(mutex, 3);
+        cluster.block_on(async {
+            let (a, b) = (cluster.node(0), cluster.node(1));
+            let held = a.lock("a").try_acquire().await.unwrap();
+            let before = cluster.now();
+            assert!(matches!(b.lock("a").try_acquire().await, Err(Error::Busy(_))), "{mutex}");
+            assert!(matches!(a.lock("a").try_acquire().await, Err(Error::Busy(_))), "{mutex}");
+            assert!(cluster.now() - before < 2 * MS, "{mutex}");
+            let token = held.token();
+            held.release().await.unwrap();
+            let next = b.lock("a").timeout(5 * MS).try_acquire().await.unwrap();
+            assert!(next.token() > token, "{mutex}");
+        });
+    }
+}
+
+#[test]
+fn a_timeout_or_a_dropped_wish_leaves_nothing_behind() {
+    for mutex in lifted() {
+        let cluster = cluster(mutex, 3);
+        cluster.block_on(async {
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            let late = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
+            assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
+            let session = cluster.node(2).session("short");
+            let wish = session.lock("a");
+            cluster.spawn(async move { assert!(wish.acquire().await.is_err()) });
+            cluster.sleep(MS).await;
+            session.close();
+            cluster.sleep(150 * MS).await;
+            let lock = cluster.node(2).status().locks.remove(0);
+            assert_eq!(lock.queue, []);
+            held.release().await.unwrap();
+            let served = cluster.node(0).lock("a").timeout(5 * MS).acquire().await;
+            assert!(served.is_ok(), "{mutex}");
+        });
+    }
+}
+
+/// The member dies that holds, at every step of an acquisition by another.
+#[test]
+fn a_crash_at_any_moment_leaves_one_holder_and_serves_the_others() {
+    for mutex in lifted() {
+        for (victim, micros) in (0..3).flat_map(|v| (0..12).map(move |m| (v, m * 60))) {
+            let cluster = Rc::new(cluster(mutex, 3));
+            let tokens = Rc::new(std::cell::RefCell::new(Vec::new()));
+            for i in 0..3 {
+                let (node, tokens, time) = (cluster.node(i), tokens.clone(), cluster.sleep(MS / 5));
+                cluster.spawn(async move {
+                    if let Ok(guard) = node.lock("a").mode(Handover::Fast).acquire().await {
+                        tokens.borrow_mut().push(guard.token());
+                        time.await;
+                        drop(guard);
+                    }
+                });
+            }
+            cluster.advance(Duration::from_micros(micros));
+            cluster.crash(victim);
+            cluster.advance(200 * MS);
+            let what = format!("{mutex}: n{victim} dies after {micros} µs");
+            cluster.block_on(async {
+                for i in (0..3).filter(|i| *i != victim) {
+                    let node = cluster.node(i);
+                    let guard = node.lock("a").timeout(50 * MS).acquire().await;
+                    let token = guard.unwrap_or_else(|e| panic!("{what}: n{i}: {e}")).token();
+                    tokens.borrow_mut().push(token);
+                }
+            });
+            let tokens = tokens.borrow();
+            assert!(tokens.len() >= 4, "{what}: the two others are served twice: {tokens:?}");
+            assert!(tokens.is_sorted_by(|a, b| a < b), "{what}: {tokens:?}");
+        }
+    }
+}
+
+#[test]
+fn the_mode_of_the_holder_decides_when_the_next_gets_it() {
+    for (mode, least, most) in [(Handover::Fast, 0, 100), (Handover::LeaseSafe, 1000, 1200)] {
+        for mutex in lifted() {
+            let cluster = cluster(mutex, 3);
+            cluster.block_on(async {
+                let held = cluster.node(0).lock("a").mode(mode).acquire().await.unwrap();
+                let token = held.token();
+                // Something that the dead one never touched is free at once in any mode.
+                cluster.crash(0);
+                let start = cluster.now();
+                let other = cluster.node(2).lock("b").timeout(100 * MS).acquire().await;
+                assert!(other.is_ok(), "{mutex} {mode:?}");
+                let next = cluster.node(1).lock("a").acquire().await.unwrap();
+                let took = cluster.now() - start;
+                assert!(took >= least * MS && took <= most * MS, "{mutex} {mode:?}: {took:?}");
+                assert!(next.token() > token);
+            });
+        }
+    }
+}
+
+/// Isolated, not dead: it believes for as long as it may, and nobody else does meanwhile.
+#[test]
+fn an_isolated_holder_knows_before_the_next_is_granted() {
+    for mutex in lifted() {
+        let cluster = cluster(mutex, 3);
+        cluster.block_on(async {
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            cluster.isolate(0);
+            let next = cluster.node(1).lock("a").acquire().await.unwrap();
+            assert_eq!(held.state(), State::Lost, "{mutex}");
+            assert!(next.token() > held.token());
+            // Alone it gets nothing.
+            let alone = cluster.node(0).lock("b").timeout(3000 * MS).acquire().await;
+            assert!(matches!(alone, Err(Error::TimedOut(_))), "{alone:?}");
+            drop(next);
+            cluster.heal();
+            let back = cluster.node(0).lock("a").timeout(5000 * MS).acquire().await.unwrap();
+            assert!(back.token() > held.token());
+        });
+    }
+}
+
+#[test]
+fn a_holder_goes_on_while_all_others_are_replaced() {
+    for mutex in lifted() {
+        let cluster = cluster(mutex, 3);
+        cluster.block_on(async {
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            for i in [1, 2, 1, 2, 1] {
+                cluster.crash(i);
+                cluster.sleep(300 * MS).await;
+                cluster.restart(i);
+                cluster.sleep(700 * MS).await;
+                assert!(cluster.node(i).status().member);
+                let busy = cluster.node(i).lock("a").try_acquire().await;
+                assert!(matches!(busy, Err(Error::Busy(_))), "{mutex}");
+            }
+            assert_eq!(held.state(), State::Held, "{mutex}");
+            let token = held.token();
+            held.release().await.unwrap();
+            let next = cluster.node(2).lock("a").timeout(100 * MS).acquire().await.unwrap();
+            assert!(next.token() > token);
+        });
+    }
+}
+
+#[test]
+fn who_leaves_in_order_delays_nobody() {
+    let cluster = cluster(Mutex::NaimiTrehel, 3);
+    cluster.block_on(async {
+        let held = cluster.node(0).lock("a").acquire().await.unwrap();
+        let (start, leaver) = (cluster.now(), cluster.node(0));
+        cluster.spawn(async move { leaver.leave().await.unwrap() });
+        let next = cluster.node(1).lock("a").acquire().await.unwrap();
+        assert!(cluster.now() - start < 100 * MS, "{:?}", cluster.now() - start);
+        assert_eq!(held.state(), State::Lost);
+        assert!(next.token() > held.token());
+    });
+}
+
+#[test]
+fn a_total_restart_begins_above_all_earlier_tokens() {
+    let cluster = cluster(Mutex::SuzukiKasami, 3);
+    cluster.block_on(async {
+        let token = cluster.node(2).lock("a").acquire().await.unwrap().token();
+        (0..3).for_each(|i| cluster.crash(i));
+        (0..3).for_each(|i| cluster.restart(i));
+        let guard = cluster.node(0).lock("a").timeout(2000 * MS).acquire().await.unwrap();
+        assert!(guard.token() > token && guard.token().generation > token.generation);
+    });
+}
+
+#[test]
+fn everyone_sees_who_holds_and_who_waits() {
+    for mutex in lifted() {
+        let cluster = cluster(mutex, 3);
+        cluster.block_on(async {
+            let held = cluster.node(0).lock("a").label("cron").acquire().await.unwrap();
+            let wish = cluster.node(1).lock("a").label("backup");
+            let later = cluster.sleep(10_000 * MS);
+            cluster.spawn(async move {
+                let _guard = wish.acquire().await.unwrap();
+                later.await;
+            });
+            cluster.sleep(250 * MS).await;
+            for i in 0..3 {
+                let status = cluster.node(i).status();
+                let lock = &status.locks[0];
+                assert_eq!((lock.kind.as_str(), lock.name.as_str()), ("lock", "a"));
+                let holder = &lock.holders[0];
+                assert_eq!(
+                    (lock.holders.len(), holder.node, holder.label.as_str()),
+                    (1, 0, "cron")
+                );
+                assert_eq!(holder.token, held.token());
+                assert!((240..260).contains(&holder.since_ms), "{holder:?}");
+                assert_eq!(holder.used, (i == 0).then_some(true));
+                assert_eq!((lock.queue.len(), lock.queue[0].node), (1, 1));
+                assert_eq!(lock.queue[0].label, "backup");
+                let why = cluster.node(i).why("a");
+                assert_eq!(why.state, WhyState::Held, "{why:?}");
+                assert_eq!(why.holders[0].node, 0);
+            }
+            drop(held);
+            cluster.sleep(150 * MS).await;
+            let lock = cluster.node(2).status().locks.remove(0);
+            assert_eq!((lock.holders[0].node, lock.queue.len()), (1, 0));
+        });
+    }
+}
+
+#[test]
+fn a_silent_holder_is_shown_as_frozen_until_it_must_know() {
+    let cluster = cluster(Mutex::NaimiTrehel, 3);
+    cluster.block_on(async {
+        let held = cluster.node(0).lock("a").acquire().await.unwrap();
+        cluster.sleep(150 * MS).await;
+        cluster.crash(0);
+        cluster.sleep(100 * MS).await;
+        let why = cluster.node(1).why("a");
+        assert_eq!(why.state, WhyState::Frozen, "{why:?}");
+        let lock = why.lock.unwrap();
+        assert_eq!((lock.holders[0].node, lock.holders[0].frozen), (0, true));
+        assert_eq!(lock.holders[0].token, held.token());
+        let busy = cluster.node(2).lock("a").try_acquire().await;
+        assert!(matches!(busy, Err(Error::Busy(_))), "{busy:?}");
+        cluster.sleep(1000 * MS).await;
+        assert_eq!(cluster.node(1).why("a").state, WhyState::Free);
+    });
+}
+
+#[test]
+fn two_who_wait_for_each_other_are_seen() {
+    let cluster = cluster(Mutex::NaimiTrehel, 3);
+    cluster.block_on(async {
+        let (a, b) = (cluster.node(0), cluster.node(1));
+        let (_one, _two) =
+            (a.lock("x").acquire().await.unwrap(), b.lock("y").acquire().await.unwrap());
+        for (node, name) in [(&a, "y"), (&b, "x")] {
+            let wish = node.lock(name).timeout(10_000 * MS);
+            cluster.spawn(async move { drop(wish.acquire().await) });
+        }
+        cluster.sleep(250 * MS).await;
+        let why = cluster.node(2).why("x");
+        assert_eq!((why.state, why.cycle.len()), (WhyState::Deadlock, 2), "{why:?}");
+    });
+}
+
+#[test]
+fn an_operator_takes_a_lock_away_wherever_it_is() {
+    for mutex in lifted() {
+        let cluster = cluster(mutex, 3);
+        cluster.block_on(async {
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            let wrong = Token { k: held.token().k + 1, ..held.token() };
+            let missing = cluster.node(1).revoke("a", Some(wrong)).await;
+            assert!(matches!(missing, Err(Error::NotHeld(_))), "{missing:?}");
+            cluster.node(1).revoke("a", Some(held.token())).await.unwrap();
+            assert_eq!(held.state(), State::Lost, "{mutex}");
+            let next = cluster.node(2).lock("a").timeout(5 * MS).acquire().await.unwrap();
+            cluster.node(2).revoke("a", None).await.unwrap();
+            assert_eq!(next.state(), State::Lost);
+            let nobody = cluster.node(0).revoke("a", None).await;
+            assert!(matches!(nobody, Err(Error::NotHeld(_))), "{nobody:?}");
+        });
+    }
+}
+
+#[test]
+fn what_the_algorithm_cannot_serve_is_refused_or_stays_on_the_table() {
+    let cluster = cluster(Mutex::NaimiTrehel, 3);
+    cluster.block_on(async {
+        let node = cluster.node(0);
+        let refused = node.lock("a").shared().acquire().await.unwrap_err();
+        assert!(refused.to_string().contains("naimi-trehel serves exclusive locks only"));
+        let permits = (node.semaphore("a", 2), cluster.node(1).semaphore("a", 2));
+        let (_one, _two) = (permits.0.acquire().await.unwrap(), permits.1.acquire().await.unwrap());
+        let _leads = node.campaign("a").await.unwrap();
+        let both = cluster.node(2).lock_all(["b", "a"]).acquire().await.unwrap();
+        assert_eq!(both.iter().map(konklave::Guard::name).collect::<Vec<_>>(), ["a", "b"]);
+    });
+}
+
+/// A cut that is too short for anyone to be suspected loses messages of the algorithm all the same.
+#[test]
+fn what_a_short_cut_loses_is_found_and_repaired() {
+    for mutex in lifted() {
+        let cluster = cluster(mutex, 3);
+        cluster.block_on(async {
+            for i in 0..3 {
+                drop(cluster.node(i).lock("a").acquire().await.unwrap());
+            }
+            let wish = cluster.node(0).lock("a").timeout(2000 * MS);
+            let done = Rc::new(std::cell::Cell::new(false));
+            let flag = done.clone();
+            cluster.spawn(async move {
+                drop(wish.acquire().await.unwrap());
+                flag.set(true);
+            });
+            cluster.sleep(MS / 100).await;
+            cluster.isolate(0);
+            cluster.heal();
+            cluster.sleep(300 * MS).await;
+            assert!(done.get(), "{mutex}");
+        });
+    }
+}
+
+#[test]
+fn ten_thousand_names() {
+    let cluster = cluster(Mutex::NaimiTrehel, 3);
+    cluster.block_on(async {
+        let node = cluster.node(0);
+        let mut guards = Vec::new();
+        for i in 0..10_000 {
+            guards.push(node.lock(&format!("l{i}")).acquire().await.unwrap());
+        }
+        cluster.crash(1);
+        cluster.sleep(200 * MS).await;
+        assert!(guards.iter().all(|g| g.state() == State::Held));
+        let busy = cluster.node(2).lock("l77").try_acquire().await;
+        assert!(matches!(busy, Err(Error::Busy(_))), "{busy:?}");
+        drop(guards);
+        let next = cluster.node(2).lock("l77").timeout(10 * MS).acquire().await;
+        assert!(next.is_ok());
+    });
+}
