@@ -48,7 +48,8 @@ fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
         settings = settings.or(Settings::read(file)?);
     }
     settings.check()?;
-    if args.dev && (settings.peers.is_some() || settings.beacon.is_some()) {
+    let others = settings.peers.is_some() || settings.beacon.is_some() || settings.nats.is_some();
+    if args.dev && others {
         return Err(Failure::Usage("--dev is a group of its own: it has no peers".into()));
     }
     Ok(settings)
@@ -79,7 +80,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let mut serving = tokio::spawn(door.serve(service, closing));
     tracing::info!(socket = %socket.display(), node = group.node(), "open for clients");
     notify::notify("READY=1");
-    let reload = reload(args, hangups, &doorman, &log);
+    let reload = reload(args, hangups, &doorman, &log, &group);
     tokio::select! {
         code = end.next() => tracing::info!(signal = code - 128, "leaving"),
         () = reload => {}
@@ -134,23 +135,25 @@ async fn reload(
     mut hangups: tokio::signal::unix::Signal,
     door: &SharedDoorman,
     log: &log::Log,
+    group: &Group,
 ) {
     let mut before = read(args).ok();
     while hangups.recv().await.is_some() {
         notify::notify("RELOADING=1");
-        let read = read(args).and_then(|settings| Ok((doorman(&settings)?, settings)));
+        let read = read(args).and_then(|settings| {
+            let new = doorman(&settings)?;
+            renew(group, &settings, before.as_ref())?;
+            Ok((new, settings))
+        });
         match read {
             Ok((new, settings)) => {
                 door.replace(new);
                 log.level(&settings);
-                let alike = |s: Settings| Settings {
-                    log: None,
-                    allow_users: None,
-                    allow_groups: None,
-                    ..s
-                };
-                if before.clone().map(alike) != Some(alike(settings.clone())) {
-                    tracing::warn!("reloaded; what is new beyond log and allow-* needs a restart");
+                if before.clone().map(lasting) != Some(lasting(settings.clone())) {
+                    tracing::warn!(
+                        "reloaded; what is new beyond log, allow-*, peers, keys and certificates \
+                         needs a restart"
+                    );
                 } else {
                     tracing::info!("reloaded");
                 }
@@ -161,6 +164,43 @@ async fn reload(
         notify::notify("READY=1");
     }
     std::future::pending().await
+}
+
+/// What takes a restart to change.
+fn lasting(settings: Settings) -> Settings {
+    let some = |file: Option<PathBuf>| file.map(|_| PathBuf::new());
+    Settings {
+        log: None,
+        allow_users: None,
+        allow_groups: None,
+        peers: None,
+        peers_file: None,
+        key_file: some(settings.key_file),
+        tls_certificate: some(settings.tls_certificate),
+        tls_key: some(settings.tls_key),
+        tls_authority: some(settings.tls_authority),
+        ..settings
+    }
+}
+
+/// Calls whoever is new in the list, and protects new connections by what the files say now.
+fn renew(group: &Group, settings: &Settings, before: Option<&Settings>) -> Result<(), Failure> {
+    let alike = before.cloned().map(lasting) == Some(lasting(settings.clone()));
+    let protection = protection(settings)?;
+    let mut peers = settings.peers.clone().unwrap_or_default();
+    if let Some(file) = &settings.peers_file {
+        peers.extend(discovery::read_file(file)?);
+    }
+    for node in group.nodes() {
+        node.call(peers.clone());
+        match &protection {
+            // Another kind of protection takes a restart.
+            Some(Protection::Key(key)) if alike => node.change_key(key.clone()).map_err(refused)?,
+            Some(Protection::Tls(tls)) if alike => node.change_tls(tls.clone()).map_err(refused)?,
+            Some(_) | None => {}
+        }
+    }
+    Ok(())
 }
 
 fn doorman(settings: &Settings) -> Result<Doorman, Failure> {
@@ -230,6 +270,9 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     }
     let cluster = settings.cluster.clone().unwrap_or_else(|| "konklave".into());
     builder = protect(builder.cluster(&cluster), settings)?;
+    if let Some(place) = &settings.nats {
+        builder = builder.nats(place);
+    }
     if let Some(address) = &settings.advertise {
         builder = builder.advertise(address);
     }
@@ -279,23 +322,38 @@ fn timed(builder: Builder, settings: &Settings) -> Builder {
     builder.timings(timings)
 }
 
-fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
+enum Protection {
+    Key(Vec<u8>),
+    Tls(konklave::Tls),
+}
+
+/// The key or the certificates, as the files say now.
+fn protection(settings: &Settings) -> Result<Option<Protection>, Failure> {
     let read = |file: &PathBuf| {
         let what = format!("cannot read {}", file.display());
         std::fs::read(file).map_err(Failure::system(what))
     };
     if let Some(file) = &settings.key_file {
-        return Ok(builder.pre_shared_key(read(file)?));
+        return Ok(Some(Protection::Key(read(file)?)));
     }
     if let (Some(certificate), Some(key), Some(authority)) =
         (&settings.tls_certificate, &settings.tls_key, &settings.tls_authority)
     {
         let tls = konklave::Tls::from_pem(&read(authority)?, &read(certificate)?, &read(key)?);
-        return Ok(builder.tls(tls.map_err(refused)?));
+        return Ok(Some(Protection::Tls(tls.map_err(refused)?)));
     }
-    if settings.insecure == Some(true) {
-        tracing::warn!("no protection: whoever reaches {} is a member", settings.listen());
-        return Ok(builder.insecure());
+    Ok(None)
+}
+
+fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
+    match protection(settings)? {
+        Some(Protection::Key(key)) => Ok(builder.pre_shared_key(key)),
+        Some(Protection::Tls(tls)) => Ok(builder.tls(tls)),
+        None if settings.insecure == Some(true) => {
+            let place = settings.nats.as_ref().map_or_else(|| settings.listen(), |_| "NATS".into());
+            tracing::warn!("no protection: whoever reaches {place} is a member");
+            Ok(builder.insecure())
+        }
+        None => Ok(builder),
     }
-    Ok(builder)
 }

@@ -2,10 +2,15 @@
 
 mod agents;
 mod cluster;
+mod doors;
+#[path = "../../../konklave/tests/it/engine.rs"]
+mod engine;
 mod fake;
+mod faults;
 mod history;
 mod kit;
 mod names;
+mod nats;
 mod network;
 mod partitions;
 mod sessions;
