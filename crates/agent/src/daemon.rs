@@ -5,6 +5,7 @@ mod group;
 mod http;
 mod log;
 mod notify;
+mod reload;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -80,7 +81,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let mut serving = tokio::spawn(door.serve(service, closing));
     tracing::info!(socket = %socket.display(), node = group.node(), "open for clients");
     notify::notify("READY=1");
-    let reload = reload(args, hangups, &doorman, &log, &group);
+    let reload = reload::reload(args, hangups, &doorman, &log, &group);
     tokio::select! {
         code = end.next() => tracing::info!(signal = code - 128, "leaving"),
         () = reload => {}
@@ -127,80 +128,6 @@ impl Ends {
             _ = self.interrupt.recv() => 130,
         }
     }
-}
-
-/// Reads the file again at each SIGHUP; never ends.
-async fn reload(
-    args: &DaemonArgs,
-    mut hangups: tokio::signal::unix::Signal,
-    door: &SharedDoorman,
-    log: &log::Log,
-    group: &Group,
-) {
-    let mut before = read(args).ok();
-    while hangups.recv().await.is_some() {
-        notify::notify("RELOADING=1");
-        let read = read(args).and_then(|settings| {
-            let new = doorman(&settings)?;
-            renew(group, &settings, before.as_ref())?;
-            Ok((new, settings))
-        });
-        match read {
-            Ok((new, settings)) => {
-                door.replace(new);
-                log.level(&settings);
-                if before.clone().map(lasting) != Some(lasting(settings.clone())) {
-                    tracing::warn!(
-                        "reloaded; what is new beyond log, allow-*, peers, keys and certificates \
-                         needs a restart"
-                    );
-                } else {
-                    tracing::info!("reloaded");
-                }
-                before = Some(settings);
-            }
-            Err(error) => tracing::error!(%error, "nothing is reloaded"),
-        }
-        notify::notify("READY=1");
-    }
-    std::future::pending().await
-}
-
-/// What takes a restart to change.
-fn lasting(settings: Settings) -> Settings {
-    let some = |file: Option<PathBuf>| file.map(|_| PathBuf::new());
-    Settings {
-        log: None,
-        allow_users: None,
-        allow_groups: None,
-        peers: None,
-        peers_file: None,
-        key_file: some(settings.key_file),
-        tls_certificate: some(settings.tls_certificate),
-        tls_key: some(settings.tls_key),
-        tls_authority: some(settings.tls_authority),
-        ..settings
-    }
-}
-
-/// Calls whoever is new in the list, and protects new connections by what the files say now.
-fn renew(group: &Group, settings: &Settings, before: Option<&Settings>) -> Result<(), Failure> {
-    let alike = before.cloned().map(lasting) == Some(lasting(settings.clone()));
-    let protection = protection(settings)?;
-    let mut peers = settings.peers.clone().unwrap_or_default();
-    if let Some(file) = &settings.peers_file {
-        peers.extend(discovery::read_file(file)?);
-    }
-    for node in group.nodes() {
-        node.call(peers.clone());
-        match &protection {
-            // Another kind of protection takes a restart.
-            Some(Protection::Key(key)) if alike => node.change_key(key.clone()).map_err(refused)?,
-            Some(Protection::Tls(tls)) if alike => node.change_tls(tls.clone()).map_err(refused)?,
-            Some(_) | None => {}
-        }
-    }
-    Ok(())
 }
 
 fn doorman(settings: &Settings) -> Result<Doorman, Failure> {

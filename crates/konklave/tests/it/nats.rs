@@ -187,7 +187,7 @@ async fn a_server_that_comes_back_finds_the_group_as_it_was() {
 async fn without_a_server_for_long_nobody_holds_anything_and_then_all_is_well_again() {
     let Some(mut engine) = Engine::new() else { return };
     let nodes = group(&[engine.url()]).await;
-    let mut held = nodes[0].lock("a").acquire().await.unwrap();
+    let held = nodes[0].lock("a").acquire().await.unwrap();
     let token = held.token();
     engine.kill();
     timeout(LONG, held.lost()).await.expect("it is not safe without a majority");
