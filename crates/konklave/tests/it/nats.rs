@@ -196,8 +196,20 @@ async fn without_a_server_for_long_nobody_holds_anything_and_then_all_is_well_ag
     sleep(Duration::from_secs(3)).await;
     let refused = nodes[1].lock("b").timeout(Duration::from_millis(300)).acquire().await;
     assert!(refused.is_err(), "nothing is granted meanwhile");
+    drop(held);
     engine.start();
     ready(&nodes).await;
+    for node in &nodes {
+        // What is granted before a majority was heard again is not safe yet, and says so.
+        let safe = async {
+            while timeout(LONG, node.lock("b").acquire()).await.unwrap().unwrap().state()
+                != State::Held
+            {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(LONG, safe).await.expect("it is safe again");
+    }
     lock_around(&nodes).await;
     let next = timeout(LONG, nodes[1].lock("a").acquire()).await.unwrap().unwrap();
     assert!(next.token() > token);
