@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::tools;
+
 const WITHOUT: &str = "KONKLAVE_NO_BROWSER=1 tests everything but the workbench in the browser";
 
 /// Sets up what is missing; says so, and fails, where that is not possible.
@@ -54,15 +56,7 @@ fn answers(program: &str) -> bool {
 }
 
 fn install(package: &str) -> Result<()> {
-    println!("xtask: apt-get install {package}");
-    let apt = |args: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        apt.args(args).env("DEBIAN_FRONTEND", "noninteractive");
-        let status = apt.stdin(Stdio::null()).stdout(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    };
-    let wish = ["install", "-y", "--no-install-recommends", package];
-    if apt(&wish) || (apt(&["update"]) && apt(&wish)) {
+    if tools::install(package) {
         return Ok(());
     }
     bail!("{package} is not here and cannot be installed; {WITHOUT}")

@@ -2,6 +2,7 @@
 
 mod browser;
 mod tidy;
+mod tools;
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -48,6 +49,7 @@ fn test(args: &[&str]) -> Result<()> {
     let long = args.contains(&"--long");
     let filter: Vec<&str> = args.iter().copied().filter(|a| *a != "--long").collect();
     browser::set_up()?;
+    tools::set_up();
     if filter.is_empty() {
         verify()?;
     }

@@ -58,6 +58,7 @@ Examples:
   konklave agent --listen 10.0.0.1:7400 --peers 10.0.0.1:7400,10.0.0.2:7400,10.0.0.3:7400 --key-file key
   konklave agent --listen 0.0.0.0:7400 --advertise $POD_IP:7400 --peers konklave:7400 --founders 3 --key-file key
   konklave agent --listen 10.0.0.1:7400 --beacon --founders 3 --key-file key
+  konklave agent --nats nats://broker:4222/team --founders 3 --key-file key    over subjects of NATS
   konklave agent --config /etc/konklave/agent.toml       each flag is a key of the file
 Signals: TERM, INT leave in order, the second time at once · HUP reads the file again
 Exit codes: 0 left in order · 69 no group · 71 the system refused · 78 wrong configuration")]

@@ -51,6 +51,9 @@ pub struct Settings {
         num_args = 0..=1, require_equals = true, default_missing_value = "239.255.74.0:7401"
     )]
     pub beacon: Option<SocketAddr>,
+    /// Talk over NATS instead, and find the others there: nats://host:port/prefix
+    #[arg(long, env = "KONKLAVE_NATS", value_name = "URL", help_heading = "Group")]
+    pub nats: Option<String>,
     /// How many founders there are, where no list says so
     #[arg(long, env = "KONKLAVE_FOUNDERS", value_name = "N", help_heading = "Group")]
     pub founders: Option<usize>,
@@ -145,6 +148,7 @@ impl Settings {
             peers,
             peers_file,
             beacon,
+            nats,
             founders,
             found_alone,
             key_file,
@@ -192,7 +196,7 @@ impl Settings {
             return wrong("insecure, and yet a key or TLS: which is meant?");
         }
         let listen = self.listen();
-        if !protected && !insecure && !is_loopback(&listen) {
+        if !protected && !insecure && self.nats.is_none() && !is_loopback(&listen) {
             return Err(Failure::Config(format!(
                 "{listen} can be reached from other machines, and nothing protects it\n  \
                  make a key:      head -c 32 /dev/urandom > key   (the same file on every machine)\n  \
@@ -204,6 +208,11 @@ impl Settings {
         let ways = [self.peers.is_some(), self.peers_file.is_some(), self.beacon.is_some()];
         if ways.iter().filter(|way| **way).count() > 1 {
             return wrong("peers, peers-file and beacon: one of them finds the founders");
+        }
+        if self.nats.is_some()
+            && (ways.contains(&true) || self.listen.is_some() || self.advertise.is_some())
+        {
+            return wrong("nats: there are no addresses to listen at, to advertise or to look for");
         }
         if self.beacon.is_some_and(|group| !group.ip().is_multicast()) {
             return wrong("beacon: an address for multicast is needed, such as 239.255.74.0:7401");
@@ -356,6 +365,7 @@ mod tests {
             "listen = '0.0.0.0:1'\nkey-file = 'k'",
             "listen = '[::]:1'\ntls-certificate = 'c'\ntls-key = 'k'\ntls-authority = 'a'",
             "beacon = '239.255.74.0:7401'\nfounders = 3",
+            "nats = 'nats://localhost/prefix'\nfounders = 3",
         ] {
             assert_eq!(check(fine), Ok(()), "{fine}");
         }
@@ -370,6 +380,8 @@ mod tests {
             "beacon = '239.255.74.0:7401'",
             "peers = ['a:1']\npeers-file = 'f'",
             "founders = 0",
+            "nats = 'localhost'\npeers = ['a:1']",
+            "nats = 'localhost'\nlisten = '127.0.0.1:1'",
         ] {
             assert!(check(wrong).is_err(), "{wrong}");
         }

@@ -5,6 +5,7 @@ mod group;
 mod http;
 mod log;
 mod notify;
+mod reload;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,7 +50,8 @@ fn read(args: &DaemonArgs) -> Result<Settings, Failure> {
         settings = settings.or(Settings::read(file)?);
     }
     settings.check()?;
-    if args.dev && (settings.peers.is_some() || settings.beacon.is_some()) {
+    let others = settings.peers.is_some() || settings.beacon.is_some() || settings.nats.is_some();
+    if args.dev && others {
         return Err(Failure::Usage("--dev is a group of its own: it has no peers".into()));
     }
     Ok(settings)
@@ -80,7 +82,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let mut serving = tokio::spawn(door.serve(service, closing));
     tracing::info!(socket = %socket.display(), node = group.node(), "open for clients");
     notify::notify("READY=1");
-    let reload = reload(args, hangups, &doorman, &log);
+    let reload = reload::reload(args, hangups, &doorman, &log, &group);
     tokio::select! {
         code = end.next() => tracing::info!(signal = code - 128, "leaving"),
         () = reload => {}
@@ -127,41 +129,6 @@ impl Ends {
             _ = self.interrupt.recv() => 130,
         }
     }
-}
-
-/// Reads the file again at each SIGHUP; never ends.
-async fn reload(
-    args: &DaemonArgs,
-    mut hangups: tokio::signal::unix::Signal,
-    door: &SharedDoorman,
-    log: &log::Log,
-) {
-    let mut before = read(args).ok();
-    while hangups.recv().await.is_some() {
-        notify::notify("RELOADING=1");
-        let read = read(args).and_then(|settings| Ok((doorman(&settings)?, settings)));
-        match read {
-            Ok((new, settings)) => {
-                door.replace(new);
-                log.level(&settings);
-                let alike = |s: Settings| Settings {
-                    log: None,
-                    allow_users: None,
-                    allow_groups: None,
-                    ..s
-                };
-                if before.clone().map(alike) != Some(alike(settings.clone())) {
-                    tracing::warn!("reloaded; what is new beyond log and allow-* needs a restart");
-                } else {
-                    tracing::info!("reloaded");
-                }
-                before = Some(settings);
-            }
-            Err(error) => tracing::error!(%error, "nothing is reloaded"),
-        }
-        notify::notify("READY=1");
-    }
-    std::future::pending().await
 }
 
 fn doorman(settings: &Settings) -> Result<Doorman, Failure> {
@@ -233,6 +200,9 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     }
     let cluster = settings.cluster.clone().unwrap_or_else(|| "konklave".into());
     builder = protect(builder.cluster(&cluster), settings)?;
+    if let Some(place) = &settings.nats {
+        builder = builder.nats(place);
+    }
     if let Some(address) = &settings.advertise {
         builder = builder.advertise(address);
     }
@@ -282,23 +252,38 @@ fn timed(builder: Builder, settings: &Settings) -> Builder {
     builder.timings(timings)
 }
 
-fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
+enum Protection {
+    Key(Vec<u8>),
+    Tls(konklave::Tls),
+}
+
+/// The key or the certificates, as the files say now.
+fn protection(settings: &Settings) -> Result<Option<Protection>, Failure> {
     let read = |file: &PathBuf| {
         let what = format!("cannot read {}", file.display());
         std::fs::read(file).map_err(Failure::system(what))
     };
     if let Some(file) = &settings.key_file {
-        return Ok(builder.pre_shared_key(read(file)?));
+        return Ok(Some(Protection::Key(read(file)?)));
     }
     if let (Some(certificate), Some(key), Some(authority)) =
         (&settings.tls_certificate, &settings.tls_key, &settings.tls_authority)
     {
         let tls = konklave::Tls::from_pem(&read(authority)?, &read(certificate)?, &read(key)?);
-        return Ok(builder.tls(tls.map_err(refused)?));
+        return Ok(Some(Protection::Tls(tls.map_err(refused)?)));
     }
-    if settings.insecure == Some(true) {
-        tracing::warn!("no protection: whoever reaches {} is a member", settings.listen());
-        return Ok(builder.insecure());
+    Ok(None)
+}
+
+fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
+    match protection(settings)? {
+        Some(Protection::Key(key)) => Ok(builder.pre_shared_key(key)),
+        Some(Protection::Tls(tls)) => Ok(builder.tls(tls)),
+        None if settings.insecure == Some(true) => {
+            let place = settings.nats.as_ref().map_or_else(|| settings.listen(), |_| "NATS".into());
+            tracing::warn!("no protection: whoever reaches {place} is a member");
+            Ok(builder.insecure())
+        }
+        None => Ok(builder),
     }
-    Ok(builder)
 }

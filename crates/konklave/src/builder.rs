@@ -10,7 +10,7 @@ use crate::clock::{Clock, calendar_seconds};
 use crate::core::{Config, Core};
 use crate::error::Error;
 use crate::mutex::Mutex;
-use crate::net::{self, Security, Tls};
+use crate::net::{self, Place, Security, Tls, Way};
 use crate::node::Node;
 use crate::shared::Shared;
 use crate::store::{Record, Store};
@@ -91,6 +91,7 @@ pub struct Builder {
     timings: Timings,
     mutex: Mutex,
     security: Option<Security>,
+    nats: Option<String>,
 }
 
 impl Default for Builder {
@@ -108,6 +109,7 @@ impl Default for Builder {
             timings: Timings::default(),
             mutex: Mutex::default(),
             security: None,
+            nats: None,
         }
     }
 }
@@ -144,8 +146,22 @@ impl Builder {
         self
     }
 
+    /// Talks over NATS instead of connections of its own: `nats://host:port/prefix`, or several
+    /// servers of one engine, separated by commas. Members find each other on a subject, so
+    /// [`listen`](Self::listen), [`advertise`](Self::advertise) and [`seeds`](Self::seeds) do
+    /// not matter; [`founders`](Self::founders) says how many found a group. Without it, and
+    /// without [`found_alone`](Self::found_alone), the node only joins one that is there.
+    ///
+    /// A server that cannot be reached is tried again and again; meanwhile
+    /// [`Status::network`](crate::Status::network) says why, and [`Event::Network`](crate::Event).
+    pub fn nats(mut self, place: impl Into<String>) -> Self {
+        self.nats = Some(place.into());
+        self
+    }
+
     /// How many founders there are, where [`seeds`](Self::seeds) does not say: one name that
-    /// stands for all of them, for instance.
+    /// stands for all of them, for instance. No more than so many may be started before the group
+    /// is there.
     pub fn founders(mut self, n: usize) -> Self {
         self.founders = Some(n);
         self
@@ -214,15 +230,23 @@ impl Builder {
     /// Starts the node, and does not wait for a group: [`Node::ready`] does.
     pub async fn start(self) -> Result<Node, Error> {
         self.timings.check()?;
-        if let Some(Security::Key(key)) = &self.security
-            && key.len() < 16
-        {
-            return Err(Error::Config("the pre-shared key is too short: 16 bytes at least".into()));
-        }
+        self.security.as_ref().map_or(Ok(()), Security::check)?;
         if self.id.is_some_and(|id| id > konklave_process::MAX_ID) {
             return Err(Error::Config("the id is too high: below 2^24".into()));
         }
-        let listener = net::listen(&self.listen, self.security.as_ref()).await?;
+        let place = self.nats.as_deref().map(Place::parse).transpose()?;
+        let (way, local) = match place {
+            Some(place) => {
+                net::check_place(&place, self.security.as_ref())?;
+                (Way::Nats(place), None)
+            }
+            None => {
+                let listener = net::listen(&self.listen, self.security.as_ref()).await?;
+                let local = listener.local_addr()?;
+                (Way::Tcp(listener), Some(local))
+            }
+        };
+        let boot = random();
         let (store, kept) = match &self.data_dir {
             Some(folder) => {
                 let (store, record) = Store::open(folder)?;
@@ -230,9 +254,13 @@ impl Builder {
             }
             None => (None, None),
         };
-        let local = listener.local_addr()?;
-        let address = self.advertise.unwrap_or_else(|| local.to_string());
-        let mut seeds = self.seeds;
+        let address = match local {
+            Some(local) => self.advertise.unwrap_or_else(|| local.to_string()),
+            None => net::inbox_address(boot),
+        };
+        let mut seeds = if local.is_some() { self.seeds } else { Vec::new() };
+        // Whoever is met at NATS may be a founder: only a number says when all are there.
+        let founders = self.founders.or((local.is_none() && !self.alone).then_some(usize::MAX));
         if seeds.is_empty() {
             seeds.push(address.clone());
         }
@@ -240,18 +268,21 @@ impl Builder {
         seeds.dedup();
         let fresh = || {
             // Founders are numbered by their addresses, which all of them know.
-            let place = seeds.iter().position(|s| *s == address || *s == self.listen);
+            let place = local.and(seeds.iter().position(|s| *s == address || *s == self.listen));
             let id = place.map_or(IDS.0 + random() as u32 % IDS.1, |place| place as u32);
             Record { id, key: random(), ..Record::default() }
         };
         let mut record = kept.unwrap_or_else(fresh);
         record.id = self.id.unwrap_or(record.id);
-        let name: Arc<str> = self.name.unwrap_or_else(|| local.to_string()).into();
+        let name: Arc<str> = self
+            .name
+            .unwrap_or_else(|| local.map_or_else(|| address.clone(), |at| at.to_string()))
+            .into();
         let settings = net::Settings {
             cluster: self.cluster,
             security: self.security.unwrap_or(Security::None),
             key: record.key,
-            boot: random(),
+            boot,
             name: name.clone(),
             address,
             seeds,
@@ -265,7 +296,7 @@ impl Builder {
             timings: self.timings,
             record: store.is_some().then_some(record),
             seeds: settings.seeds.len(),
-            founders: self.founders,
+            founders,
             alone: self.alone,
             rng_seed: random(),
             calendar: u32::try_from(calendar_seconds()).unwrap_or(u32::MAX),
@@ -274,8 +305,8 @@ impl Builder {
         let clock = Clock::Machine;
         let core = Core::new(config, clock.now());
         let shared = Shared::new(core, clock, store, self.timings, name);
-        net::start(&shared, listener, settings)?;
-        Ok(Node::new(shared, Some(local)))
+        net::start(&shared, way, settings);
+        Ok(Node::new(shared, local))
     }
 }
 

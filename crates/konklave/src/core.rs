@@ -11,7 +11,7 @@ mod meetings;
 mod report;
 mod sessions;
 
-pub(crate) use circles::Said;
+pub(crate) use circles::{Ear, Said};
 pub(crate) use desk::{Flag, Granted, Wish};
 pub(crate) use forming::Standing;
 

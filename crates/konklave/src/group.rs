@@ -1,11 +1,12 @@
 //! Groups: members, and messages in one order that is the same for all of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::core::Said;
+use crate::core::{Ear, Said};
 use crate::lock::check_name;
 use crate::table::{Claim, Place};
 use crate::wire::MAX_MESSAGE;
@@ -56,8 +57,8 @@ pub enum GroupEvent {
     },
     /// Someone joins, and needs our state as it is after all we were told so far.
     Snapshot(Snapshot),
-    /// We are not part of it any more: our node was excluded, or our session ended. To come
-    /// back, join again.
+    /// We are not part of it any more: our node was excluded, our session ended, or we did not
+    /// read for so long that 64 MiB were waiting for us. To come back, join again.
     Lost,
 }
 
@@ -88,6 +89,7 @@ pub struct Group {
     number: u64,
     me: GroupMember,
     events: mpsc::UnboundedReceiver<Said>,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Group {
@@ -95,17 +97,18 @@ impl Group {
         let name = check_name(name)?;
         let (to, events) = mpsc::unbounded_channel();
         let (entered, answer) = oneshot::channel();
-        let shared = session.shared().clone();
+        let (shared, waiting) = (session.shared().clone(), Arc::<AtomicUsize>::default());
         let number = shared.with(|core, _| {
             let label = core.label(session.number());
             let label = if label.is_empty() { shared.name.clone() } else { label };
-            core.enter_group(session.number(), name, label, to, entered)
+            let ear = Ear { to, waiting: waiting.clone() };
+            core.enter_group(session.number(), name, label, ear, entered)
         });
         // Dropped on the way, it leaves again.
         let entering = Entering { session, number: Some(number) };
         let (_, claim) = answer.await.map_err(|_| Error::Left)??;
         let me = GroupMember::of(claim, &shared.name);
-        Ok(Self { session: entering.done(), number, me, events })
+        Ok(Self { session: entering.done(), number, me, events, waiting })
     }
 
     /// Who we are in it.
@@ -143,6 +146,7 @@ impl Group {
     }
 
     fn event(&self, said: Said) -> GroupEvent {
+        self.waiting.fetch_sub(said.weight(), Ordering::Relaxed);
         match said {
             Said::State(state) => GroupEvent::State(state),
             Said::View(places) => {

@@ -1,17 +1,20 @@
-//! Real connections between members: a mesh of TCP connections, protected by TLS or by a shared key.
+//! Real connections between members: a mesh of TCP connections, or of conversations over NATS,
+//! protected by TLS or by a shared key.
 
 mod dial;
 mod greeting;
 mod link;
+mod nats;
 mod pipe;
 mod seal;
 mod tls;
 
+pub(crate) use nats::Place;
 pub use tls::Tls;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use konklave_algorithms::group::ViewId;
@@ -19,7 +22,7 @@ use konklave_algorithms::group::virtual_synchrony::Message;
 use konklave_process::ProcessId;
 use rustc_hash::FxHashMap;
 use tokio::net::{TcpListener, lookup_host};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::error::Error;
 use crate::flight::Flight;
@@ -28,6 +31,7 @@ use crate::wire::Frame;
 #[cfg(test)]
 pub(crate) use greeting::encode as encode_hello;
 use link::Link;
+use nats::Office;
 
 /// How connections are protected.
 #[derive(Clone)]
@@ -35,6 +39,18 @@ pub(crate) enum Security {
     None,
     Key(Arc<[u8]>),
     Tls(Tls),
+}
+
+impl Security {
+    /// Whether it protects at all.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self {
+            Self::Key(key) if key.len() < 16 => {
+                Err(Error::Config("the pre-shared key is too short: 16 bytes at least".into()))
+            }
+            Self::None | Self::Key(_) | Self::Tls(_) => Ok(()),
+        }
+    }
 }
 
 /// Says nothing of the key.
@@ -65,7 +81,10 @@ pub(crate) struct Settings {
 /// All connections of a node.
 pub(crate) struct Mesh {
     me: ProcessId,
+    myself: Weak<Self>,
     settings: Settings,
+    /// How new connections are protected.
+    security: Mutex<Security>,
     links: Mutex<FxHashMap<ProcessId, Arc<Link>>>,
     /// The last message that was given its place, as bytes.
     order: Mutex<LastOrder>,
@@ -75,7 +94,14 @@ pub(crate) struct Mesh {
     redial: Notify,
     stop: watch::Sender<bool>,
     flight: Arc<Flight>,
+    /// How many strangers may be introducing themselves.
+    strangers: Arc<Semaphore>,
+    /// Our place at NATS, where that is the network.
+    office: Option<Arc<Office>>,
 }
+
+/// How many strangers may be introducing themselves at a time.
+const STRANGERS: usize = 64;
 
 /// Which view, which place, and the frame.
 type LastOrder = (Option<(ViewId, u64)>, Vec<u8>);
@@ -83,6 +109,10 @@ type LastOrder = (Option<(ViewId, u64)>, Vec<u8>);
 impl Mesh {
     fn links(&self) -> MutexGuard<'_, FxHashMap<ProcessId, Arc<Link>>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn security(&self) -> Security {
+        self.security.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn link(&self, id: ProcessId) -> Option<Arc<Link>> {
@@ -119,6 +149,18 @@ impl Carrier for Mesh {
     fn stop(&self) {
         self.stop.send_replace(true);
     }
+
+    fn seek(&self, shared: &Arc<Shared>, addresses: Vec<String>) {
+        // At NATS everyone is met on a subject.
+        let Some(mesh) = self.myself.upgrade().filter(|mesh| mesh.office.is_none()) else { return };
+        for address in addresses {
+            dial::call(&mesh, shared, address, None, None);
+        }
+    }
+
+    fn protect(&self, security: Security) {
+        *self.security.lock().unwrap_or_else(PoisonError::into_inner) = security;
+    }
 }
 
 /// Opens the port; refuses to stand unprotected where strangers come by.
@@ -141,30 +183,62 @@ pub(crate) async fn listen(
     listener.map_err(|e| Error::Config(format!("cannot listen at {address}: {e}")))
 }
 
+/// Refuses to talk openly over an engine that others use.
+pub(crate) fn check_place(place: &Place, security: Option<&Security>) -> Result<(), Error> {
+    if security.is_some() || place.is_loopback() {
+        return Ok(());
+    }
+    Err(Error::Config(format!(
+        "others can listen at {}: give a pre-shared key or TLS, or say `insecure`",
+        place.shown()
+    )))
+}
+
+/// What a node is reached by.
+pub(crate) enum Way {
+    Tcp(TcpListener),
+    Nats(Place),
+}
+
+/// The address of a process at NATS.
+pub(crate) fn inbox_address(boot: u64) -> String {
+    format!("{}{boot:016x}", nats::SCHEME)
+}
+
 /// Starts all tasks of a node.
-pub(crate) fn start(
-    shared: &Arc<Shared>,
-    listener: TcpListener,
-    settings: Settings,
-) -> Result<(), Error> {
+pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) {
     let seeds = settings.seeds.clone();
-    let mesh = Arc::new(Mesh {
+    let office = match &way {
+        Way::Tcp(_) => None,
+        Way::Nats(place) => Some(Office::new(place.clone(), &settings.cluster, settings.boot)),
+    };
+    let security = Mutex::new(settings.security.clone());
+    let mesh = Arc::new_cyclic(|myself| Mesh {
         me: shared.id,
+        myself: myself.clone(),
         settings,
+        security,
         links: Mutex::default(),
         order: Mutex::default(),
         called: Mutex::default(),
         redial: Notify::new(),
         stop: watch::Sender::new(false),
         flight: shared.flight.clone(),
+        strangers: Arc::new(Semaphore::new(STRANGERS)),
+        office: office.clone(),
     });
     shared.connect(mesh.clone());
     tokio::spawn(keep_time(shared.clone(), mesh.stop.subscribe()));
-    tokio::spawn(dial::accept(mesh.clone(), shared.clone(), listener));
-    for (seed, address) in seeds.into_iter().enumerate() {
-        dial::call(&mesh, shared, address, Some(seed), None);
+    if let Some(office) = office {
+        // Whoever is met there may be a founder, as we may.
+        shared.with(|core, _| core.seed_is(0, mesh.me));
+        tokio::spawn(nats::run(mesh, shared.clone(), office));
+    } else if let Way::Tcp(listener) = way {
+        tokio::spawn(dial::accept(mesh.clone(), shared.clone(), listener));
+        for (seed, address) in seeds.into_iter().enumerate() {
+            dial::call(&mesh, shared, address, Some(seed), None);
+        }
     }
-    Ok(())
 }
 
 /// Wakes the node whenever something is due.

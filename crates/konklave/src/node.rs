@@ -9,6 +9,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::lock::check_name;
+use crate::net::{Security, Tls};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::status::{Event, Status, Why};
@@ -94,14 +95,24 @@ impl Node {
 
     /// Why there is no group yet, in words; nothing when there is one.
     pub fn what_is_missing(&self) -> Option<String> {
-        Some(self.shared().look(|core| core.what_is_missing())).filter(|what| !what.is_empty())
+        let missing = self.shared().look(|core| core.what_is_missing());
+        Some(missing).filter(|what| !what.is_empty()).map(|missing| self.and_network(missing))
+    }
+
+    /// Without a network it is no wonder.
+    fn and_network(&self, missing: String) -> String {
+        match self.shared().troubles().1 {
+            Some(trouble) => format!("{trouble} ({missing})"),
+            None => missing,
+        }
     }
 
     /// Everything this node knows, to be shown or serialised.
     pub fn status(&self) -> Status {
         let now = self.shared().clock.now();
         let mut status = self.shared().look(|core| core.status(now));
-        status.trouble = self.shared().trouble();
+        (status.trouble, status.network) = self.shared().troubles();
+        status.missing = status.missing.map(|missing| self.and_network(missing));
         status
     }
 
@@ -138,6 +149,32 @@ impl Node {
         let (reply, answer) = oneshot::channel();
         self.shared().with(|core, _| core.revoke(key, token, reply));
         answer.await.map_err(|_| Error::Left)?
+    }
+
+    /// Calls these addresses, too, now and for ever: for members that come later, or moved.
+    pub fn call<S: Into<String>>(&self, addresses: impl IntoIterator<Item = S>) {
+        if let Some(carrier) = self.shared().carrier() {
+            carrier.seek(self.shared(), addresses.into_iter().map(Into::into).collect());
+        }
+    }
+
+    /// From now on new connections need this key. Those that stand go on: change it at all members
+    /// one after the other, and nobody notices.
+    pub fn change_key(&self, key: impl Into<Vec<u8>>) -> Result<(), Error> {
+        self.change(Security::Key(key.into().into()))
+    }
+
+    /// From now on new connections use these certificates: before the old ones expire.
+    pub fn change_tls(&self, tls: Tls) -> Result<(), Error> {
+        self.change(Security::Tls(tls))
+    }
+
+    fn change(&self, security: Security) -> Result<(), Error> {
+        security.check()?;
+        if let Some(carrier) = self.shared().carrier() {
+            carrier.protect(security);
+        }
+        Ok(())
     }
 
     /// Founds a group of one in a new generation, for the others to join: an operator's last resort,

@@ -12,6 +12,7 @@ use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Core, Output};
 use crate::flight::Flight;
+use crate::net::Security;
 use crate::store::Store;
 use crate::wire::Frame;
 
@@ -34,6 +35,10 @@ pub(crate) trait Carrier: Send + Sync {
     fn flush(&self);
     /// The node is gone.
     fn stop(&self);
+    /// Calls these addresses, too.
+    fn seek(&self, _shared: &Arc<Shared>, _addresses: Vec<String>) {}
+    /// Protects new connections so.
+    fn protect(&self, _security: Security) {}
 }
 
 pub(crate) struct Shared {
@@ -63,6 +68,8 @@ struct Inner {
     /// What waits for the disk, and why.
     held_back: VecDeque<Output>,
     trouble: Option<String>,
+    /// What is wrong with the network.
+    network: Option<String>,
 }
 
 impl Shared {
@@ -74,9 +81,9 @@ impl Shared {
         name: Arc<str>,
     ) -> Arc<Self> {
         let id = core.me();
-        let (held_back, trouble, carrier) = (VecDeque::new(), None, None);
+        let (held_back, trouble, network, carrier) = (VecDeque::new(), None, None, None);
         Arc::new(Self {
-            inner: Mutex::new(Inner { core, carrier, store, held_back, trouble }),
+            inner: Mutex::new(Inner { core, carrier, store, held_back, trouble, network }),
             clock,
             timings,
             name,
@@ -134,8 +141,19 @@ impl Shared {
         look(&self.lock().core)
     }
 
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.lock().trouble.clone()
+    /// What the disk says, and what is wrong with the network, if anything.
+    pub(crate) fn troubles(&self) -> (Option<String>, Option<String>) {
+        let inner = self.lock();
+        (inner.trouble.clone(), inner.network.clone())
+    }
+
+    /// What is wrong with the network as a whole, if anything; told once.
+    pub(crate) fn network(&self, trouble: Option<String>) {
+        let mut inner = self.lock();
+        if inner.network != trouble {
+            inner.core.network(trouble.clone());
+            inner.network = trouble;
+        }
     }
 
     /// Until when what is held here is safe; none: nobody could take it.
@@ -151,6 +169,11 @@ impl Shared {
 
     pub(crate) fn tick(&self) {
         self.with(|core, now| core.tick(now));
+    }
+
+    /// The network, as long as there is one.
+    pub(crate) fn carrier(&self) -> Option<Arc<dyn Carrier>> {
+        self.lock().carrier.clone()
     }
 
     /// Cuts the network.

@@ -19,6 +19,9 @@ pub struct Status {
     pub missing: Option<String>,
     /// What the disk says, if it refuses.
     pub trouble: Option<String>,
+    /// What is wrong with the network as a whole, if anything: the NATS server is not reached.
+    #[serde(default)]
+    pub network: Option<String>,
     /// Generation and epoch of its view, if it is in one.
     pub view: Option<(u32, u64)>,
     /// Who leads the view: it fixes the order of everything.
@@ -194,6 +197,11 @@ pub enum Event {
         address: String,
         /// Why.
         reason: String,
+    },
+    /// The network as a whole failed, or works again.
+    Network {
+        /// What is wrong, if anything.
+        trouble: Option<String>,
     },
     /// Someone here was granted something.
     Granted {

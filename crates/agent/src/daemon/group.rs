@@ -63,6 +63,11 @@ impl Group {
         &self.nodes[0]
     }
 
+    /// All members that run here.
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// Whether something can be granted here.
     pub(super) fn is_primary(&self) -> bool {
         report::is_primary(&self.node().status())
@@ -195,6 +200,8 @@ async fn remember(node: Node, recorder: Arc<Recorder>) {
                 tracing::info!(generation, epoch, ?members, "view");
             }
             konklave::Event::Left => tracing::info!("left"),
+            konklave::Event::Network { trouble: None } => tracing::info!("the network works"),
+            konklave::Event::Network { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
             konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
                 tracing::debug!(?event);
             }

@@ -18,8 +18,24 @@ pub(crate) struct Cluster {
     pub(crate) folder: Folder,
     addresses: Vec<SocketAddr>,
     agents: Vec<Option<Child>>,
-    flags: Vec<String>,
-    network: Option<Network>,
+    plan: Plan,
+}
+
+/// How agents are started.
+pub(crate) struct Plan {
+    /// How they find each other; where nothing is said, by a list of all addresses.
+    pub(crate) meet: Option<Vec<String>>,
+    pub(crate) flags: Vec<String>,
+    /// Words before the command, for agent `i` and the folder of all.
+    pub(crate) around: fn(&Path, usize) -> Vec<String>,
+    pub(crate) network: Option<Network>,
+}
+
+impl Plan {
+    pub(crate) fn new(flags: &[&str]) -> Self {
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        Self { meet: None, flags, around: |_, _| Vec::new(), network: None }
+    }
 }
 
 /// Addresses of loopback that are free now.
@@ -37,27 +53,26 @@ impl Cluster {
 
     /// `n` agents with more flags.
     pub(crate) fn with(n: usize, flags: &[&str]) -> Self {
-        Self::at(free_addresses(n), flags, None)
+        Self::planned(Folder::new(), free_addresses(n), Plan::new(flags))
     }
 
     /// Three agents in three networks that can be cut; nothing where that is not permitted.
     pub(crate) fn apart() -> Option<Self> {
         let network = Network::new(3)?;
-        Some(Self::at(network.addresses(), &[], Some(network)))
+        let folder = Folder::new();
+        // Beyond loopback nothing goes without.
+        let key = folder.file("key");
+        fs::write(&key, "a key of sixteen bytes, and more").expect("written");
+        let addresses = network.addresses();
+        let plan = Plan { network: Some(network), ..Plan::new(&["--key-file", &key]) };
+        Some(Self::planned(folder, addresses, plan))
     }
 
-    fn at(addresses: Vec<SocketAddr>, flags: &[&str], network: Option<Network>) -> Self {
+    /// Agents that have formed a group, started as planned.
+    pub(crate) fn planned(folder: Folder, addresses: Vec<SocketAddr>, plan: Plan) -> Self {
         let n = addresses.len();
-        let folder = Folder::new();
-        let mut flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        if network.is_some() {
-            // Beyond loopback nothing goes without.
-            let key = folder.file("key");
-            fs::write(&key, "a key of sixteen bytes, and more").expect("written");
-            flags.extend(["--key-file".to_owned(), key]);
-        }
         let agents = (0..n).map(|_| None).collect();
-        let mut cluster = Self { folder, addresses, agents, flags, network };
+        let mut cluster = Self { folder, addresses, agents, plan };
         for i in 0..n {
             cluster.start(i);
         }
@@ -83,25 +98,41 @@ impl Cluster {
         self.folder.path().join(format!("{i}.log"))
     }
 
+    /// What agent `i` has logged so far.
+    pub(crate) fn logged(&self, i: usize) -> String {
+        fs::read_to_string(self.log(i)).unwrap_or_default()
+    }
+
+    pub(crate) fn address(&self, i: usize) -> SocketAddr {
+        self.addresses[i]
+    }
+
     /// Starts agent `i`, which may be a restart.
     pub(crate) fn start(&mut self, i: usize) {
         assert!(self.agents[i].is_none(), "agent {i} runs");
         let peers: Vec<String> = self.addresses.iter().map(SocketAddr::to_string).collect();
         let log = fs::File::options().create(true).append(true).open(self.log(i)).expect("a log");
         let program = env!("CARGO_BIN_EXE_konklave-agent");
-        let mut command = match &self.network {
-            Some(network) => network.command(i, program),
-            None => Command::new(program),
+        let mut words = (self.plan.around)(self.folder.path(), i);
+        words.push(program.to_owned());
+        let mut command = match &self.plan.network {
+            Some(network) => network.command(i, &words[0]),
+            None => Command::new(&words[0]),
         };
+        command.args(&words[1..]).args(["agent", "--name", &format!("n{i}")]);
+        match &self.plan.meet {
+            Some(flags) => command.args(flags),
+            None => command.args(["--peers", &peers.join(",")]),
+        };
+        if !self.plan.meet.as_ref().is_some_and(|flags| flags[0] == "--nats") {
+            command.args(["--listen", &peers[i]]);
+        }
         command
-            .arg("agent")
-            .args(["--name", &format!("n{i}"), "--peers", &peers.join(",")])
-            .args(["--listen", &peers[i]])
             .arg("--socket")
             .arg(self.socket(i))
             .arg("--data-dir")
             .arg(self.folder.path().join(format!("{i}.data")))
-            .args(&self.flags)
+            .args(&self.plan.flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
@@ -168,7 +199,7 @@ impl Cluster {
 
     /// The network between them, where there is one.
     pub(crate) fn network(&self) -> &Network {
-        self.network.as_ref().expect("they are apart")
+        self.plan.network.as_ref().expect("they are apart")
     }
 
     pub(crate) fn file(&self, name: &str) -> String {

@@ -2,11 +2,16 @@
 
 mod agents;
 mod cluster;
+mod doors;
+#[path = "../../../konklave/tests/it/engine.rs"]
+mod engine;
 mod fake;
+mod faults;
 mod history;
 mod kit;
 mod mutex;
 mod names;
+mod nats;
 mod network;
 mod partitions;
 mod sessions;

@@ -81,6 +81,33 @@ impl Network {
         ip(&[&["-n", name, "neigh", "replace", &address], &nobody[..]].concat()).expect("cut");
     }
 
+    /// Whether a firewall can be set up in the network of `i`.
+    pub(crate) fn can_refuse(&self, i: usize) -> bool {
+        self.nft(i, "add table inet probe; delete table inet probe").is_ok()
+    }
+
+    /// The firewall of `i` answers every packet of a connection, in or out, that nobody is there.
+    pub(crate) fn refuse(&self, i: usize) {
+        let chain = |hook: &str| {
+            format!(
+                "add chain inet cut {hook} {{ type filter hook {hook} priority 0; }}; \
+                 add rule inet cut {hook} ip saddr 10.77.0.0/24 meta l4proto tcp \
+                 reject with tcp reset"
+            )
+        };
+        let rules = format!("add table inet cut; {}; {}", chain("input"), chain("output"));
+        self.nft(i, &rules).expect("refused");
+    }
+
+    /// It lets everything pass again.
+    pub(crate) fn allow(&self, i: usize) {
+        self.nft(i, "delete table inet cut").expect("allowed");
+    }
+
+    fn nft(&self, i: usize, rules: &str) -> Result<(), String> {
+        ip(&["netns", "exec", &self.names[i], "nft", rules])
+    }
+
     /// It does again.
     pub(crate) fn mend(&self, from: usize, to: usize) {
         let name = self.names[from].as_str();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -28,6 +29,40 @@ pub(crate) enum Said {
     Lost,
 }
 
+/// How much may wait for a member that does not read: it is taken out then, so that it costs
+/// the others nothing, and us no more memory.
+const WAITING: usize = 64 << 20;
+
+impl Said {
+    /// About how many bytes of memory it takes.
+    pub(crate) fn weight(&self) -> usize {
+        let more = match self {
+            Self::Message { payload, .. } => payload.len(),
+            Self::State(state) => state.len(),
+            Self::View(places) => places.len() * size_of::<Place>(),
+            Self::Ask { .. } | Self::Lost => 0,
+        };
+        size_of::<Self>() + more
+    }
+}
+
+/// Where a member of a group is told what happens, and how much of it waits there.
+pub(crate) struct Ear {
+    pub(crate) to: mpsc::UnboundedSender<Said>,
+    pub(crate) waiting: Arc<AtomicUsize>,
+}
+
+impl Ear {
+    fn tell(&self, said: Said) {
+        self.waiting.fetch_add(said.weight(), Ordering::Relaxed);
+        let _ = self.to.send(said);
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > WAITING
+    }
+}
+
 /// Answers someone who joins.
 pub(crate) type Entered = oneshot::Sender<Result<(u64, Claim), Error>>;
 
@@ -36,7 +71,7 @@ struct Seat {
     session: u32,
     label: Arc<str>,
     claim: Option<Claim>,
-    to: mpsc::UnboundedSender<Said>,
+    ear: Ear,
     entered: Option<Entered>,
     /// What has come since the state was asked for.
     buffer: Vec<Said>,
@@ -54,7 +89,7 @@ impl Circles {
         // Who has not been let in yet asks again.
         self.seats.retain(|_, seat| {
             if seat.entered.is_none() {
-                let _ = seat.to.send(Said::Lost);
+                seat.ear.tell(Said::Lost);
             }
             seat.claim = None;
             seat.buffer.clear();
@@ -69,7 +104,7 @@ impl Core {
         session: u32,
         group: Name,
         label: Arc<str>,
-        to: mpsc::UnboundedSender<Said>,
+        ear: Ear,
         entered: Entered,
     ) -> u64 {
         let number = self.desk.next_number();
@@ -78,7 +113,7 @@ impl Core {
             return number;
         }
         let (entered, buffer, places) = (Some(entered), Vec::new(), Vec::new());
-        let seat = Seat { group, session, label, claim: None, to, entered, buffer, places };
+        let seat = Seat { group, session, label, claim: None, ear, entered, buffer, places };
         self.circles.seats.insert(number, seat);
         self.ask_entry(number);
         self.pump();
@@ -116,7 +151,7 @@ impl Core {
         let numbers: Vec<u64> = self.circles.seats.iter().filter_map(of).collect();
         for number in numbers {
             if let Some(seat) = self.circles.seats.get(&number) {
-                let _ = seat.to.send(Said::Lost);
+                seat.ear.tell(Said::Lost);
             }
             self.exit_group(number);
         }
@@ -162,6 +197,20 @@ impl Core {
             let label = place.map_or_else(|| "".into(), |p| p.label.clone());
             seat.hear(Said::Message { from, label, payload: payload.0.clone() });
         }
+        self.let_go_of_the_deaf();
+    }
+
+    /// Who does not read what it is told is a member no more.
+    fn let_go_of_the_deaf(&mut self) {
+        let deaf = |(n, s): (&u64, &Seat)| (s.entered.is_none() && s.ear.is_full()).then_some(*n);
+        let deaf: Vec<u64> = self.circles.seats.iter().filter_map(deaf).collect();
+        for number in deaf {
+            let Some(seat) = self.circles.seats.remove(&number) else { continue };
+            seat.ear.tell(Said::Lost);
+            if let Some(claim) = seat.claim {
+                self.submit(Op::Exit { group: seat.group, claim });
+            }
+        }
     }
 
     pub(super) fn on_ask(&mut self, group: &Name, donor: Claim, to: Claim) {
@@ -179,9 +228,9 @@ impl Core {
     pub(super) fn on_given(&mut self, group: &Name, to: Claim, state: &Payload) {
         for seat in self.seats_of(group).filter(|s| s.claim == Some(to)) {
             let Some(entered) = seat.entered.take() else { continue };
-            let _ = seat.to.send(Said::State(state.0.clone()));
+            seat.ear.tell(Said::State(state.0.clone()));
             for said in seat.buffer.drain(..) {
-                let _ = seat.to.send(said);
+                seat.ear.tell(said);
             }
             let _ = entered.send(Ok((to.number, to)));
         }
@@ -196,7 +245,7 @@ impl Seat {
         if self.entered.is_some() {
             self.buffer.push(said);
         } else {
-            let _ = self.to.send(said);
+            self.ear.tell(said);
         }
     }
 }

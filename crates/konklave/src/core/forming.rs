@@ -5,6 +5,7 @@
 //! with the lowest id names the first view, in a higher generation than anyone has seen. Everyone
 //! enters one such view at most, and all of them have the same founders, so no two have a majority.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use konklave_algorithms::group::{Member, Request, View, ViewId};
@@ -38,11 +39,13 @@ pub(super) struct Peer {
 pub(super) struct Forming {
     /// Who answers at the addresses of the founders.
     seeds: Vec<Option<ProcessId>>,
+    /// Everyone who ever did: one address may stand for many.
+    answered: BTreeSet<ProcessId>,
 }
 
 impl Forming {
     pub(super) fn new(seeds: usize) -> Self {
-        Self { seeds: vec![None; seeds] }
+        Self { seeds: vec![None; seeds], answered: BTreeSet::new() }
     }
 }
 
@@ -51,6 +54,7 @@ impl Core {
     pub(crate) fn seed_is(&mut self, seed: usize, id: ProcessId) {
         if let Some(known) = self.forming.seeds.get_mut(seed) {
             *known = Some(id);
+            self.forming.answered.insert(id);
         }
         self.form();
         self.pump();
@@ -139,11 +143,22 @@ impl Core {
         }
     }
 
+    /// The founders that are there, as far as we know; where their number is given and not their
+    /// addresses, everyone who is there.
+    fn founders(&self) -> Vec<ProcessId> {
+        let here = |id: &ProcessId| {
+            *id == self.me || self.peers.get(id).is_some_and(|peer| peer.connected)
+        };
+        let found: BTreeSet<ProcessId> = match self.config.founders {
+            Some(_) => self.forming.answered.iter().copied().filter(here).collect(),
+            None => self.forming.seeds.iter().flatten().copied().collect(),
+        };
+        found.into_iter().collect()
+    }
+
     /// The first view, if everyone is there and it is up to us to name it.
     fn first_view(&self) -> Option<View> {
-        let mut founders: Vec<ProcessId> = self.forming.seeds.iter().flatten().copied().collect();
-        founders.sort_unstable();
-        founders.dedup();
+        let founders = self.founders();
         let all = match self.config.founders {
             Some(n) => founders.len() >= n,
             None => self.forming.seeds.iter().all(Option::is_some),
@@ -244,6 +259,21 @@ impl Core {
         }
         if self.is_inside() {
             return "entering; waiting for the state of the group".into();
+        }
+        let here = self.founders().len();
+        match self.config.founders {
+            Some(usize::MAX) => {
+                return "no group answers yet, and this node founds none: it was not told how many \
+                        founders there are"
+                    .into();
+            }
+            Some(n) if here < n => {
+                return format!(
+                    "{here} of {n} founders are here, this node included; a group is founded by all \
+                     of them, or by one that is told to do it alone"
+                );
+            }
+            Some(_) | None => {}
         }
         let silent = self.forming.seeds.iter().filter(|s| s.is_none()).count();
         if silent > 0 {

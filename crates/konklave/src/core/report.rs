@@ -44,6 +44,7 @@ impl Core {
             member: self.is_member(),
             missing: Some(self.what_is_missing()).filter(|what| !what.is_empty()),
             trouble: None,
+            network: None,
             view: inside.then_some((view.id.generation, view.id.epoch)),
             leader: view.leader().filter(|_| inside).map(|id| id.0),
             members: view.everyone().map(|m| self.member_status(m, now)).collect(),
@@ -197,6 +198,11 @@ impl Core {
     pub(crate) fn refused(&mut self, address: String, reason: String) {
         self.refusal = Some(format!("{address}: {reason}"));
         self.tell(Event::Refused { address, reason });
+    }
+
+    /// Tells everyone who looks on how the network is.
+    pub(crate) fn network(&self, trouble: Option<String>) {
+        self.tell(Event::Network { trouble });
     }
 
     fn leader_of(&self, key: &Key) -> Option<Leader> {

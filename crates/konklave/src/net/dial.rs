@@ -3,24 +3,25 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use konklave_process::ProcessId;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep, timeout};
 
 use super::greeting::Failed;
 use super::link::{Attached, Link};
 use super::pipe::{GREETING, Pipe};
-use super::{Mesh, Security, tls};
+use super::{Mesh, Security, nats, tls};
 use crate::shared::{Hurry, Shared};
 use crate::wire::Frame;
 
 /// How long to wait between calls that nobody answers: first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
-/// How many strangers may be introducing themselves at a time.
-const STRANGERS: usize = 64;
+/// How long an inbox at NATS is called that nobody reads: a process that comes again has another.
+const FORGET: Duration = Duration::from_secs(10);
 /// How many addresses are called at most.
 const ADDRESSES: usize = 1024;
 
@@ -73,6 +74,7 @@ async fn keep_calling(
 ) {
     let mut stop = mesh.stop.subscribe();
     let mut pause = PAUSE.0;
+    let mut refused: Option<Instant> = None;
     while !*stop.borrow_and_update() {
         let redial = mesh.redial.notified();
         if who.and_then(|id| mesh.link(id)).is_some_and(|link| link.is_connected()) {
@@ -86,7 +88,7 @@ async fn keep_calling(
         match dial(&mesh, &shared, &address, seed).await {
             Ok(Call::Ourselves) => return,
             Ok(Call::Ended(id)) => {
-                (who, pause) = (Some(id), PAUSE.0);
+                (who, pause, refused) = (Some(id), PAUSE.0, None);
                 // At once: if nobody listens there any more, the process is gone.
                 continue;
             }
@@ -94,6 +96,11 @@ async fn keep_calling(
             Err(Failed::Io(error)) => {
                 if error.kind() == io::ErrorKind::ConnectionRefused {
                     lost(&mesh, &shared, who);
+                    let since = *refused.get_or_insert_with(Instant::now);
+                    if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
+                        mesh.called.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+                        return;
+                    }
                 }
             }
             Err(failed) => {
@@ -125,6 +132,17 @@ async fn dial(
     address: &str,
     seed: Option<usize>,
 ) -> Result<Call, Failed> {
+    if let Some(inbox) = address.strip_prefix(nats::SCHEME) {
+        let Some(office) = &mesh.office else {
+            return Err(Failed::Refused("it is reached over NATS, we are not".into()));
+        };
+        let (stream, echo) = office.call(inbox).await?;
+        let called = greet_safely(mesh, shared, stream, seed).await;
+        if called.is_err() && echo.is_gone(mesh.settings.silence) {
+            return Err(Failed::Io(io::ErrorKind::ConnectionRefused.into()));
+        }
+        return called;
+    }
     let places: Vec<_> = lookup_host(address).await?.collect();
     if places.len() > 1 && seed.is_some() {
         // A name of several: each is called for itself.
@@ -141,7 +159,20 @@ async fn dial(
     };
     let stream = timeout(GREETING, TcpStream::connect(place)).await.map_err(io::Error::from)??;
     stream.set_nodelay(true)?;
-    match &mesh.settings.security {
+    greet_safely(mesh, shared, stream, seed).await
+}
+
+/// Calls over a stream that stands: by TLS, where that is asked for.
+async fn greet_safely<S>(
+    mesh: &Arc<Mesh>,
+    shared: &Arc<Shared>,
+    stream: S,
+    seed: Option<usize>,
+) -> Result<Call, Failed>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    match &mesh.security() {
         Security::Tls(tls) => {
             let shaken = timeout(GREETING, tls.connector.connect(tls.name.clone(), stream)).await;
             let stream = shaken.map_err(io::Error::from)?;
@@ -155,7 +186,6 @@ async fn dial(
 /// Takes calls.
 pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpListener) {
     let mut stop = mesh.stop.subscribe();
-    let strangers = Arc::new(tokio::sync::Semaphore::new(STRANGERS));
     while !*stop.borrow_and_update() {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -166,38 +196,37 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
             sleep(PAUSE.0).await;
             continue;
         };
-        let Ok(stranger) = strangers.clone().try_acquire_owned() else { continue };
-        let (mesh, shared) = (mesh.clone(), shared.clone());
-        tokio::spawn(async move {
-            let _ = stream.set_nodelay(true);
-            let answered = match &mesh.settings.security {
-                Security::Tls(tls) => {
-                    let shaken = timeout(GREETING, tls.acceptor.accept(stream)).await;
-                    match shaken {
-                        Ok(Ok(stream)) => answer(&mesh, &shared, stream, stranger).await,
-                        Ok(Err(error)) => Err(Failed::Refused(tls::explain(&error))),
-                        Err(_) => Err(Failed::Refused("TLS: too slow".into())),
-                    }
-                }
-                Security::None | Security::Key(_) => answer(&mesh, &shared, stream, stranger).await,
-            };
-            if let Err(Failed::Refused(reason)) = answered {
-                shared.with(|core, _| core.refused(from.to_string(), reason));
-            }
-        });
+        let Ok(stranger) = mesh.strangers.clone().try_acquire_owned() else { continue };
+        let _ = stream.set_nodelay(true);
+        let from = from.to_string();
+        tokio::spawn(answer(mesh.clone(), shared.clone(), stream, stranger, from));
     }
 }
 
-async fn answer<S>(
-    mesh: &Arc<Mesh>,
-    shared: &Arc<Shared>,
+/// Answers a call, and talks until the connection ends.
+pub(super) async fn answer<S>(
+    mesh: Arc<Mesh>,
+    shared: Arc<Shared>,
     stream: S,
-    stranger: tokio::sync::OwnedSemaphorePermit,
-) -> Result<(), Failed>
-where
+    stranger: OwnedSemaphorePermit,
+    from: String,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    converse_with(mesh, shared, stream, false, None, Some(stranger)).await.map(|_| ())
+    let (mesh, shared, stranger) = (&mesh, &shared, Some(stranger));
+    let answered = match &mesh.security() {
+        Security::Tls(tls) => match timeout(GREETING, tls.acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => converse_with(mesh, shared, stream, false, None, stranger).await,
+            Ok(Err(error)) => Err(Failed::Refused(tls::explain(&error))),
+            Err(_) => Err(Failed::Refused("TLS: too slow".into())),
+        },
+        Security::None | Security::Key(_) => {
+            converse_with(mesh, shared, stream, false, None, stranger).await
+        }
+    };
+    if let Err(Failed::Refused(reason)) = answered {
+        shared.with(|core, _| core.refused(from, reason));
+    }
 }
 
 async fn converse<S>(
@@ -220,7 +249,7 @@ async fn converse_with<S>(
     mut stream: S,
     we_call: bool,
     seed: Option<usize>,
-    stranger: Option<tokio::sync::OwnedSemaphorePermit>,
+    stranger: Option<OwnedSemaphorePermit>,
 ) -> Result<Call, Failed>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -229,6 +258,8 @@ where
     let greeted = greeted.map_err(|_| Failed::Refused("it did not introduce itself".into()))??;
     drop(stranger);
     let (hello, settings) = (&greeted.hello, &mesh.settings);
+    // At NATS there are no addresses of founders: everyone may be one.
+    let seed = seed.or(mesh.office.as_ref().map(|_| 0));
     let peer = ProcessId(hello.id);
     if hello.boot == settings.boot {
         if let Some(seed) = seed {

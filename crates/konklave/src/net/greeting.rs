@@ -78,10 +78,10 @@ impl Mesh {
             let reason = format!("its mutex is {}, ours {}", hello.mutex, self.settings.mutex);
             return Err(refuse(stream, reason).await);
         }
-        let secrets = match &self.settings.security {
+        let secrets = match self.security() {
             Security::Key(key) => {
                 let (caller, called) = if we_call { (&ours, &theirs) } else { (&theirs, &ours) };
-                Some(Secrets::new(key, caller, called, we_call))
+                Some(Secrets::new(&key, caller, called, we_call))
             }
             Security::None | Security::Tls(_) => None,
         };

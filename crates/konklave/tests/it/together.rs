@@ -92,6 +92,37 @@ fn everyone_gets_all_messages_in_one_order_and_who_joins_gets_the_state() {
 }
 
 #[test]
+fn a_member_that_does_not_read_is_taken_out_and_may_come_back() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let mut first = cluster.node(0).group("chat").await.unwrap();
+        let mut log = Log::default();
+        let node = cluster.node(1);
+        let joins = node.group("chat");
+        let (_, deaf) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 5), joins);
+        let mut deaf = deaf.unwrap();
+        let long = "x".repeat(1 << 20);
+        for _ in 0..80 {
+            first.send(long.clone().into_bytes()).await.unwrap();
+            follow(&cluster, &mut first, &mut log, MS * 5).await;
+        }
+        assert_eq!(log.messages.len(), 80, "nobody waits for it");
+        assert_eq!(log.views.last(), Some(&1), "it is out");
+        // What it was told until then is there, then it learns that it is out, and nothing after that.
+        let mut heard = Log::default();
+        follow(&cluster, &mut deaf, &mut heard, MS * 5).await;
+        assert!((60..70).contains(&heard.messages.len()), "{}", heard.messages.len());
+        assert!(matches!(deaf.try_next(), None | Some(GroupEvent::Lost)));
+        assert!(deaf.send(b"?".to_vec()).await.is_err());
+        drop(deaf);
+        log.messages.truncate(1);
+        let again = node.group("chat");
+        let (_, again) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 5), again);
+        drop(again.unwrap());
+    });
+}
+
+#[test]
 fn a_donor_that_dies_is_replaced() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {

@@ -123,6 +123,11 @@ fn group(page: &mut Page, status: &Status) {
         "Whether the data directory refuses.",
         truth(status.trouble.is_some()),
     );
+    page.gauge(
+        "network_trouble",
+        "Whether the network as a whole fails: no NATS server is reached.",
+        truth(status.network.is_some()),
+    );
     page.head("member_suspected", "gauge", "Whether a member is suspected to be down.");
     for member in &status.members {
         let id = member.node.to_string();

@@ -125,6 +125,8 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
             told("suspected", &node.to_string(), "does not answer, or is gone".into())
         }
         Event::Refused { address, reason } => told("stranger", address, reason.clone()),
+        Event::Network { trouble: Some(trouble) } => told("network", "", trouble.clone()),
+        Event::Network { trouble: None } => told("network", "", "works".into()),
         Event::Granted { name, token } => told("granted", name, format!("token {token}")),
         Event::Lost { name } => told("lost", name, "no longer held here".into()),
         Event::Missed { missed } => told("missed", "", format!("{missed} events")),
@@ -164,6 +166,9 @@ pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
     match &told.trouble {
         None => find("data directory", true, "written".into()),
         Some(trouble) => find("data directory", false, trouble.clone()),
+    }
+    if let Some(trouble) = &told.network {
+        find("network", false, trouble.clone());
     }
     let detail = if protected { "key or TLS" } else { "none: fine on loopback only" };
     find("protection", true, detail.into());

@@ -1,0 +1,318 @@
+//! NATS instead of sockets of our own: members meet on subjects of an engine that is there already.
+//!
+//! Every process has an inbox, `PREFIX.GROUP.to.INBOX.TALK`, and says on `PREFIX.GROUP.here` that it is
+//! there. Whoever hears that calls; a conversation is then a stream of bytes like any other, and
+//! everything above it (greeting, key or TLS, numbers, confirmations) is what it is on TCP.
+
+mod letter;
+mod place;
+mod talk;
+
+pub(crate) use place::Place;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_nats::{Client, ConnectOptions, Event, Message, StatusCode, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use rustc_hash::FxHashMap;
+use tokio::io::{DuplexStream, duplex};
+use tokio::sync::watch;
+use tokio::time::{interval, sleep, timeout};
+
+use super::{Mesh, dial};
+use crate::shared::Shared;
+use letter::Letter;
+use talk::{Line, Talk, Took};
+
+/// How addresses of inboxes begin.
+pub(super) const SCHEME: &str = "nats:";
+/// How long to wait between attempts to reach a server: first, and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+/// How often we say that we are there.
+const CALL: Duration = Duration::from_secs(1);
+/// How long a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How much of a conversation waits between two tasks.
+const BUFFER: usize = 64 << 10;
+
+/// Our place at the engine.
+pub(super) struct Office {
+    place: Place,
+    root: String,
+    inbox: String,
+    talks: Mutex<FxHashMap<u64, Talk>>,
+    /// The connection, as long as there is one.
+    post: watch::Sender<Option<Post>>,
+}
+
+#[derive(Clone)]
+struct Post {
+    client: Client,
+    since: Instant,
+}
+
+/// A connection that has just come about.
+struct Session {
+    client: Client,
+    letters: Subscriber,
+    calls: Subscriber,
+    ended: watch::Receiver<bool>,
+}
+
+/// Whether the engine said that nobody is there.
+pub(super) struct Echo {
+    gone: Arc<AtomicBool>,
+    since: Instant,
+}
+
+impl Echo {
+    /// Whether the other is gone. Shortly after a break we may only be back earlier than it is.
+    pub(super) fn is_gone(&self, settled: Duration) -> bool {
+        self.gone.load(Ordering::Acquire) && self.since.elapsed() > settled
+    }
+}
+
+impl Office {
+    pub(super) fn new(place: Place, cluster: &str, boot: u64) -> Arc<Self> {
+        let (root, inbox) = (place.root(cluster), format!("{boot:016x}"));
+        let (talks, post) = (Mutex::default(), watch::Sender::new(None));
+        Arc::new(Self { place, root, inbox, talks, post })
+    }
+
+    fn talks(&self) -> MutexGuard<'_, FxHashMap<u64, Talk>> {
+        self.talks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn subject(&self, inbox: &str, talk: u64) -> String {
+        format!("{}.to.{inbox}.{talk:016x}", self.root)
+    }
+
+    /// Begins a conversation with an inbox, as soon as there is a server.
+    pub(super) async fn call(self: &Arc<Self>, inbox: &str) -> io::Result<(DuplexStream, Echo)> {
+        if !is_number(inbox) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "that is no inbox"));
+        }
+        let mut post = self.post.subscribe();
+        let there = timeout(PATIENCE, post.wait_for(Option::is_some)).await;
+        let there = there.ok().and_then(Result::ok).and_then(|post| post.clone());
+        let Some(Post { client, since }) = there else {
+            let what = format!("no connection to {}", self.place.shown());
+            return Err(io::Error::new(io::ErrorKind::NotConnected, what));
+        };
+        let number = getrandom::u64().map_err(|_| io::Error::other("no random numbers"))?;
+        let (to, from) = (self.subject(inbox, number), self.subject(&self.inbox, number));
+        let line = Line { client, to, from };
+        line.send(&Letter::Call).await?;
+        let (stream, gone) = self.begin(number, line);
+        Ok((stream, Echo { gone, since }))
+    }
+
+    /// Has a conversation carried; gives our end of it.
+    fn begin(self: &Arc<Self>, number: u64, line: Line) -> (DuplexStream, Arc<AtomicBool>) {
+        let (talk, desk, gone) = Talk::new();
+        let (ours, theirs) = duplex(BUFFER);
+        self.talks().insert(number, talk);
+        let office = self.clone();
+        tokio::spawn(async move {
+            // How it ended does not matter: whoever talks there finds out.
+            let _ = desk.carry(&line, theirs).await;
+            if office.talks().remove(&number).is_some() {
+                let _ = line.send(&Letter::End).await;
+            }
+        });
+        (ours, gone)
+    }
+
+    /// Reaches a server, and listens.
+    async fn connect(&self) -> Result<Session, async_nats::Error> {
+        let (end, ended) = watch::channel(false);
+        let on_event = move |event| {
+            if matches!(event, Event::Disconnected | Event::Closed) {
+                end.send_replace(true);
+            }
+            std::future::ready(())
+        };
+        let options = ConnectOptions::new()
+            .name("konklave")
+            .connection_timeout(PATIENCE)
+            .ping_interval(CALL)
+            // We call again ourselves, and say so: once around is enough here.
+            .max_reconnects(self.place.servers.len())
+            .reconnect_delay_callback(|_| Duration::ZERO)
+            .event_callback(on_event);
+        let client = timeout(PATIENCE * 2, options.connect(&self.place.servers[..])).await??;
+        let letters = client.subscribe(self.subject_of_letters()).await?;
+        let calls = client.subscribe(format!("{}.here", self.root)).await?;
+        timeout(PATIENCE, client.flush()).await??;
+        Ok(Session { client, letters, calls, ended })
+    }
+
+    fn subject_of_letters(&self) -> String {
+        format!("{}.to.{}.*", self.root, self.inbox)
+    }
+
+    /// Reads what arrives, and calls whom it hears of, until the connection or the node ends.
+    async fn serve(self: &Arc<Self>, mesh: &Arc<Mesh>, shared: &Arc<Shared>, session: Session) {
+        let Session { client, mut letters, mut calls, mut ended } = session;
+        let mut stop = mesh.stop.subscribe();
+        let mut beat = interval(CALL);
+        self.post.send_replace(Some(Post { client: client.clone(), since: Instant::now() }));
+        loop {
+            tokio::select! {
+                biased;
+                _ = ended.changed() => break,
+                _ = stop.changed() => break,
+                letter = letters.next() => match letter {
+                    Some(letter) => self.take(mesh, shared, &client, &letter),
+                    None => break,
+                },
+                call = calls.next() => match call {
+                    Some(call) => self.hear(mesh, shared, &call.payload),
+                    None => break,
+                },
+                _ = beat.tick() => {
+                    let here = Bytes::copy_from_slice(self.inbox.as_bytes());
+                    if client.publish(format!("{}.here", self.root), here).await.is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        self.post.send_replace(None);
+        // All conversations are over.
+        self.talks().clear();
+    }
+
+    /// Someone says that it is there.
+    fn hear(&self, mesh: &Arc<Mesh>, shared: &Arc<Shared>, inbox: &[u8]) {
+        let Some(inbox) = std::str::from_utf8(inbox).ok().filter(|inbox| is_number(inbox)) else {
+            return;
+        };
+        if inbox != self.inbox {
+            dial::call(mesh, shared, format!("{SCHEME}{inbox}"), None, None);
+        }
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        mesh: &Arc<Mesh>,
+        shared: &Arc<Shared>,
+        client: &Client,
+        message: &Message,
+    ) {
+        let Some(number) = message.subject.rsplit('.').next().and_then(number) else { return };
+        let mut talks = self.talks();
+        if message.status == Some(StatusCode::NO_RESPONDERS) {
+            if let Some(talk) = talks.remove(&number) {
+                talk.nobody();
+            }
+            return;
+        }
+        let Some(letter) = Letter::decode(&message.payload) else { return };
+        let broken = match (letter, talks.get_mut(&number)) {
+            (Letter::Call, None) => {
+                drop(talks);
+                return self.answer(mesh, shared, client, number, message);
+            }
+            (Letter::Piece(place, bytes), Some(talk)) => talk.take(place, bytes) == Took::Broken,
+            (Letter::Piece(..), None) => true,
+            (Letter::Room(read), Some(talk)) => {
+                talk.has_room(read);
+                false
+            }
+            (Letter::End, _) => {
+                talks.remove(&number);
+                false
+            }
+            (Letter::Call, Some(_)) | (Letter::Room(_), None) => false,
+        };
+        if broken {
+            talks.remove(&number);
+            drop(talks);
+            if let Some(line) = self.line_back(client, number, message) {
+                tokio::spawn(async move { line.send(&Letter::End).await });
+            }
+        }
+    }
+
+    /// The way back to whoever wrote; nothing if that is not the inbox of a member.
+    fn line_back(&self, client: &Client, number: u64, message: &Message) -> Option<Line> {
+        let to = message.reply.as_ref()?;
+        let rest = to.strip_prefix(self.root.as_str())?.strip_prefix(".to.")?;
+        let (inbox, _) = rest.split_once('.').filter(|(inbox, _)| is_number(inbox))?;
+        let (to, from) = (self.subject(inbox, number), self.subject(&self.inbox, number));
+        Some(Line { client: client.clone(), to, from })
+    }
+
+    /// Someone calls us.
+    fn answer(
+        self: &Arc<Self>,
+        mesh: &Arc<Mesh>,
+        shared: &Arc<Shared>,
+        client: &Client,
+        number: u64,
+        message: &Message,
+    ) {
+        let Some(line) = self.line_back(client, number, message) else { return };
+        // Too many strangers at a time: this one calls again.
+        let Ok(stranger) = mesh.strangers.clone().try_acquire_owned() else { return };
+        let from = line.to.clone();
+        let (stream, _) = self.begin(number, line);
+        tokio::spawn(dial::answer(mesh.clone(), shared.clone(), stream, stranger, from));
+    }
+}
+
+/// Keeps a connection to the engine, for as long as the node lives.
+pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, office: Arc<Office>) {
+    let mut stop = mesh.stop.subscribe();
+    let mut pause = PAUSE.0;
+    while !*stop.borrow_and_update() {
+        let connected = tokio::select! {
+            connected = office.connect() => connected,
+            _ = stop.changed() => continue,
+        };
+        let why = match connected {
+            Ok(session) => {
+                shared.network(None);
+                pause = PAUSE.0;
+                office.serve(&mesh, &shared, session).await;
+                "the connection ended".to_owned()
+            }
+            Err(error) => reasons(&*error),
+        };
+        if *stop.borrow() {
+            return;
+        }
+        shared.network(Some(format!("NATS: {}: {why}; trying again", office.place.shown())));
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSE.1);
+    }
+}
+
+/// An error and what is behind it.
+fn reasons(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// The number that 16 hexadecimal digits stand for.
+fn number(text: &str) -> Option<u64> {
+    let digits = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()
+}
+
+fn is_number(text: &str) -> bool {
+    number(text).is_some()
+}

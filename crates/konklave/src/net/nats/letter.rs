@@ -1,0 +1,79 @@
+//! What a message of NATS holds: nine bytes of head, then a piece of the conversation.
+
+use bytes::Bytes;
+
+/// The head: what it is, and a number.
+pub(super) const HEAD: usize = 9;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Letter {
+    /// Someone wants to talk.
+    Call,
+    /// The piece with this number.
+    Piece(u64, Bytes),
+    /// So many bytes were read in all: there is room for more.
+    Room(u64),
+    /// Nothing more is said, or understood.
+    End,
+}
+
+impl Letter {
+    /// The bytes that mean this.
+    pub(super) fn encode(&self) -> Bytes {
+        match self {
+            Self::Call => Bytes::copy_from_slice(&head(0, 0)),
+            Self::Piece(number, bytes) => [&head(1, *number)[..], bytes].concat().into(),
+            Self::Room(read) => Bytes::copy_from_slice(&head(2, *read)),
+            Self::End => Bytes::copy_from_slice(&head(3, 0)),
+        }
+    }
+
+    /// What these bytes mean; nothing if they are none of ours.
+    pub(super) fn decode(bytes: &Bytes) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        let number = u64::from_le_bytes(*rest.first_chunk()?);
+        let more = bytes.slice(HEAD..);
+        match (kind, more.is_empty()) {
+            (0, true) => Some(Self::Call),
+            (1, false) => Some(Self::Piece(number, more)),
+            (2, true) => Some(Self::Room(number)),
+            (3, true) => Some(Self::End),
+            _ => None,
+        }
+    }
+}
+
+/// The head of a letter.
+fn head(kind: u8, number: u64) -> [u8; HEAD] {
+    let mut head = [kind; HEAD];
+    head[1..].copy_from_slice(&number.to_le_bytes());
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn letters_are_read_as_they_were_written() {
+        let piece = Letter::Piece(258, Bytes::from_static(b"xy"));
+        assert_eq!(&piece.encode()[..], [1, 2, 1, 0, 0, 0, 0, 0, 0, b'x', b'y']);
+        for letter in [Letter::Call, piece, Letter::Room(u64::MAX), Letter::End] {
+            assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+        }
+        for none in [&b""[..], &[3], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[9, 0, 0, 0, 0, 0, 0, 0, 0]] {
+            assert_eq!(Letter::decode(&Bytes::from_static(none)), None, "{none:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_arrives_is_read_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let bytes = Bytes::from(bytes);
+            if let Some(letter) = Letter::decode(&bytes) {
+                prop_assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Where a NATS engine is, as people write it.
+
+use std::net::IpAddr;
+
+use async_nats::ServerAddr;
+
+use crate::error::Error;
+
+/// What subjects begin with, if nothing else is said.
+const PREFIX: &str = "konklave";
+
+/// Servers of one engine, and what our subjects begin with.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(super) servers: Vec<ServerAddr>,
+    pub(super) prefix: String,
+}
+
+impl Place {
+    /// Reads `nats://host:port/prefix`; several servers of the same engine are separated by commas.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = |what: String| Error::Config(format!("nats: {what}"));
+        let (mut servers, mut prefix) = (Vec::new(), None);
+        for part in text.split(',').map(str::trim) {
+            let (scheme, rest) = part.split_once("://").unwrap_or(("nats", part));
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            if !matches!(scheme, "nats" | "tls") || host.is_empty() {
+                let example = "nats://host:4222/prefix, or tls://host:4222/prefix";
+                return Err(wrong(format!("{} is not of the form {example}", hide(part))));
+            }
+            let server: ServerAddr = format!("{scheme}://{host}")
+                .parse()
+                .map_err(|error| wrong(format!("{}: {error}", hide(part))))?;
+            servers.push(server);
+            let path = path.trim_end_matches('/');
+            if !path.is_empty() && prefix.replace(path.to_owned()).is_some_and(|old| old != path) {
+                return Err(wrong("one prefix for all servers".into()));
+            }
+        }
+        let prefix = prefix.unwrap_or_else(|| PREFIX.into());
+        if prefix.split('.').any(|word| !is_word(word)) {
+            let allowed = "words of letters, digits, - and _, with dots between";
+            return Err(wrong(format!("{prefix:?} is no prefix of subjects: {allowed}")));
+        }
+        Ok(Self { servers, prefix })
+    }
+
+    /// Whether nobody on another machine can listen.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.servers.iter().all(|server| {
+            let host = server.host().trim_start_matches('[').trim_end_matches(']');
+            host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+        })
+    }
+
+    /// The servers, without passwords.
+    pub(crate) fn shown(&self) -> String {
+        let shown = |s: &ServerAddr| format!("{}://{}:{}", s.scheme(), s.host(), s.port());
+        self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What all subjects of a group begin with.
+    pub(super) fn root(&self, cluster: &str) -> String {
+        format!("{}.{}", self.prefix, word(cluster))
+    }
+}
+
+fn is_word(word: &str) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !word.is_empty() && word.chars().all(fine)
+}
+
+/// Any name as one word of a subject; different names are different words.
+fn word(name: &str) -> String {
+    let mut word = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
+            word.push(char::from(byte));
+        } else {
+            word.push_str(&format!("={byte:02x}"));
+        }
+    }
+    if word.is_empty() { "=".into() } else { word }
+}
+
+/// Without what stands before an `@`.
+fn hide(part: &str) -> String {
+    match part.rsplit_once('@') {
+        Some((_, rest)) => format!("…@{rest}"),
+        None => part.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_servers_and_a_prefix() {
+        let place = Place::parse("nats://a:4222/team.locks").unwrap();
+        assert_eq!(
+            (place.prefix.as_str(), place.shown().as_str()),
+            ("team.locks", "nats://a:4222")
+        );
+        let place = Place::parse("a, tls://me:secret@b:1/x/,nats://c").unwrap();
+        assert_eq!(place.shown(), "nats://a:4222, tls://b:1, nats://c:4222");
+        assert_eq!(place.root("my group"), "x.my=20group");
+        assert_eq!(Place::parse("a").unwrap().root(""), "konklave.=");
+    }
+
+    #[test]
+    fn what_is_no_place_is_refused_without_its_password() {
+        for wrong in [
+            "",
+            "nats://",
+            "http://a",
+            "nats://a/b c",
+            "nats://a/>",
+            "nats://a/b..c",
+            "nats://a/*",
+            "nats://a/b,nats://c/d",
+            "nats://a:port",
+        ] {
+            assert!(matches!(Place::parse(wrong), Err(Error::Config(_))), "{wrong}");
+        }
+        let error = Place::parse("ws://me:secret@host").unwrap_err().to_string();
+        assert!(error.contains("host") && !error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn different_groups_have_different_subjects() {
+        let names = ["a.b", "a_b", "a=2eb", "a b", "ä", "", "="];
+        let words: std::collections::BTreeSet<String> = names.iter().map(|n| word(n)).collect();
+        assert_eq!(words.len(), names.len());
+    }
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        let is = |text: &str| Place::parse(text).unwrap().is_loopback();
+        assert!(is("127.0.0.1") && is("nats://localhost:1,nats://[::1]:2"));
+        assert!(!is("nats://10.0.0.1") && !is("localhost,example.org"));
+    }
+}

@@ -1,0 +1,311 @@
+//! Nodes that talk over NATS, with a server of the distribution.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use konklave::{Builder, Error, Event, Group, GroupEvent, Handover, Node, State, Timings};
+use tokio::time::{sleep, timeout};
+
+use crate::engine::Engine;
+
+const LONG: Duration = Duration::from_secs(30);
+const KEY: [u8; 32] = [7; 32];
+
+fn builder(url: &str, i: usize) -> Builder {
+    Node::builder().name(format!("n{i}")).nats(url).founders(3).pre_shared_key(KEY)
+}
+
+async fn ready(nodes: &[Node]) {
+    for node in nodes {
+        let ready = timeout(LONG, node.ready()).await;
+        ready.unwrap_or_else(|_| panic!("{node:?}: {:?}", node.status())).unwrap();
+    }
+}
+
+async fn group(urls: &[String]) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    for i in 0..3 {
+        nodes.push(builder(&urls[i % urls.len()], i).start().await.unwrap());
+    }
+    ready(&nodes).await;
+    nodes
+}
+
+/// Everyone in turn has the lock. What is granted before a majority was heard again, or while the
+/// machine stood still, is not safe, and says so: then once more.
+async fn lock_around(nodes: &[Node]) {
+    let (mut last, start) = (None, Instant::now());
+    for round in 0..20 {
+        loop {
+            assert!(start.elapsed() < LONG, "never safe: {:?}", nodes[0].status());
+            let lock = nodes[round % nodes.len()].lock("a");
+            let guard = timeout(LONG, lock.acquire()).await.unwrap().unwrap();
+            assert!(Some(guard.token()) > last);
+            last = Some(guard.token());
+            if guard.state() == State::Held {
+                guard.release().await.unwrap();
+                break;
+            }
+            drop(guard);
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// A group of the application with a member at each node.
+async fn circle(nodes: &[Node], name: &str) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for node in nodes {
+        let mut join = std::pin::pin!(timeout(LONG, node.group(name)));
+        let joined = loop {
+            tokio::select! {
+                joined = &mut join => break joined.unwrap().unwrap(),
+                // Who joins waits until someone gives it a state, be it an empty one.
+                () = sleep(Duration::from_millis(5)) => {
+                    groups.iter_mut().for_each(|group| while group.try_next().is_some() {});
+                }
+            }
+        };
+        groups.push(joined);
+    }
+    groups
+}
+
+async fn message(group: &mut Group) -> Vec<u8> {
+    loop {
+        if let GroupEvent::Message { bytes, .. } =
+            timeout(LONG, group.next()).await.unwrap().unwrap()
+        {
+            return bytes.to_vec();
+        }
+    }
+}
+
+/// Everyone gets the same messages in the same order, also those longer than a message of NATS.
+async fn talk(nodes: &[Node]) {
+    let mut groups = circle(nodes, "chat").await;
+    let mut wanted = Vec::new();
+    for i in 0..40_usize {
+        let text = vec![i as u8; if i % 10 == 9 { 900_000 } else { 10 }];
+        timeout(LONG, groups[0].send(text.clone())).await.unwrap().unwrap();
+        wanted.push(text);
+    }
+    for group in &mut groups {
+        let mut got = Vec::new();
+        while got.len() < wanted.len() {
+            got.push(message(group).await);
+        }
+        assert!(got == wanted, "in order, each once");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_nodes_meet_on_a_subject_lock_and_talk() {
+    let Some(engine) = Engine::new() else { return };
+    let start = Instant::now();
+    let mut nodes = group(&[engine.url()]).await;
+    eprintln!("a group over NATS after {:?}", start.elapsed());
+    lock_around(&nodes).await;
+    talk(&nodes).await;
+    // A fourth joins, without a number of founders; and leaves.
+    let fourth = Node::builder().name("n3").nats(engine.url()).pre_shared_key(KEY);
+    nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
+    lock_around(&nodes).await;
+    assert_eq!(nodes[1].status().members.len(), 4);
+    timeout(LONG, nodes.pop().unwrap().leave()).await.unwrap().unwrap();
+    lock_around(&nodes).await;
+    assert_eq!(nodes[1].status().members.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_that_pass_messages_on_carry_one_group() {
+    let Some(engines) = Engine::many(2) else { return };
+    let nodes = group(&[engines[0].url(), engines[1].url()]).await;
+    lock_around(&nodes).await;
+    talk(&nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_servers_one_is_enough() {
+    let Some(mut engines) = Engine::many(2) else { return };
+    let url = format!("{},{}", engines[0].url(), engines[1].url());
+    let nodes = group(&[url]).await;
+    lock_around(&nodes).await;
+    engines[0].kill();
+    lock_around(&nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_gone_is_noticed_within_a_heartbeat_or_so() {
+    let Some(engine) = Engine::new() else { return };
+    let mut nodes = group(&[engine.url()]).await;
+    // Only then does an answer of the server count that nobody is there.
+    sleep(Timings::default().silence + Duration::from_millis(300)).await;
+    let held = nodes[0].lock("a").mode(Handover::Fast).acquire().await.unwrap();
+    let token = held.token();
+    let gone = nodes.remove(0);
+    let start = Instant::now();
+    std::mem::forget(held);
+    gone.kill();
+    let next = timeout(LONG, nodes[0].lock("a").mode(Handover::Fast).acquire());
+    let next = next.await.unwrap().unwrap();
+    eprintln!("the next holder after {:?}", start.elapsed());
+    assert!(next.token() > token);
+    assert!(start.elapsed() < Timings::default().silence, "{:?}", start.elapsed());
+    // It comes again, as another.
+    let again = builder(&engine.url(), 0).start().await.unwrap();
+    timeout(LONG, again.ready()).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_comes_back_finds_the_group_as_it_was() {
+    let Some(mut engine) = Engine::new() else { return };
+    // Longer than the server is away: nobody is excluded, and nothing is lost or said twice.
+    let timings = Timings {
+        silence: Duration::from_secs(20),
+        lease: Duration::from_secs(19),
+        ..Timings::default()
+    };
+    let mut nodes = Vec::new();
+    for i in 0..3 {
+        nodes.push(builder(&engine.url(), i).timings(timings).start().await.unwrap());
+    }
+    ready(&nodes).await;
+    let view = nodes[0].status().view;
+    let held = nodes[0].lock("a").acquire().await.unwrap();
+    let mut circle = circle(&nodes, "g").await;
+    for round in 0..3_u8 {
+        engine.kill();
+        let sent = circle[1].send(vec![round]);
+        // It is said when the server is there again.
+        let (sent, ()) = tokio::join!(timeout(LONG, sent), async {
+            sleep(Duration::from_millis(700)).await;
+            engine.start();
+        });
+        sent.unwrap().unwrap();
+        for member in &mut circle {
+            assert_eq!(message(member).await, [round]);
+        }
+    }
+    assert_eq!(held.state(), State::Held);
+    assert_eq!(nodes[0].status().view, view, "nobody was excluded");
+    assert_eq!(nodes[0].status().network, None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_server_for_long_nobody_holds_anything_and_then_all_is_well_again() {
+    let Some(mut engine) = Engine::new() else { return };
+    let nodes = group(&[engine.url()]).await;
+    let held = nodes[0].lock("a").acquire().await.unwrap();
+    let token = held.token();
+    engine.kill();
+    timeout(LONG, held.lost()).await.expect("it is not safe without a majority");
+    let trouble = nodes[0].status().network.expect("it says why");
+    assert!(trouble.contains(&engine.address().to_string()), "{trouble}");
+    sleep(Duration::from_secs(3)).await;
+    let refused = nodes[1].lock("b").timeout(Duration::from_millis(300)).acquire().await;
+    assert!(refused.is_err(), "nothing is granted meanwhile");
+    drop(held);
+    engine.start();
+    ready(&nodes).await;
+    lock_around(&nodes).await;
+    let next = timeout(LONG, nodes[1].lock("a").acquire()).await.unwrap().unwrap();
+    assert!(next.token() > token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_not_there_is_named_and_tried_again() {
+    let Some(mut engine) = Engine::later() else { return };
+    let node = builder(&engine.url(), 0).start().await.unwrap();
+    let mut events = node.events();
+    let told = timeout(LONG, async {
+        loop {
+            if let Some(Event::Network { trouble: Some(trouble) }) = events.next().await {
+                break trouble;
+            }
+        }
+    });
+    let told = match node.status().network {
+        Some(told) => told,
+        None => told.await.unwrap(),
+    };
+    let address = engine.address().to_string();
+    assert!(told.contains(&address) && told.contains("refused"), "{told}");
+    assert!(node.what_is_missing().unwrap().contains(&address));
+    engine.start();
+    let others = [builder(&engine.url(), 1).start().await, builder(&engine.url(), 2).start().await];
+    ready(&[node.clone()]).await;
+    assert_eq!(node.status().network, None);
+    drop(others);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_with_another_key_and_garbage_on_the_subjects_do_no_harm() {
+    let Some(engine) = Engine::new() else { return };
+    let nodes = group(&[engine.url()]).await;
+    let mut events = nodes[0].events();
+    let stranger =
+        Node::builder().nats(engine.url()).pre_shared_key([8; 32]).start().await.unwrap();
+    let reason = timeout(LONG, async {
+        loop {
+            if let Some(Event::Refused { reason, .. }) = events.next().await {
+                break reason;
+            }
+        }
+    });
+    assert!(reason.await.unwrap().contains("wrong key"));
+    assert!(!stranger.status().member);
+    drop(stranger);
+    // Whatever anyone publishes, and everything that was said before, once more.
+    let client = async_nats::connect(engine.address().to_string()).await.unwrap();
+    let mut all = client.subscribe("test.>").await.unwrap();
+    client.flush().await.unwrap();
+    let mut heard = Vec::new();
+    let listening = async {
+        use futures_util::StreamExt;
+        while let Some(message) = all.next().await {
+            heard.push(message);
+        }
+    };
+    let _ = tokio::join!(timeout(Duration::from_secs(1), listening), lock_around(&nodes));
+    assert!(heard.len() > 40, "they talk: {}", heard.len());
+    let view = nodes[0].status().view;
+    for message in heard.iter().take(500) {
+        let (subject, payload) = (message.subject.clone(), message.payload.clone());
+        client.publish_with_reply(subject.clone(), subject.clone(), payload).await.unwrap();
+        client.publish(subject, Bytes::from_static(b"\x01garbage!and more")).await.unwrap();
+        let here = Bytes::from_static(b"0123456789abcdef");
+        client.publish("test.konklave.here", here).await.unwrap();
+        client.publish("test.konklave.here", Bytes::from(vec![0xff; 10_000])).await.unwrap();
+    }
+    client.flush().await.unwrap();
+    lock_around(&nodes).await;
+    talk(&nodes).await;
+    assert_eq!(nodes[0].status().view, view, "nobody was excluded");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_of_different_names_or_prefixes_do_not_meet() {
+    let Some(engine) = Engine::new() else { return };
+    let url = engine.url();
+    let mut nodes = Vec::new();
+    for (cluster, place) in [("a", url.clone()), ("b", url.clone()), ("a", format!("{url}.more"))] {
+        let node = Node::builder().cluster(cluster).nats(place).founders(2).start().await;
+        nodes.push(node.unwrap());
+    }
+    sleep(Duration::from_millis(1500)).await;
+    for node in &nodes {
+        assert!(!node.status().member);
+        assert!(node.what_is_missing().unwrap().contains("1 of 2 founders"), "{node:?}");
+    }
+    let friend = Node::builder().cluster("a").nats(url).founders(2).join();
+    timeout(LONG, friend).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn nobody_talks_openly_where_others_can_listen() {
+    let open = Node::builder().nats("nats://broker.example:4222").start().await;
+    assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
+    let wrong = Node::builder().nats("http://broker").insecure().start().await;
+    assert!(matches!(wrong, Err(Error::Config(_))), "{wrong:?}");
+}
