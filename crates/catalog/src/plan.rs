@@ -243,9 +243,7 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
             let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
             return usage(format!("--set {word}: with {} one can set {known}", sheet.name));
         };
-        let is_number = value.parse::<u32>().is_ok() && switch.values.contains(&"<number>");
-        let is_text = switch.values.contains(&"<text>") && !value.is_empty();
-        if !switch.values.contains(&value) && !is_number && !is_text {
+        if !switch.accepts(value) {
             let values = switch.values.join(", ");
             return usage(format!("--set {word}: {name} is one of {values}"));
         }
