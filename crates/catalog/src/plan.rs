@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use konklave_algorithms::{Assumption, DataSheet, Facts, Setup, Watch, Workload};
+use konklave_algorithms::{Assumption, DataSheet, Facts, Setup, Switch, Watch, Workload};
 use konklave_process::topology::{Hops, Shape, Spec, Topology};
 use konklave_process::{Group, ProcessId, Rng};
 use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
@@ -245,7 +245,9 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
         };
         if !switch.accepts(value) {
             let values = switch.values.join(", ");
-            return usage(format!("--set {word}: {name} is one of {values}"));
+            let numbers = switch.values.contains(&"<number>");
+            let most = if numbers { format!(", up to {}", Switch::LARGEST) } else { String::new() };
+            return usage(format!("--set {word}: {name} is one of {values}{most}"));
         }
         chosen.insert(switch.name, value.to_owned());
     }
