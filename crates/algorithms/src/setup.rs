@@ -135,6 +135,24 @@ impl Setup {
         Fixed(self.mistake == Some(mistake.name))
     }
 
+    /// Refuses these switches below `least`; a value that is no number, as `auto`, is above it.
+    pub fn need(&self, sheet: &DataSheet, least: u32, names: &[&str]) -> Result<(), SetupError> {
+        let low = |name: &&&str| self.chosen(sheet, name).0.parse().is_ok_and(|n: u32| n < least);
+        match names.iter().find(low) {
+            Some(name) => Err(SetupError(format!("{name} must be at least {least}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses these switches above `most`.
+    pub fn limit(&self, sheet: &DataSheet, most: u32, names: &[&str]) -> Result<(), SetupError> {
+        let high = |name: &&&str| self.chosen(sheet, name).0.parse().is_ok_and(|n: u32| n > most);
+        match names.iter().find(high) {
+            Some(name) => Err(SetupError(format!("{name} must be at most {most}"))),
+            None => Ok(()),
+        }
+    }
+
     /// The value of switch `name`; its default where nothing was chosen.
     pub fn chosen(&self, sheet: &DataSheet, name: &str) -> Chosen<'_> {
         let switch = sheet.switches.iter().find(|s| s.name == name);

@@ -232,6 +232,20 @@ pub struct Switch {
     pub what: &'static str,
 }
 
+impl Switch {
+    /// The highest number that can be chosen: beyond it nothing that is counted makes sense, and
+    /// multiples of it still fit where they are computed. Ids are no higher.
+    pub const LARGEST: u32 = konklave_process::MAX_ID;
+
+    /// Whether `value` is one of its values. What an algorithm can do with it, `check_setup` says.
+    pub fn accepts(&self, value: &str) -> bool {
+        let number = || value.parse::<u32>().is_ok_and(|number| number <= Self::LARGEST);
+        self.values.contains(&value) && !value.starts_with('<')
+            || self.values.contains(&"<number>") && number()
+            || self.values.contains(&"<text>") && !value.is_empty()
+    }
+}
+
 /// What is measured against a formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]

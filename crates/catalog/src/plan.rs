@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use konklave_algorithms::{Assumption, DataSheet, Facts, Setup, Watch, Workload};
+use konklave_algorithms::{Assumption, DataSheet, Facts, Setup, Switch, Watch, Workload};
 use konklave_process::topology::{Hops, Shape, Spec, Topology};
 use konklave_process::{Group, ProcessId, Rng};
 use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
@@ -246,11 +246,11 @@ fn chosen(sheet: &DataSheet, scenario: &Scenario) -> Result<BTreeMap<&'static st
             let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
             return usage(format!("--set {word}: with {} one can set {known}", sheet.name));
         };
-        let is_number = value.parse::<u32>().is_ok() && switch.values.contains(&"<number>");
-        let is_text = switch.values.contains(&"<text>") && !value.is_empty();
-        if !switch.values.contains(&value) && !is_number && !is_text {
+        if !switch.accepts(value) {
             let values = switch.values.join(", ");
-            return usage(format!("--set {word}: {name} is one of {values}"));
+            let numbers = switch.values.contains(&"<number>");
+            let most = if numbers { format!(", up to {}", Switch::LARGEST) } else { String::new() };
+            return usage(format!("--set {word}: {name} is one of {values}{most}"));
         }
         chosen.insert(switch.name, value.to_owned());
     }

@@ -165,6 +165,24 @@ impl<P: Algorithm> Case<P> {
         self
     }
 
+    /// One order of commuting deliveries stands for all (checker only).
+    pub fn reduced(mut self) -> Self {
+        self.options.reduce = true;
+        self
+    }
+
+    /// Of each state only 64 bits are kept: for spaces that are too large otherwise (checker only).
+    pub fn compact(mut self) -> Self {
+        self.options.compact = true;
+        self
+    }
+
+    /// So many messages of the application may pass the algorithm by (checker only).
+    pub fn app_messages(mut self, count: u8) -> Self {
+        self.options.app_messages = count;
+        self
+    }
+
     /// Something goes wrong (simulator only), as on the command line.
     pub fn fault(self, fault: &str) -> Self {
         self.fault_all([fault.to_owned()])

@@ -124,8 +124,7 @@ impl Algorithm for Heartbeat {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let zero = ["period", "misses"].iter().find(|s| setup.chosen(&SHEET, s).number() == 0);
-        zero.map_or(Ok(()), |s| Err(SetupError(format!("{s} must be at least 1"))))
+        setup.need(&SHEET, 1, &["period", "misses"])
     }
 }
 

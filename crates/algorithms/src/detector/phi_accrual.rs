@@ -243,9 +243,9 @@ impl Algorithm for PhiAccrual {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let names = ["period", "ticks", "threshold", "memory"];
-        let zero = names.iter().find(|s| setup.chosen(&SHEET, s).number() == 0);
-        zero.map_or(Ok(()), |s| Err(SetupError(format!("{s} must be at least 1"))))
+        setup.need(&SHEET, 1, &["period", "ticks", "threshold", "memory"])?;
+        // Finer ticks tell nothing more, and a process would do nothing but count them.
+        setup.limit(&SHEET, 1000, &["ticks"])
     }
 }
 

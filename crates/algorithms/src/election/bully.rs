@@ -428,9 +428,7 @@ impl Algorithm for Bully {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        if setup.chosen(&SHEET, "timeout").number() == 0 {
-            return Err(SetupError("timeout must be at least 1".into()));
-        }
+        setup.need(&SHEET, 1, &["timeout"])?;
         let textbook = setup.chosen(&SHEET, "mode").is("textbook");
         if textbook && setup.chosen(&SHEET, "ping").number() > 0 {
             return Err(SetupError("only the hardened mode has a ping".into()));

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Election, Indication, Request};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, Switch, Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, SetupError, Switch,
+    Winner,
 };
 
 const SHEET: DataSheet = DataSheet {
@@ -215,9 +216,9 @@ impl Algorithm for ItaiRodeh {
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let n = setup.group.len() as u32;
-        let or_n = |switch| match setup.chosen(&SHEET, switch).number() {
-            0 => n,
-            number => number,
+        let or_n = |switch| match setup.chosen(&SHEET, switch) {
+            chosen if chosen.is("n") => n,
+            chosen => chosen.number(),
         };
         Self {
             role: Role::Asleep,
@@ -228,6 +229,12 @@ impl Algorithm for ItaiRodeh {
                 tell_phase: setup.chosen(&SHEET, "phases").is("told"),
             }),
         }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        setup.need(&SHEET, 1, &["believed-n"])?;
+        // With one number to draw, nobody is ever the only one with the highest.
+        setup.need(&SHEET, 2, &["range"])
     }
 
     fn sheet(setup: &Setup) -> DataSheet {

@@ -520,11 +520,8 @@ impl Algorithm for Quorum {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let number = |name| setup.chosen(&SHEET, name).number();
-        if number("election") == 0 || number("jitter") == 0 {
-            return Err(SetupError("election and jitter must be at least 1".into()));
-        }
-        if number("drift") >= 100 {
+        setup.need(&SHEET, 1, &["election", "jitter"])?;
+        if setup.chosen(&SHEET, "drift").number() >= 100 {
             return Err(SetupError("drift is a percentage below 100".into()));
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use konklave_process::{Application, Process, ProcessId, ProcessMap, ProcessSet};
 
 use super::{Bytes, Indication, Request};
-use crate::{Setup, Workload};
+use crate::{Setup, SetupError, Workload};
 
 /// One client for each process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -25,6 +25,25 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Refuses a plan that names strangers, or that leaves nobody to begin with.
+    pub fn check(setup: &Setup) -> Result<(), SetupError> {
+        for name in ["joiners", "leavers", "reform"] {
+            let text = setup.chosen.get(name).map_or("none", String::as_str);
+            let wrong = |word: &&str| {
+                let id = word.trim().trim_start_matches('p').parse();
+                !id.is_ok_and(|id| setup.group.contains(ProcessId(id)))
+            };
+            if let Some(word) = text.split(',').filter(|_| text != "none").find(wrong) {
+                return Err(SetupError(format!("{name}: `{}` is no member", word.trim())));
+            }
+        }
+        let joiners = Self::of(setup).joiners;
+        if setup.group.members().iter().all(|p| joiners.contains(*p)) {
+            return Err(SetupError("joiners: someone must be a member from the start".into()));
+        }
+        Ok(())
+    }
+
     /// The plan that `setup` chose.
     pub fn of(setup: &Setup) -> Self {
         let ids = |name| {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::locks::{Indication, Locks, Mode, Name, Request, Token};
 use super::virtual_synchrony::{self, Record, VirtualSynchrony};
-use super::{Indication as Told, Request as Wish, View, ViewId};
+use super::{Indication as Told, Plan, Request as Wish, View, ViewId};
 use crate::{Algorithm, DataSheet, Mistake, Setup, SetupError, mutex};
 use lease::Lease;
 use sheet::{NO_WAIT, OLD_VIEW, OWN_SUMMARY, SAME_BASE, SHEET, THAW};
@@ -667,9 +667,7 @@ impl<A: Inner> Algorithm for Lifted<A> {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        if setup.chosen(&SHEET, "lease").number() == 0 {
-            return Err(SetupError("lease must be at least 1".into()));
-        }
-        Ok(())
+        setup.need(&SHEET, 1, &["lease", "names"])?;
+        Plan::check(setup)
     }
 }

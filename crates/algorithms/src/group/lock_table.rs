@@ -18,8 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::locks::{Indication, Locks, Mode, Name, Request, Token};
 use super::virtual_synchrony::{self, Message, Record, VirtualSynchrony};
-use super::{Indication as Told, Member, Request as Wish, View, ViewId};
-use crate::{Algorithm, Assumption, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch};
+use super::{Indication as Told, Member, Plan, Request as Wish, View, ViewId};
+use crate::{
+    Algorithm, Assumption, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError, Switch,
+};
 use table::Flaw;
 
 const ANY_TOKEN: Mistake = Mistake {
@@ -523,5 +525,10 @@ impl Algorithm for LockTable {
                 bare_token: setup.mistake == Some(BARE_TOKEN.name),
             }),
         }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        setup.need(&SHEET, 1, &["lease", "names"])?;
+        Plan::check(setup)
     }
 }

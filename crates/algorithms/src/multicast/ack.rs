@@ -494,9 +494,7 @@ impl Algorithm for Ack {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let zero = ["window", "every", "timeout"]
-            .into_iter()
-            .find(|name| setup.chosen(&SHEET, name).number() == 0);
-        zero.map_or(Ok(()), |name| Err(SetupError(format!("{name} must be at least 1"))))
+        setup.need(&SHEET, 1, &["window", "every", "timeout"])?;
+        setup.limit(&SHEET, 100, &["share"])
     }
 }

@@ -322,9 +322,6 @@ impl Algorithm for Nack {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let zero = ["heartbeat", "rarest", "tries", "keep"]
-            .into_iter()
-            .find(|name| setup.chosen(&SHEET, name).number() == 0);
-        zero.map_or(Ok(()), |name| Err(SetupError(format!("{name} must be at least 1"))))
+        setup.need(&SHEET, 1, &["heartbeat", "rarest", "tries", "keep"])
     }
 }

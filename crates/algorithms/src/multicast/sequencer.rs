@@ -453,10 +453,7 @@ impl Algorithm for Sequencer {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        if setup.chosen(&SHEET, "batch").number() == 0 {
-            return Err(SetupError("batch must be at least 1".into()));
-        }
-        Ok(())
+        setup.need(&SHEET, 1, &["batch"])
     }
 }
 

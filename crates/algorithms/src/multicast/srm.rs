@@ -317,12 +317,9 @@ impl Algorithm for Srm {
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         let number = |name| setup.chosen(&SHEET, name).number();
-        if number("c1") + number("c2") == 0 {
+        if number("c1") == 0 && number("c2") == 0 {
             return Err(SetupError("c1 and c2 cannot both be 0: nobody could be first".into()));
         }
-        if number("interval") == 0 {
-            return Err(SetupError("interval must be at least 1".into()));
-        }
-        Ok(())
+        setup.need(&SHEET, 1, &["interval"])
     }
 }

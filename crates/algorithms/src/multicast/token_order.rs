@@ -384,12 +384,7 @@ impl Algorithm for TokenOrder {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        for name in ["burst", "window"] {
-            if setup.chosen(&SHEET, name).number() == 0 {
-                return Err(SetupError(format!("{name} must be at least 1")));
-            }
-        }
-        Ok(())
+        setup.need(&SHEET, 1, &["burst", "window"])
     }
 }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use self::arbiter::{Arbiter, Release};
 use self::requester::Requester;
 use super::coterie::Coterie;
-use super::locking::Post;
+use super::locking::{Clocks, Post};
 use super::{Indication, Mutex, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -123,6 +123,7 @@ const SHEET: DataSheet = DataSheet {
             what: "to whom a lock is passed on: the oldest announced, the last announced, or none \
                    that was announced before the lock came",
         },
+        Clocks::SWITCH,
     ],
 };
 
@@ -158,11 +159,15 @@ pub enum Message {
         next: Option<Timestamp>,
         /// How many entries I know of.
         entries: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// You have to wait, says an arbiter.
     Failed {
         /// The time of your request.
         request: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// Pass my lock on when you leave, says an arbiter.
     Transfer {
@@ -170,6 +175,8 @@ pub enum Message {
         lock: u32,
         /// To which request.
         next: Timestamp,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// The same; and if you have to wait anyway, give my lock back.
     Inquire {
@@ -177,11 +184,15 @@ pub enum Message {
         lock: u32,
         /// To which request.
         next: Timestamp,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// Have your lock back, says a requester, who still wants it.
     Yield {
         /// The number of the lock.
         lock: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// I left, says a requester.
     Release {
@@ -191,7 +202,24 @@ pub enum Message {
         forwarded: Option<Timestamp>,
         /// How many entries there were, this one included.
         entries: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
+}
+
+impl Message {
+    /// What it tells of the time.
+    fn clock(self) -> u32 {
+        match self {
+            Self::Request { time } => time,
+            Self::Locked { clock, .. }
+            | Self::Failed { clock, .. }
+            | Self::Transfer { clock, .. }
+            | Self::Inquire { clock, .. }
+            | Self::Yield { clock, .. }
+            | Self::Release { clock, .. } => clock,
+        }
+    }
 }
 
 /// How one process takes part. It never changes.
@@ -200,6 +228,8 @@ struct Rules {
     /// Whom we ask for their locks, in the order of ids.
     quorum: Arc<[ProcessId]>,
     transfers: Transfers,
+    /// Which messages move the clocks.
+    clocks: Clocks,
     flaw: Option<Flaw>,
 }
 
@@ -264,18 +294,18 @@ impl CaoSinghal {
             Message::Request { time } => {
                 arbiter.on_request(Timestamp { time, process: from }, rules, post);
             }
-            Message::Locked { by, lock, request, next, entries } => {
+            Message::Locked { by, lock, request, next, entries, .. } => {
                 post.entries = post.entries.max(entries);
                 requester.on_locked(by, lock, request, next, rules, post);
             }
-            Message::Failed { request } => requester.on_failed(from, request, rules, post),
-            Message::Transfer { lock, next } => requester.on_transfer(from, lock, next, rules),
-            Message::Inquire { lock, next } => {
+            Message::Failed { request, .. } => requester.on_failed(from, request, rules, post),
+            Message::Transfer { lock, next, .. } => requester.on_transfer(from, lock, next, rules),
+            Message::Inquire { lock, next, .. } => {
                 requester.on_transfer(from, lock, next, rules);
                 requester.on_inquire(from, lock, rules, post);
             }
-            Message::Yield { lock } => arbiter.on_yield(lock, from, rules, post),
-            Message::Release { lock, forwarded, entries } => {
+            Message::Yield { lock, .. } => arbiter.on_yield(lock, from, rules, post),
+            Message::Release { lock, forwarded, entries, .. } => {
                 post.entries = post.entries.max(entries);
                 arbiter.on_release(Release { lock, by: from, forwarded }, rules, post);
             }
@@ -299,12 +329,13 @@ impl Process for CaoSinghal {
     type Record = NoRecord;
 
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        let mut post = Post::new(self.entries, ctx);
+        let since = match request {
+            Request::Acquire => self.clock.tick(),
+            Request::Release => self.clock.now(),
+        };
+        let mut post = Post::new(self.entries, self.rules.clocks.told(self.clock), ctx);
         match request {
-            Request::Acquire => {
-                let since = self.clock.tick();
-                self.requester.acquire(since, &self.rules, &mut post);
-            }
+            Request::Acquire => self.requester.acquire(since, &self.rules, &mut post),
             Request::Release => self.requester.release(&self.rules, &mut post),
         }
         self.finish(post);
@@ -312,20 +343,17 @@ impl Process for CaoSinghal {
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         let arbiter = match message {
-            Message::Request { time } => {
-                self.clock.witness(time);
-                None
-            }
             Message::Locked { by, .. } => Some(by),
             Message::Failed { .. } | Message::Transfer { .. } | Message::Inquire { .. } => {
                 Some(from)
             }
-            Message::Yield { .. } | Message::Release { .. } => None,
+            Message::Request { .. } | Message::Yield { .. } | Message::Release { .. } => None,
         };
         if arbiter.is_some_and(|arbiter| self.rules.quorum.binary_search(&arbiter).is_err()) {
             return ctx.unexpected("a message about a lock that we did not ask for");
         }
-        let mut post = Post::new(self.entries, ctx);
+        self.clock.witness(message.clock());
+        let mut post = Post::new(self.entries, self.rules.clocks.told(self.clock), ctx);
         self.hear(from, message, &mut post);
         self.finish(post);
     }
@@ -365,6 +393,7 @@ impl Algorithm for CaoSinghal {
                 "prompt" => Transfers::Prompt,
                 _ => Transfers::Strongest,
             },
+            clocks: Clocks::of(setup, &SHEET),
             flaw: made.map(|(_, flaw)| *flaw),
         };
         Self {
@@ -394,6 +423,7 @@ mod tests {
         let group = Group::of(6);
         let mut setup = Setup::new(group.clone(), Topology::complete(6));
         setup.chosen.insert("quorums", "0:3,4;1:3;2:3;3:0,3;4:0,3;5:0,3".into());
+        setup.chosen.insert("clock", "requests".into());
         Bench::new(CaoSinghal::new(ProcessId(0), &setup), ProcessId(0), &group)
     }
 
@@ -402,7 +432,7 @@ mod tests {
     }
 
     fn locked(by: u32, lock: u32, request: u32, next: Option<Timestamp>, entries: u32) -> Message {
-        Message::Locked { by: ProcessId(by), lock, request, next, entries }
+        Message::Locked { by: ProcessId(by), lock, request, next, entries, clock: 0 }
     }
 
     #[test]
@@ -413,19 +443,19 @@ mod tests {
         let granted = tell(Indication::Granted { fence: Some(Fence(0, 3)) });
         // From whom it comes is all one: 2 had the lock of 4 before.
         assert_eq!(p0.hear(2, locked(4, 2, 1, None, 2)), [granted]);
-        p0.hear(3, Message::Transfer { lock: 7, next: at(4, 2) });
-        p0.hear(3, Message::Transfer { lock: 7, next: at(6, 1) });
-        p0.hear(3, Message::Transfer { lock: 5, next: at(1, 1) });
+        p0.hear(3, Message::Transfer { lock: 7, next: at(4, 2), clock: 0 });
+        p0.hear(3, Message::Transfer { lock: 7, next: at(6, 1), clock: 0 });
+        p0.hear(3, Message::Transfer { lock: 5, next: at(1, 1), clock: 0 });
         let forwarded = Some(at(4, 2));
         assert_eq!(
             p0.ask(Request::Release),
             [
                 send(2, locked(3, 8, 4, None, 3)),
-                send(3, Message::Release { lock: 7, forwarded, entries: 3 }),
-                send(4, Message::Release { lock: 2, forwarded: None, entries: 3 }),
+                send(3, Message::Release { lock: 7, forwarded, entries: 3, clock: 0 }),
+                send(4, Message::Release { lock: 2, forwarded: None, entries: 3, clock: 0 }),
             ]
         );
-        assert_eq!(p0.hear(3, Message::Transfer { lock: 7, next: at(1, 1) }), []);
+        assert_eq!(p0.hear(3, Message::Transfer { lock: 7, next: at(1, 1), clock: 0 }), []);
         assert_eq!(p0.process.requester, Requester::default());
     }
 
@@ -435,14 +465,14 @@ mod tests {
         let first = locked(0, 1, 5, None, 0);
         assert_eq!(p0.hear(4, Message::Request { time: 5 }), [send(4, first)]);
         let younger = p0.hear(5, Message::Request { time: 5 });
-        let waits = send(5, Message::Failed { request: 5 });
-        let transfer = Message::Transfer { lock: 1, next: at(5, 5) };
+        let waits = send(5, Message::Failed { request: 5, clock: 0 });
+        let transfer = Message::Transfer { lock: 1, next: at(5, 5), clock: 0 };
         assert_eq!(younger, [send(4, transfer), waits]);
         let older = p0.hear(3, Message::Request { time: 5 });
-        assert_eq!(older, [send(4, Message::Inquire { lock: 1, next: at(5, 3) })]);
+        assert_eq!(older, [send(4, Message::Inquire { lock: 1, next: at(5, 3), clock: 0 })]);
         let next = locked(0, 2, 5, Some(at(5, 4)), 0);
-        assert_eq!(p0.hear(4, Message::Yield { lock: 1 }), [send(3, next)]);
-        assert_eq!(p0.hear(4, Message::Yield { lock: 1 }), []);
+        assert_eq!(p0.hear(4, Message::Yield { lock: 1, clock: 0 }), [send(3, next)]);
+        assert_eq!(p0.hear(4, Message::Yield { lock: 1, clock: 0 }), []);
     }
 
     #[test]
@@ -451,7 +481,8 @@ mod tests {
         p0.hear(4, Message::Request { time: 1 });
         p0.hear(5, Message::Request { time: 1 });
         // 5 got the lock from 4, and has left already.
-        let release = |lock, forwarded| Message::Release { lock, forwarded, entries: lock };
+        let release =
+            |lock, forwarded| Message::Release { lock, forwarded, entries: lock, clock: 0 };
         assert_eq!(p0.hear(5, release(2, None)), []);
         assert!(!p0.process.at_rest());
         assert_eq!(p0.hear(4, release(1, Some(at(1, 5)))), []);
@@ -464,8 +495,8 @@ mod tests {
         p0.hear(4, Message::Request { time: 1 });
         p0.hear(5, Message::Request { time: 2 });
         p0.hear(3, Message::Request { time: 1 });
-        let release = Message::Release { lock: 1, forwarded: Some(at(2, 5)), entries: 1 };
-        let inquire = Message::Inquire { lock: 2, next: at(1, 3) };
+        let release = Message::Release { lock: 1, forwarded: Some(at(2, 5)), entries: 1, clock: 0 };
+        let inquire = Message::Inquire { lock: 2, next: at(1, 3), clock: 0 };
         assert_eq!(p0.hear(4, release), [send(5, inquire)]);
     }
 
@@ -473,9 +504,9 @@ mod tests {
     fn an_inquiry_may_come_before_its_lock_and_one_of_an_earlier_lock_is_void() {
         let mut p0 = bench();
         p0.ask(Request::Acquire);
-        p0.hear(4, Message::Failed { request: 1 });
-        assert_eq!(p0.hear(3, Message::Inquire { lock: 6, next: at(1, 1) }), []);
-        let back = [send(3, Message::Yield { lock: 6 })];
+        p0.hear(4, Message::Failed { request: 1, clock: 0 });
+        assert_eq!(p0.hear(3, Message::Inquire { lock: 6, next: at(1, 1), clock: 0 }), []);
+        let back = [send(3, Message::Yield { lock: 6, clock: 0 })];
         assert_eq!(p0.clone().hear(3, locked(3, 6, 1, None, 0)), back);
         assert_eq!(p0.hear(3, locked(3, 8, 1, None, 0)), []);
     }

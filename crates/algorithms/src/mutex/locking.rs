@@ -23,7 +23,7 @@ pub(super) use self::members::{Few, Members};
 pub(super) use self::queue::Queue;
 use self::{arbiter::Arbiter, requester::Requester};
 use super::{Fence, Indication, Request};
-use crate::{Mistake, Setup};
+use crate::{DataSheet, Mistake, Setup, Switch};
 
 /// What requesters and arbiters say. All of it names the request it is about by its time: what is
 /// about an earlier request is known as such, so messages may overtake each other.
@@ -40,21 +40,29 @@ pub enum Message {
         request: u32,
         /// How many entries I know of.
         entries: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// You have to wait, says an arbiter: another goes before you.
     Failed {
         /// The time of your request.
         request: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// Another goes before you, says an arbiter: if you have to wait anyway, give my lock back.
     Inquire {
         /// The time of your request.
         request: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// Have your lock back, says a requester, who still wants it.
     Relinquish {
         /// The time of my request.
         request: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
     /// I left, says a requester.
     Release {
@@ -62,7 +70,23 @@ pub enum Message {
         request: u32,
         /// How many entries there were, this one included.
         entries: u32,
+        /// The clock of the one who says it; 0 if only requests move clocks.
+        clock: u32,
     },
+}
+
+impl Message {
+    /// What it tells of the time.
+    fn clock(self) -> u32 {
+        match self {
+            Self::Request { time } => time,
+            Self::Locked { clock, .. }
+            | Self::Failed { clock, .. }
+            | Self::Inquire { clock, .. }
+            | Self::Relinquish { clock, .. }
+            | Self::Release { clock, .. } => clock,
+        }
+    }
 }
 
 /// How one process takes part. It never changes.
@@ -78,8 +102,44 @@ pub(super) struct Rules {
     pub(super) enough: Enough,
     /// Whether a failure counts until we enter, even if the lock comes in the meantime.
     pub(super) sticky: bool,
+    /// Which messages move the clocks.
+    pub(super) clocks: Clocks,
     /// What is done wrong.
     pub(super) flaw: Option<Flaw>,
+}
+
+/// Which messages move the logical clocks. Answers carry causality as requests do: a clock that
+/// they do not move may give a later request an earlier time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Clocks {
+    /// All of them.
+    Full,
+    /// Requests only, as the sources have it.
+    Requests,
+}
+
+impl Clocks {
+    /// How the data sheets offer the choice.
+    pub(super) const SWITCH: Switch = Switch {
+        name: "clock",
+        values: &["full", "requests"],
+        what: "which messages move the logical clocks: all, or requests only, as in the sources, \
+               so that answers carry causality but no time",
+    };
+
+    /// What `setup` chose.
+    pub(super) fn of(setup: &Setup, sheet: &DataSheet) -> Self {
+        let requests = setup.chosen(sheet, Self::SWITCH.name).is("requests");
+        if requests { Self::Requests } else { Self::Full }
+    }
+
+    /// What messages other than requests tell of the time when it is `clock`.
+    pub(super) fn told(self, clock: LamportClock) -> u32 {
+        match self {
+            Self::Full => clock.now(),
+            Self::Requests => 0,
+        }
+    }
 }
 
 /// How many locks it takes to enter.
@@ -209,11 +269,13 @@ pub(super) struct Post<'a, 'c, P: Process> {
     own: SmallVec<[P::Message; 4]>,
     /// How many entries we know of.
     pub(super) entries: u32,
+    /// What messages other than requests tell of the time.
+    pub(super) clock: u32,
 }
 
 impl<'a, 'c, P: Process<Indication = Indication>> Post<'a, 'c, P> {
-    pub(super) fn new(entries: u32, ctx: &'a mut Context<'c, P>) -> Self {
-        Self { ctx, own: SmallVec::new(), entries }
+    pub(super) fn new(entries: u32, clock: u32, ctx: &'a mut Context<'c, P>) -> Self {
+        Self { ctx, own: SmallVec::new(), entries, clock }
     }
 
     pub(super) fn me(&self) -> ProcessId {
@@ -270,7 +332,7 @@ impl Node {
         ctx: &mut Context<'_, P>,
     ) {
         match message {
-            Message::Request { time } => self.clock.witness(time),
+            Message::Request { .. } => {}
             Message::Locked { .. } | Message::Failed { .. } | Message::Inquire { .. } => {
                 if self.rules.is_seen_as_stranger(from) {
                     return ctx.unexpected("an answer from one who was not asked");
@@ -278,6 +340,7 @@ impl Node {
             }
             Message::Relinquish { .. } | Message::Release { .. } => {}
         }
+        self.clock.witness(message.clock());
         self.step(ctx, |halves, rules, post| halves.hear(from, message, rules, post));
     }
 
@@ -295,7 +358,7 @@ impl Node {
         ctx: &mut Context<'_, P>,
         what: impl FnOnce(&mut Halves, &Rules, &mut Post<'_, '_, P>),
     ) {
-        let mut post = Post::new(self.entries, ctx);
+        let mut post = Post::new(self.entries, self.rules.clocks.told(self.clock), ctx);
         what(&mut self.halves, &self.rules, &mut post);
         while let Some(message) = post.next_own() {
             self.halves.hear(post.me(), message, &self.rules, &mut post);
@@ -335,16 +398,18 @@ impl Halves {
         let of_sender = |time: u32| Timestamp { time, process: from };
         match message {
             Message::Request { time } => self.arbiter.on_request(of_sender(time), rules, post),
-            Message::Locked { request, entries } => {
+            Message::Locked { request, entries, .. } => {
                 post.entries = post.entries.max(entries);
                 self.requester.on_locked(from, request, rules, post);
             }
-            Message::Failed { request } => self.requester.on_failed(from, request, rules, post),
-            Message::Inquire { request } => self.requester.on_inquire(from, request, rules, post),
-            Message::Relinquish { request } => {
+            Message::Failed { request, .. } => self.requester.on_failed(from, request, rules, post),
+            Message::Inquire { request, .. } => {
+                self.requester.on_inquire(from, request, rules, post)
+            }
+            Message::Relinquish { request, .. } => {
                 self.arbiter.on_relinquish(of_sender(request), rules, post);
             }
-            Message::Release { request, entries } => {
+            Message::Release { request, entries, .. } => {
                 post.entries = post.entries.max(entries);
                 self.arbiter.on_release(of_sender(request), rules, post);
             }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::coterie::Coterie;
 pub use super::locking::Message;
-use super::locking::{Enough, Flaw, Node, Rules};
+use super::locking::{Clocks, Enough, Flaw, Node, Rules};
 use super::{Indication, Mutex, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -114,6 +114,7 @@ const SHEET: DataSheet = DataSheet {
             values: &["until-locked", "for-good"],
             what: "for how long a failure counts: the longer, the more locks are given back",
         },
+        Clocks::SWITCH,
     ],
 };
 
@@ -195,6 +196,7 @@ impl Algorithm for Maekawa {
             informants: None,
             enough: Enough::All,
             sticky: setup.chosen(&SHEET, "failed").is("for-good"),
+            clocks: Clocks::of(setup, &SHEET),
             flaw: Flaw::of(setup, &flaws),
         };
         Self(Node::new(rules, &[]))
@@ -215,28 +217,33 @@ mod tests {
 
     /// Process 0 asks 0 and 1; it is an arbiter of all.
     fn bench(mistake: Option<&'static str>) -> Bench<Maekawa> {
+        bench_with("requests", mistake)
+    }
+
+    fn bench_with(clock: &str, mistake: Option<&'static str>) -> Bench<Maekawa> {
         let group = Group::of(4);
         let mut setup = Setup::new(group.clone(), Topology::complete(4));
         setup.chosen.insert("quorums", "0:0,1;1:0;2:0;3:0".into());
         setup.mistake = mistake;
+        setup.chosen.insert("clock", clock.into());
         Bench::new(Maekawa::new(ProcessId(0), &setup), ProcessId(0), &group)
     }
 
     fn locked(to: u32, request: u32) -> Effect<Maekawa> {
-        send(to, Message::Locked { request, entries: 0 })
+        send(to, Message::Locked { request, entries: 0, clock: 0 })
     }
 
     #[test]
     fn an_arbiter_locks_itself_for_one_request_and_has_younger_ones_wait() {
         let mut p0 = bench(None);
         assert_eq!(p0.hear(1, Message::Request { time: 1 }), [locked(1, 1)]);
-        let waits = send(2, Message::Failed { request: 1 });
+        let waits = send(2, Message::Failed { request: 1, clock: 0 });
         assert_eq!(p0.hear(2, Message::Request { time: 1 }), [waits]);
         assert!(!p0.process.at_rest());
-        let after = Message::Release { request: 1, entries: 7 };
-        let next = send(2, Message::Locked { request: 1, entries: 7 });
+        let after = Message::Release { request: 1, entries: 7, clock: 0 };
+        let next = send(2, Message::Locked { request: 1, entries: 7, clock: 0 });
         assert_eq!(p0.hear(1, after), [next]);
-        assert_eq!(p0.hear(2, Message::Release { request: 1, entries: 8 }), []);
+        assert_eq!(p0.hear(2, Message::Release { request: 1, entries: 8, clock: 0 }), []);
         assert!(p0.process.at_rest());
     }
 
@@ -244,13 +251,13 @@ mod tests {
     fn for_older_requests_an_arbiter_inquires_once_and_has_whom_they_displace_fail() {
         let mut p0 = bench(None);
         p0.hear(3, Message::Request { time: 5 });
-        let inquire = send(3, Message::Inquire { request: 5 });
+        let inquire = send(3, Message::Inquire { request: 5, clock: 0 });
         assert_eq!(p0.hear(2, Message::Request { time: 4 }), [inquire]);
-        let displaced = send(2, Message::Failed { request: 4 });
+        let displaced = send(2, Message::Failed { request: 4, clock: 0 });
         assert_eq!(p0.hear(1, Message::Request { time: 4 }), [displaced]);
-        assert_eq!(p0.hear(3, Message::Relinquish { request: 5 }), [locked(1, 4)]);
+        assert_eq!(p0.hear(3, Message::Relinquish { request: 5, clock: 0 }), [locked(1, 4)]);
         // An old answer is none.
-        assert_eq!(p0.hear(3, Message::Relinquish { request: 5 }), []);
+        assert_eq!(p0.hear(3, Message::Relinquish { request: 5, clock: 0 }), []);
         let mut flawed = bench(Some(NO_DISPLACED_FAILED.name));
         flawed.hear(3, Message::Request { time: 5 });
         flawed.hear(2, Message::Request { time: 4 });
@@ -263,8 +270,8 @@ mod tests {
         let asks = send(1, Message::Request { time: 1 });
         assert_eq!(p0.ask(Request::Acquire), [asks]);
         let granted = tell(Indication::Granted { fence: Some(Fence(0, 5)) });
-        assert_eq!(p0.hear(1, Message::Locked { request: 1, entries: 4 }), [granted]);
-        let leaves = send(1, Message::Release { request: 1, entries: 5 });
+        assert_eq!(p0.hear(1, Message::Locked { request: 1, entries: 4, clock: 0 }), [granted]);
+        let leaves = send(1, Message::Release { request: 1, entries: 5, clock: 0 });
         assert_eq!(p0.ask(Request::Release), [leaves]);
         assert!(p0.process.at_rest());
     }
@@ -275,25 +282,25 @@ mod tests {
         p0.hear(2, Message::Request { time: 1 });
         // Its own arbiter is locked for 2, whose request is older.
         p0.ask(Request::Acquire);
-        assert_eq!(p0.hear(1, Message::Inquire { request: 2 }), []);
-        let back = [send(1, Message::Relinquish { request: 2 })];
-        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0 }), back);
-        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0 }), []);
-        assert_eq!(p0.hear(1, Message::Inquire { request: 2 }), back);
+        assert_eq!(p0.hear(1, Message::Inquire { request: 2, clock: 0 }), []);
+        let back = [send(1, Message::Relinquish { request: 2, clock: 0 })];
+        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0, clock: 0 }), back);
+        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0, clock: 0 }), []);
+        assert_eq!(p0.hear(1, Message::Inquire { request: 2, clock: 0 }), back);
     }
 
     #[test]
     fn what_is_about_an_earlier_request_is_ignored() {
         let mut p0 = bench(None);
         p0.ask(Request::Acquire);
-        p0.hear(1, Message::Locked { request: 1, entries: 0 });
-        assert_eq!(p0.hear(1, Message::Inquire { request: 1 }), []);
+        p0.hear(1, Message::Locked { request: 1, entries: 0, clock: 0 });
+        assert_eq!(p0.hear(1, Message::Inquire { request: 1, clock: 0 }), []);
         p0.ask(Request::Release);
         p0.ask(Request::Acquire);
         for old in [
-            Message::Inquire { request: 1 },
-            Message::Failed { request: 1 },
-            Message::Locked { request: 1, entries: 0 },
+            Message::Inquire { request: 1, clock: 0 },
+            Message::Failed { request: 1, clock: 0 },
+            Message::Locked { request: 1, entries: 0, clock: 0 },
         ] {
             let before = p0.process.clone();
             assert_eq!(p0.hear(1, old), []);
@@ -302,10 +309,27 @@ mod tests {
     }
 
     #[test]
+    fn every_message_carries_the_clock_and_moves_that_of_its_receiver() {
+        let mut p0 = bench_with("full", None);
+        let locked = send(1, Message::Locked { request: 7, entries: 0, clock: 7 });
+        assert_eq!(p0.hear(1, Message::Request { time: 7 }), [locked]);
+        assert_eq!(p0.hear(1, Message::Release { request: 7, entries: 1, clock: 9 }), []);
+        assert_eq!(p0.ask(Request::Acquire), [send(1, Message::Request { time: 10 })]);
+        p0.hear(1, Message::Locked { request: 10, entries: 1, clock: 12 });
+        let leaves = Message::Release { request: 10, entries: 2, clock: 12 };
+        assert_eq!(p0.ask(Request::Release), [send(1, leaves)]);
+        // As the sources have it, answers carry no time.
+        let mut p0 = bench(None);
+        p0.hear(1, Message::Request { time: 7 });
+        p0.hear(1, Message::Release { request: 7, entries: 1, clock: 0 });
+        assert_eq!(p0.ask(Request::Acquire), [send(1, Message::Request { time: 8 })]);
+    }
+
+    #[test]
     fn an_answer_from_a_stranger_is_unexpected() {
         let mut p0 = bench(None);
         p0.ask(Request::Acquire);
-        let effects = p0.hear(3, Message::Locked { request: 1, entries: 0 });
+        let effects = p0.hear(3, Message::Locked { request: 1, entries: 0, clock: 0 });
         assert_eq!(effects, [Effect::Unexpected("an answer from one who was not asked")]);
     }
 }

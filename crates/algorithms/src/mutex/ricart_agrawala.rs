@@ -238,6 +238,9 @@ impl Algorithm for RicartAgrawala {
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         let clocks = setup.chosen(&SHEET, "clocks").0;
+        if clocks.split(',').count() > setup.group.len() {
+            return Err(SetupError(format!("clocks={clocks}: there are more than nodes")));
+        }
         match setup.group.members().iter().find(|&&p| begins(p, setup).is_none()) {
             Some(_) => Err(SetupError(format!("clocks={clocks}: these are no numbers below 10⁹"))),
             None => Ok(()),

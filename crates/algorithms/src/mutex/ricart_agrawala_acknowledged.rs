@@ -387,10 +387,7 @@ impl Algorithm for RicartAgrawalaAcknowledged {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        match setup.chosen(&SHEET, "timeout").number() {
-            0 => Err(SetupError("timeout must be at least 1".into())),
-            _ => Ok(()),
-        }
+        setup.need(&SHEET, 1, &["timeout"])
     }
 }
 

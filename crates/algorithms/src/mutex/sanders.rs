@@ -15,7 +15,7 @@ use serde::Serialize;
 
 pub use self::structure::Structure;
 pub use super::locking::Message;
-use super::locking::{Enough, Flaw, Node, Rules};
+use super::locking::{Clocks, Enough, Flaw, Node, Rules};
 use super::{Indication, Mutex, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -84,12 +84,15 @@ const SHEET: DataSheet = DataSheet {
     guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
     fence: Some("the count of entries, known to whom two in a row both ask"),
     mistakes: &[NO_DEADLOCK_HANDLING, NO_DISPLACED_FAILED, YIELD_FORGOTTEN, INFORM_UNASKED],
-    switches: &[Switch {
-        name: "structure",
-        values: &["new", "central", "ricart-agrawala", "lamport", "maekawa", "<text>"],
-        what: "whom each asks and informs; a text lists both by id, as in \
-               0:0,1/0;1:0,1/1;2:0,1,2, where 2 informs all whom it asks (+ will do for ;)",
-    }],
+    switches: &[
+        Switch {
+            name: "structure",
+            values: &["new", "central", "ricart-agrawala", "lamport", "maekawa", "<text>"],
+            what: "whom each asks and informs; a text lists both by id, as in \
+                   0:0,1/0;1:0,1/1;2:0,1,2, where 2 informs all whom it asks (+ will do for ;)",
+        },
+        Clocks::SWITCH,
+    ],
 };
 
 /// One process of the algorithm.
@@ -157,6 +160,7 @@ impl Algorithm for Sanders {
             informants: Some(structure.informants(me).clone()),
             enough: Enough::All,
             sticky: false,
+            clocks: Clocks::of(setup, &SHEET),
             flaw: Flaw::of(setup, &flaws),
         };
         Self(Node::new(rules, &[]))
@@ -177,7 +181,8 @@ mod tests {
 
     fn bench(me: u32) -> Bench<Sanders> {
         let group = Group::of(4);
-        let setup = Setup::new(group.clone(), Topology::complete(4));
+        let mut setup = Setup::new(group.clone(), Topology::complete(4));
+        setup.chosen.insert("clock", "requests".into());
         Bench::new(Sanders::new(ProcessId(me), &setup), ProcessId(me), &group)
     }
 
@@ -185,11 +190,11 @@ mod tests {
     fn an_arbiter_stays_free_for_one_who_will_not_inform_it() {
         let mut p0 = bench(0);
         // 1 does not inform 0, so 2 is granted, too; 2 does, so 3 has to wait.
-        let locked = |p| [send(p, Message::Locked { request: 1, entries: 0 })];
+        let locked = |p| [send(p, Message::Locked { request: 1, entries: 0, clock: 0 })];
         assert_eq!(p0.hear(1, Message::Request { time: 1 }), locked(1));
         assert!(p0.process.at_rest());
         assert_eq!(p0.hear(2, Message::Request { time: 1 }), locked(2));
-        let waits = [send(3, Message::Failed { request: 1 })];
+        let waits = [send(3, Message::Failed { request: 1, clock: 0 })];
         assert_eq!(p0.hear(3, Message::Request { time: 1 }), waits);
     }
 
@@ -199,9 +204,9 @@ mod tests {
         p0.hear(2, Message::Request { time: 1 });
         p0.hear(1, Message::Request { time: 4 });
         p0.hear(3, Message::Request { time: 5 });
-        let release = Message::Release { request: 1, entries: 1 };
-        let both =
-            [(1, 4), (3, 5)].map(|(p, request)| send(p, Message::Locked { request, entries: 1 }));
+        let release = Message::Release { request: 1, entries: 1, clock: 0 };
+        let both = [(1, 4), (3, 5)]
+            .map(|(p, request)| send(p, Message::Locked { request, entries: 1, clock: 0 }));
         assert_eq!(p0.hear(2, release), both);
     }
 
@@ -210,10 +215,10 @@ mod tests {
         let mut p0 = bench(0);
         assert_eq!(p0.ask(Request::Acquire), [send(1, Message::Request { time: 1 })]);
         let granted = tell(Indication::Granted { fence: Some(Fence(0, 1)) });
-        assert_eq!(p0.hear(1, Message::Locked { request: 1, entries: 0 }), [granted]);
+        assert_eq!(p0.hear(1, Message::Locked { request: 1, entries: 0, clock: 0 }), [granted]);
         // What was held back goes out at once.
         p0.hear(1, Message::Request { time: 2 });
-        let locked = [send(1, Message::Locked { request: 2, entries: 1 })];
+        let locked = [send(1, Message::Locked { request: 2, entries: 1, clock: 0 })];
         assert_eq!(p0.ask(Request::Release), locked);
     }
 }

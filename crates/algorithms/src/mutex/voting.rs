@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::coterie::numbers;
 pub use super::locking::Message;
-use super::locking::{Enough, Flaw, Node, Rules};
+use super::locking::{Clocks, Enough, Flaw, Node, Rules};
 use super::{Indication, Mutex, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -95,6 +95,7 @@ const SHEET: DataSheet = DataSheet {
             values: &["exact", "eager"],
             what: "when votes are given back: once the rest cannot be enough, or at the first refusal",
         },
+        Clocks::SWITCH,
     ],
 };
 
@@ -212,6 +213,7 @@ impl Algorithm for Voting {
                 half: *setup.makes(&HALF_IS_ENOUGH),
             },
             sticky: false,
+            clocks: Clocks::of(setup, &SHEET),
             flaw: Flaw::of(setup, &flaws),
         };
         Self(Node::new(rules, &setup.down))
@@ -234,11 +236,12 @@ mod tests {
         let group = Group::of(5);
         let mut setup = Setup::new(group.clone(), Topology::complete(5));
         setup.chosen.insert("votes", votes.into());
+        setup.chosen.insert("clock", "requests".into());
         Bench::new(Voting::new(ProcessId(0), &setup), ProcessId(0), &group)
     }
 
     fn locked() -> Message {
-        Message::Locked { request: 1, entries: 0 }
+        Message::Locked { request: 1, entries: 0, clock: 0 }
     }
 
     #[test]
@@ -260,11 +263,11 @@ mod tests {
         let mut p0 = bench("equal");
         p0.ask(Request::Acquire);
         p0.hear(1, locked());
-        assert_eq!(p0.hear(1, Message::Inquire { request: 1 }), []);
-        assert_eq!(p0.hear(2, Message::Failed { request: 1 }), []);
-        assert_eq!(p0.hear(3, Message::Failed { request: 1 }), []);
-        let back = [send(1, Message::Relinquish { request: 1 })];
-        assert_eq!(p0.clone().hear(4, Message::Failed { request: 1 }), back);
+        assert_eq!(p0.hear(1, Message::Inquire { request: 1, clock: 0 }), []);
+        assert_eq!(p0.hear(2, Message::Failed { request: 1, clock: 0 }), []);
+        assert_eq!(p0.hear(3, Message::Failed { request: 1, clock: 0 }), []);
+        let back = [send(1, Message::Relinquish { request: 1, clock: 0 })];
+        assert_eq!(p0.clone().hear(4, Message::Failed { request: 1, clock: 0 }), back);
         // A voter that crashed will not vote either.
         assert_eq!(p0.suspect(4), back);
     }
@@ -272,11 +275,11 @@ mod tests {
     #[test]
     fn a_release_before_its_request_voids_it() {
         let mut p0 = bench("equal");
-        assert_eq!(p0.hear(2, Message::Release { request: 3, entries: 1 }), []);
+        assert_eq!(p0.hear(2, Message::Release { request: 3, entries: 1, clock: 0 }), []);
         assert!(!p0.process.at_rest());
         assert_eq!(p0.hear(2, Message::Request { time: 3 }), []);
         assert!(p0.process.at_rest());
-        let next = [send(2, Message::Locked { request: 4, entries: 1 })];
+        let next = [send(2, Message::Locked { request: 4, entries: 1, clock: 0 })];
         assert_eq!(p0.hear(2, Message::Request { time: 4 }), next);
     }
 
@@ -285,8 +288,8 @@ mod tests {
         let mut p0 = bench("equal");
         p0.hear(1, Message::Request { time: 1 });
         p0.hear(2, Message::Request { time: 1 });
-        assert_eq!(p0.hear(2, Message::Release { request: 1, entries: 1 }), []);
-        assert_eq!(p0.hear(1, Message::Release { request: 1, entries: 2 }), []);
+        assert_eq!(p0.hear(2, Message::Release { request: 1, entries: 1, clock: 0 }), []);
+        assert_eq!(p0.hear(1, Message::Release { request: 1, entries: 2, clock: 0 }), []);
         assert!(p0.process.at_rest());
     }
 }

@@ -133,6 +133,19 @@ fn every_synchronous_run_of_four_with_a_crash_is_right() {
 }
 
 #[test]
+fn every_synchronous_run_of_four_with_a_crash_of_anyone_is_right() {
+    let four = Case::<Bully>::complete(4).crashes(1, 0).synchronous();
+    for (starter, textbook, reigns) in [(1, 10_099, 9700), (2, 1132, 1141), (3, 991, 995)] {
+        four.clone().initiators(&[starter]).check().exhausted(textbook);
+        hardened(&four).initiators(&[starter]).check().exhausted(reigns);
+    }
+    if crate::long() {
+        four.clone().initiators(&[0]).check().exhausted(792_929);
+        hardened(&four).initiators(&[0]).check().exhausted(392_147);
+    }
+}
+
+#[test]
 fn hardened_it_survives_restarts_wrong_timers_and_duplicates() {
     let three = hardened(&Case::complete(3));
     three.clone().crashes(1, 1).synchronous().check().exhausted(47_510);

@@ -34,7 +34,7 @@ fn one_initiator_costs_its_way_to_the_maximum_and_two_rounds() {
 #[test]
 fn when_all_start_the_averages_are_those_of_the_formula() {
     // n · H_n proposals on average over all arrangements, and n to tell the ring.
-    for n in 2..=8 {
+    for n in 2..=9 {
         let average: f64 = (1..=n).map(|i| f64::from(n) / f64::from(i)).sum();
         let rings = arrangements(n);
         let counts = rings.iter().map(|ring| {
@@ -181,6 +181,11 @@ fn schedule_c1_a_message_does_not_outlive_its_owner() {
 
 #[test]
 fn schedule_c2_a_flag_that_was_left_behind_is_cleared_by_the_next_election() {
+    // 0 starts anew as soon as it knows the leader; its number overtakes the word of the winner.
+    let three = ring(3).requests(&[2, 1, 1]);
+    three.clone().no_fifo().check().violated("deadlock", 9);
+    assert_eq!(three.clone().check().verdict, "exhausted");
+    assert_eq!(hardened(three).no_fifo().check().verdict, "exhausted");
     ring(4).no_fifo().check().violated("quiescence", 12);
     hardened(ring(4)).no_fifo().check().exhausted(308);
     ring(3).mishaps(1, 0).judge(&["deadlock"]).check().violated("deadlock", 6);

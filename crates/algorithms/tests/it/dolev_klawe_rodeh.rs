@@ -21,6 +21,7 @@ fn over_all_arrangements_the_counts_are_those_of_the_table() {
         (6, (18, 28.4, 30)),
         (7, (21, 34.4, 35)),
         (8, (24, 40.1, 56)),
+        (9, (27, 46.0, 63)),
     ];
     for (n, counts) in golden {
         assert_eq!(table(n, ring, &["One", "Two"]), counts, "n = {n}");

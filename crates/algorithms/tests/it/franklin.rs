@@ -22,6 +22,7 @@ fn over_all_arrangements_the_counts_are_those_of_the_table() {
         (6, (24, 34.4, 36)),
         (7, (28, 41.4, 42)),
         (8, (32, 48.1, 64)),
+        (9, (36, 55.0, 72)),
     ];
     for (n, counts) in golden {
         assert_eq!(table(n, ring, &["Id"]), counts, "n = {n}");

@@ -43,7 +43,9 @@ fn however_often_the_others_ask_nobody_is_overtaken_more_often() {
     assert_eq!(both(Case::<RicartAgrawala>::complete(3)), [0, 0]);
     assert_eq!(both(Case::<NaimiTrehel>::complete(3)), [0, 0]);
     assert_eq!(both(Case::<TokenRing>::directed_ring(3)), [0, 0]);
-    assert_eq!(both(Case::<Maekawa>::complete(3).set("quorums", "plane")), [1, 1]);
+    let maekawa = Case::<Maekawa>::complete(3).set("quorums", "plane");
+    assert_eq!(both(maekawa.clone()), [0, 0]);
+    assert_eq!(both(maekawa.set("clock", "requests")), [1, 1]);
     assert_eq!(both(Case::<SuzukiKasami>::complete(3)), [2, 2]);
     let singhal = |arbitration| Case::<Singhal>::complete(3).set("arbitration", arbitration);
     assert_eq!(both(singhal("round-robin")), [2, 2]);

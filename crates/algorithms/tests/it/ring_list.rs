@@ -51,6 +51,16 @@ fn every_run_of_rings_of_five_by_up_to_three_is_right() {
 }
 
 #[test]
+fn every_run_of_a_ring_of_five_by_four_or_all_is_right() {
+    if long() {
+        for starters in [&[0, 1, 2, 3][..], &[1, 2, 3, 4], &[0, 1, 2, 3, 4]] {
+            let case = ring(5).initiators(starters).reduced();
+            assert_eq!(case.check().verdict, "exhausted", "{starters:?}");
+        }
+    }
+}
+
+#[test]
 fn as_printed_only_one_neighbour_learns_the_result() {
     let case = ring(3).initiators(&[0]);
     case.check().exhausted(8);

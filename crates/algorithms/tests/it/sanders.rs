@@ -9,17 +9,20 @@ use crate::stage::Stage;
 
 /// The new algorithm of the sources: 0 and 1 ask each other; 2 and 3 ask and inform both.
 fn new(requests: [u32; 4]) -> Case<Sanders> {
-    Case::complete(4).requests(&requests)
+    instance("new", 4).requests(&requests)
 }
 
+/// As in the sources, only requests move the clocks: fewer states.
 fn instance(structure: &str, n: usize) -> Case<Sanders> {
-    Case::complete(n).set("structure", structure)
+    Case::complete(n).set("structure", structure).set("clock", "requests")
 }
 
 #[test]
 fn every_run_of_the_new_algorithm_is_right_in_any_order_of_messages() {
     new([1, 1, 1, 1]).fenced().check().exhausted(28_907);
     new([1, 1, 1, 1]).fenced().no_fifo().check().exhausted(48_135);
+    new([1, 1, 1, 1]).fenced().set("clock", "full").check().exhausted(89_576);
+    new([1, 1, 1, 1]).fenced().set("clock", "full").no_fifo().check().exhausted(168_802);
 }
 
 #[test]
@@ -73,6 +76,30 @@ fn every_run_of_the_classic_instances_is_right() {
 }
 
 #[test]
+fn messages_of_the_protocol_keep_order_by_a_clock_that_all_of_them_carry() {
+    let case = instance("ricart-agrawala", 3).requests(&[2, 1, 1]).ordered();
+    case.check().violated("happened-before order", 15);
+    case.clone().no_fifo().check().violated("happened-before order", 15);
+    let full = case.set("clock", "full");
+    full.check().exhausted(25_650);
+    full.no_fifo().check().exhausted(101_558);
+    let new = new([1, 1, 1, 1]).ordered();
+    new.check().violated("happened-before order", 22);
+    new.set("clock", "full").check().exhausted(168_474);
+}
+
+#[test]
+fn order_is_lost_with_any_clock_where_two_can_do_without_each_other() {
+    for clock in ["full", "requests"] {
+        let case = instance("central", 3).set("clock", clock).ordered();
+        case.clone().requests(&[2, 1, 1]).check().exhausted(538);
+        case.app_messages(1).check().violated("happened-before order", 6);
+        let case = new([1, 1, 1, 1]).set("clock", clock).ordered().app_messages(1);
+        case.check().violated("happened-before order", 8);
+    }
+}
+
+#[test]
 fn the_classic_instances_cost_what_the_classics_do_and_sometimes_a_failure_more() {
     let range = |structure: &str| instance(structure, 3).counting().check().messages.unwrap();
     assert_eq!(range("ricart-agrawala"), (12, 16));
@@ -97,7 +124,8 @@ fn maekawa_is_an_instance_message_by_message() {
             c.delay = Delay::Uniform(0.1, 2.0);
         };
         let sanders = instance("maekawa", 9).requests(&[3; 9]).config(run).simulate();
-        let maekawa = Case::<Maekawa>::complete(9).requests(&[3; 9]).config(run).simulate();
+        let maekawa = Case::<Maekawa>::complete(9).set("clock", "requests").requests(&[3; 9]);
+        let maekawa = maekawa.config(run).simulate();
         assert_eq!((&sanders.well().kinds, sanders.time), (&maekawa.well().kinds, maekawa.time));
     }
 }

@@ -81,6 +81,8 @@ fn larger_spaces_are_right_by_any_arbitration() {
         case(&[1, 1, 2, 1]).check().exhausted(four);
     }
     Case::<Singhal>::complete(4).requests(&[1, 1, 2, 1]).no_fifo().check().exhausted(777_295);
+    let four = Case::<Singhal>::complete(4).requests(&[1, 2, 2, 2]);
+    four.reduced().check().exhausted(3_751_723);
 }
 
 #[test]

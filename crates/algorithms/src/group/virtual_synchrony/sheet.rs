@@ -163,11 +163,8 @@ impl Settings {
     }
 }
 
-/// Whether someone is there to begin with.
+/// Whether a group can begin like this.
 pub(super) fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-    let joiners = Plan::of(setup).joiners;
-    if setup.group.members().iter().all(|p| joiners.contains(*p)) {
-        return Err(SetupError("joiners: someone must be a member from the start".into()));
-    }
-    Ok(())
+    setup.need(&SHEET, 1, &["misses", "window"])?;
+    Plan::check(setup)
 }

@@ -114,8 +114,8 @@ impl Arbiter {
         let Some(request) = self.queue.pop() else { return };
         self.hold(request, rules);
         let next = self.queue.head();
-        let (by, entries) = (post.me(), post.entries);
-        let message = Message::Locked { by, lock: self.lock, request: request.time, next, entries };
+        let (by, lock, entries, clock) = (post.me(), self.lock, post.entries, post.clock);
+        let message = Message::Locked { by, lock, request: request.time, next, entries, clock };
         post.send(request.process, message);
         self.fail(0, post);
     }
@@ -129,12 +129,12 @@ impl Arbiter {
     /// Tells the holder who is next, and maybe asks it to give the lock back.
     fn announce(&mut self, next: Timestamp, inquire: bool, post: &mut Post<'_, '_, CaoSinghal>) {
         let Some(holder) = self.holder else { return };
-        let lock = self.lock;
+        let (lock, clock) = (self.lock, post.clock);
         self.inquired |= inquire;
         let message = if inquire {
-            Message::Inquire { lock, next }
+            Message::Inquire { lock, next, clock }
         } else {
-            Message::Transfer { lock, next }
+            Message::Transfer { lock, next, clock }
         };
         post.send(holder.process, message);
     }
@@ -142,7 +142,10 @@ impl Arbiter {
     /// Tells the owner of the request behind `place` others that it has to wait.
     fn fail(&mut self, place: usize, post: &mut Post<'_, '_, CaoSinghal>) {
         if let Some(request) = self.queue.fail(place) {
-            post.send(request.process, Message::Failed { request: request.time });
+            post.send(
+                request.process,
+                Message::Failed { request: request.time, clock: post.clock },
+            );
         }
     }
 

@@ -47,16 +47,17 @@ impl Requester {
 
     pub(super) fn release(&mut self, rules: &Rules, post: &mut Post<'_, '_, CaoSinghal>) {
         self.state = State::Idle;
-        let entries = post.entries;
+        let (entries, clock) = (post.entries, post.clock);
         for (arbiter, lock) in self.locks.iter() {
             let next = self.transfers.get(arbiter).filter(|(of, _)| *of == lock);
             let forwarded = next.map(|(_, request)| request);
             if let Some(next) = forwarded {
                 let (by, lock) = (arbiter, rules.next_lock(lock, next));
-                let message = Message::Locked { by, lock, request: next.time, next: None, entries };
+                let message =
+                    Message::Locked { by, lock, request: next.time, next: None, entries, clock };
                 post.send(next.process, message);
             }
-            post.send(arbiter, Message::Release { lock, forwarded, entries });
+            post.send(arbiter, Message::Release { lock, forwarded, entries, clock });
         }
         self.locks.clear();
         self.transfers.clear();
@@ -175,7 +176,7 @@ impl Requester {
             if rules.flaw != Some(Flaw::KeepTransfers) {
                 self.transfers.remove(arbiter);
             }
-            post.send(arbiter, Message::Yield { lock });
+            post.send(arbiter, Message::Yield { lock, clock: post.clock });
         }
     }
 

@@ -39,7 +39,7 @@ impl Arbiter {
         }
         if !self.inquired {
             self.inquired = true;
-            post.send(holder.process, Message::Inquire { request: holder.time });
+            post.send(holder.process, Message::Inquire { request: holder.time, clock: post.clock });
         }
         // Whom it displaced at the head must know, too, or it might keep others' locks for ever.
         if rules.flaw != Some(Flaw::NoDisplacedFailed) {
@@ -81,7 +81,8 @@ impl Arbiter {
         while self.holder.is_none()
             && let Some(next) = self.queue.pop()
         {
-            post.send(next.process, Message::Locked { request: next.time, entries: post.entries });
+            let (entries, clock) = (post.entries, post.clock);
+            post.send(next.process, Message::Locked { request: next.time, entries, clock });
             if rules.tracks(next.process) {
                 self.holder = Some(next);
                 self.inquired = false;
@@ -92,7 +93,10 @@ impl Arbiter {
     /// Tells the owner of the request behind `place` others that it has to wait.
     fn fail<P: Locks>(&mut self, place: usize, post: &mut Post<'_, '_, P>) {
         if let Some(request) = self.queue.fail(place) {
-            post.send(request.process, Message::Failed { request: request.time });
+            post.send(
+                request.process,
+                Message::Failed { request: request.time, clock: post.clock },
+            );
         }
     }
 

@@ -56,8 +56,9 @@ impl Requester {
     pub(super) fn release<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
         let State::Held { since } = self.state else { return };
         self.state = State::Idle;
+        let (entries, clock) = (post.entries, post.clock);
         for &arbiter in &*rules.inform {
-            post.send(arbiter, Message::Release { request: since, entries: post.entries });
+            post.send(arbiter, Message::Release { request: since, entries, clock });
         }
     }
 
@@ -145,7 +146,7 @@ impl Requester {
             if rules.flaw != Some(Flaw::YieldForgotten) {
                 failed.insert(arbiter);
             }
-            post.send(arbiter, Message::Relinquish { request: *since });
+            post.send(arbiter, Message::Relinquish { request: *since, clock: post.clock });
         }
     }
 
