@@ -163,7 +163,7 @@ fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D:
         Text(String),
         Whole(i64),
         Number(f64),
-        List(Vec<Words>),
+        List(Vec<Self>),
     }
     impl Words {
         fn said(self) -> String {

@@ -90,10 +90,6 @@ impl Cluster {
         self.folder.path().join(format!("{i}.sock"))
     }
 
-    pub(crate) fn address(&self, i: usize) -> String {
-        self.addresses[i].to_string()
-    }
-
     fn log(&self, i: usize) -> PathBuf {
         self.folder.path().join(format!("{i}.log"))
     }
@@ -124,7 +120,7 @@ impl Cluster {
             Some(flags) => command.args(flags),
             None => command.args(["--peers", &peers.join(",")]),
         };
-        if !self.plan.meet.as_ref().is_some_and(|flags| flags[0] == "--nats") {
+        if self.plan.meet.as_ref().is_none_or(|flags| flags[0] != "--nats") {
             command.args(["--listen", &peers[i]]);
         }
         command

@@ -143,7 +143,7 @@ fn a_reload_changes_the_key_and_the_list_of_peers_while_the_group_goes_on() {
     let (list, nobody) = (cluster.file("list"), free_addresses(1)[0].to_string());
     fs::write(&list, &nobody).expect("written");
     let fourth = beside(&cluster, "fourth", &["--key-file", &key, "--peers-file", &list]);
-    until("it is up", || standing(&cluster, "fourth") != "");
+    until("it is up", || !standing(&cluster, "fourth").is_empty());
     let hang_up = |i: usize| {
         let times = |log: String| log.matches("reloaded").count();
         let before = times(cluster.logged(i));

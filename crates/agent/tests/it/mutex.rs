@@ -47,7 +47,7 @@ fn another_setting_is_refused_at_joining() {
     let (socket, log) = (cluster.path().join("x.sock"), cluster.path().join("x.log"));
     let mut stranger = Command::new(env!("CARGO_BIN_EXE_konklave-agent"))
         .args(["agent", "--name", "x", "--mutex", "table", "--listen", "127.0.0.1:0", "--peers"])
-        .arg(cluster.address(0))
+        .arg(cluster.address(0).to_string())
         .args(["--socket".as_ref(), socket.as_os_str()])
         .args(["--data-dir".as_ref(), cluster.path().join("x.data").as_os_str()])
         .stdin(Stdio::null())

@@ -234,7 +234,7 @@ async fn a_server_that_is_not_there_is_named_and_tried_again() {
     assert!(node.what_is_missing().unwrap().contains(&address));
     engine.start();
     let others = [builder(&engine.url(), 1).start().await, builder(&engine.url(), 2).start().await];
-    ready(&[node.clone()]).await;
+    ready(std::slice::from_ref(&node)).await;
     assert_eq!(node.status().network, None);
     drop(others);
 }
