@@ -23,7 +23,7 @@ const NO_FREEZE: Mistake = Mistake {
     name: "no-freeze",
     what: "who has been reached still moves to a nearer parent, and takes new children",
     breaks: "deadlock",
-    caught_by: "",
+    caught_by: "-n 4 --topology random:4 --seed 2 --initiators 0",
 };
 const NO_COUNT: Mistake = Mistake {
     name: "no-count",

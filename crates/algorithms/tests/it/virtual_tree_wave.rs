@@ -1,5 +1,6 @@
 use konklave_algorithms::election::virtual_tree::VirtualTree;
 use konklave_algorithms::election::virtual_tree_wave::VirtualTreeWave;
+use konklave_process::topology::Spec;
 use konklave_process::{ProcessId, Rng, Topology};
 use konklave_sim::Delay;
 use konklave_testkit::Case;
@@ -45,6 +46,12 @@ fn who_has_been_reached_must_stay() {
     let graph = triangle_with_a_root();
     assert_eq!((graph.edges(), graph.degree(0), graph.degree(1)), (4, 1, 3));
     let case = Case::<VirtualTreeWave>::on(graph).initiators(&[0]);
+    assert_eq!(case.check().verdict, "exhausted");
+    case.mistake("no-freeze").check().violated("deadlock", 43);
+    // The data sheet names this graph by the seed that makes it.
+    let spec: Spec = "random:4".parse().expect("a random graph of four edges");
+    let built = spec.build(4, &Rng::new(2).fork(1), |_| unreachable!("it is in no file"));
+    let case = Case::<VirtualTreeWave>::on(built.expect("there is one").topology).initiators(&[0]);
     assert_eq!(case.check().verdict, "exhausted");
     case.mistake("no-freeze").check().violated("deadlock", 43);
 }
