@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use konklave_process::ProcessId;
 use tokio::sync::Notify;
@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::core::{Core, Output};
 use crate::flight::Flight;
 use crate::net::Security;
-use crate::store::Store;
+use crate::store::{Record, Store};
 use crate::wire::Frame;
 
 /// How much of a hurry a frame is in.
@@ -70,7 +70,12 @@ struct Inner {
     trouble: Option<String>,
     /// What is wrong with the network.
     network: Option<String>,
+    /// What the disk has not taken yet, though nobody waits for it, and when it was last tried.
+    unsaved: Option<(Record, Instant)>,
 }
+
+/// How long to wait before the disk is tried again.
+const AGAIN: Duration = Duration::from_millis(500);
 
 impl Shared {
     pub(crate) fn new(
@@ -83,7 +88,15 @@ impl Shared {
         let id = core.me();
         let (held_back, trouble, network, carrier) = (VecDeque::new(), None, None, None);
         Arc::new(Self {
-            inner: Mutex::new(Inner { core, carrier, store, held_back, trouble, network }),
+            inner: Mutex::new(Inner {
+                core,
+                carrier,
+                store,
+                held_back,
+                trouble,
+                network,
+                unsaved: None,
+            }),
             clock,
             timings,
             name,
@@ -186,9 +199,28 @@ impl Shared {
 }
 
 impl Inner {
+    /// Writes down what nobody waits for.
+    fn note(&mut self) {
+        let Some((record, _)) = &self.unsaved else { return };
+        let saved = self.store.as_ref().map_or(Ok(()), |store| store.save(record));
+        self.trouble = saved.err().map(|e| e.to_string());
+        match (&self.trouble, &mut self.unsaved) {
+            (Some(_), Some((_, tried))) => *tried = Instant::now(),
+            _ => self.unsaved = None,
+        }
+    }
+
+    /// What the disk did not take is tried again from time to time.
+    fn note_again(&mut self) {
+        if self.unsaved.as_ref().is_some_and(|(_, tried)| tried.elapsed() > AGAIN) {
+            self.note();
+        }
+    }
+
     /// Does what the core wants done, in order; whether anything was sent. Before something is on disk
     /// that must be, nothing after it leaves.
     fn carry_out(&mut self) -> bool {
+        self.note_again();
         if self.held_back.is_empty() && !self.core.has_outputs() {
             return false;
         }
@@ -206,13 +238,12 @@ impl Inner {
                     sent = true;
                 }
                 Output::Note(record) => {
-                    if let Some(store) = &self.store {
-                        self.trouble = store.save(&record).err().map(|e| e.to_string());
-                    }
+                    self.unsaved = Some((record, Instant::now()));
+                    self.note();
                 }
                 Output::Save(record) => match self.store.as_ref().map(|s| s.save(&record)) {
                     None => {}
-                    Some(Ok(())) => self.trouble = None,
+                    Some(Ok(())) => (self.trouble, self.unsaved) = (None, None),
                     Some(Err(error)) => {
                         self.trouble = Some(error.to_string());
                         // Tried again with the next step; the clock sees to it that there is one.

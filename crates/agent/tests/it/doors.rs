@@ -133,7 +133,11 @@ fn one_name_stands_for_all_founders() {
 
 #[test]
 fn a_reload_changes_the_key_and_the_list_of_peers_while_the_group_goes_on() {
-    let mut cluster = cluster();
+    let folder = Folder::new();
+    let mut plan = with_key(&folder);
+    // Long enough that a busy machine loses nothing: this is about keys, not about time.
+    plan.flags.extend(["--lease", "10", "--silence", "12"].map(str::to_owned));
+    let mut cluster = Cluster::planned(folder, free_addresses(3), plan);
     let view = cluster.status(0).expect("a status")["view"].clone();
     let holder = start(&cluster.socket(0), &["lock", "held", "--", "cat"]);
     cluster.until(1, "held", |s| s["locks"][0]["holders"][0]["node"] == "n0");
