@@ -217,8 +217,8 @@ impl Tap {
     fn new(to: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("bound");
-        let (said, spoil): (Arc<Mutex<Vec<Vec<u8>>>>, Arc<AtomicBool>) =
-            (Arc::default(), Arc::default());
+        let said = Arc::new(Mutex::new(Vec::<Vec<u8>>::new()));
+        let spoil = Arc::new(AtomicBool::new(false));
         let (log, bad) = (said.clone(), spoil.clone());
         thread::spawn(move || {
             for caller in listener.incoming().flatten() {
