@@ -15,6 +15,7 @@ Examples:
   konklave costs chang-roberts --format csv
   konklave costs mutex --table --nodes 9          messages, delays, response times of all locks
   konklave costs sanders --matrix --nodes 4       who follows whom how quickly
+  konklave costs election --enumerate             rings: fewest, mean, most over all arrangements
 Exit codes: 0 every formula holds · 1 one does not")]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct CostsArgs {
@@ -32,7 +33,10 @@ pub(crate) struct CostsArgs {
     /// For locks: how long it takes from the exit of each to the entry of each other
     #[arg(long)]
     pub(crate) matrix: bool,
-    /// The form of the output; Markdown with --table or --matrix
+    /// For elections on rings: every arrangement of the ids (up to 9; default: 2 to 7), all start
+    #[arg(long, conflicts_with_all = ["table", "matrix"])]
+    pub(crate) enumerate: bool,
+    /// The form of the output; Markdown with --table, --matrix or --enumerate
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: TableFormat,
 }

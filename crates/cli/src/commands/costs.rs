@@ -1,6 +1,7 @@
 //! `costs`: measured against formula, over n.
 
 mod locks;
+mod rings;
 
 use std::io::{self, Write};
 
@@ -12,6 +13,9 @@ use crate::args::CostsArgs;
 use crate::output::{
     Colour, TableFormat, paint, print_csv, print_jsonl, print_pretty_json, stdout,
 };
+
+/// Which sizes are measured if nobody says.
+const DEFAULT: [usize; 6] = [1, 2, 3, 5, 10, 20];
 
 pub(crate) fn costs(args: &CostsArgs) -> Done {
     if let Some(n) = args.nodes.iter().find(|&&n| n == 0 || n > 1_000_000) {
@@ -25,6 +29,9 @@ pub(crate) fn costs(args: &CostsArgs) -> Done {
     if args.matrix {
         return locks::matrix(&chosen, args);
     }
+    if args.enumerate {
+        return rings::enumerate(&chosen, args);
+    }
     let mut rows = Vec::new();
     for entry in chosen {
         rows.extend(entry.costs(&args.nodes, args.seed)?);
@@ -33,7 +40,7 @@ pub(crate) fn costs(args: &CostsArgs) -> Done {
     match args.format {
         TableFormat::Text => print(&rows)?,
         TableFormat::Markdown => {
-            let message = "--format markdown: costs has it with --table or --matrix";
+            let message = "--format markdown: costs has it with --table, --matrix or --enumerate";
             return Err(Error::Usage(message.into()).into());
         }
         TableFormat::Json => print_pretty_json(&rows)?,

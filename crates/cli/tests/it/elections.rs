@@ -119,3 +119,30 @@ fn the_table_of_elections_is_what_is_found() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(written, text, "`UPDATE=1 cargo test -p konklave-cli elections` rewrites it");
 }
+
+#[test]
+fn every_arrangement_of_a_ring_is_tried_by_one_command() {
+    let said = konklave_line("costs election --enumerate --nodes 1,2,5 --format json");
+    assert_eq!(said.code, 0, "{}", said.err);
+    let rows: Vec<Value> = serde_json::from_str(&said.out).unwrap();
+    let find = |name: &str, n: u64| {
+        let row = rows.iter().find(|row| row["algorithm"] == name && row["nodes"] == n);
+        row.unwrap_or_else(|| panic!("no row for {name}, {n} nodes"))
+    };
+    // n·H_n to get round, n to tell: 5 · (1 + 1/2 + 1/3 + 1/4 + 1/5) + 5.
+    let row = find("election/chang-roberts", 5);
+    assert_eq!(row["arrangements"], 24);
+    assert!((row["mean"].as_f64().unwrap() - (5.0 * 137.0 / 60.0 + 5.0)).abs() < 1e-9, "{row}");
+    assert_eq!((&row["fewest"], &row["most"]), (&14.into(), &20.into()));
+    for n in [1, 2] {
+        assert_eq!(find("election/franklin", n)["arrangements"], 1);
+    }
+    assert!(rows.iter().all(|row| row["algorithm"] != "election/itai-rodeh"), "it has no ids");
+    for (line, word) in
+        [("costs election --enumerate --nodes 10", "up to 9"), ("costs mutex --enumerate", "rings")]
+    {
+        let said = konklave_line(line);
+        assert_eq!(said.code, 64, "{line}");
+        assert!(said.err.contains(word), "{line}: {}", said.err);
+    }
+}
