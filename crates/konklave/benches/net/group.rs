@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::leash;
 use crate::member::now;
-use crate::report::{OURS, Report, measures};
+use crate::report::{OURS, Report, Spans, measures};
 
 /// A member in a process of its own.
 struct Member {
@@ -176,9 +176,13 @@ fn hand_over(report: &mut Report, system: &str, members: &mut [Member], seconds:
         member.order(&format!("contend {clients} {start} {seconds}"));
     }
     let answers: Vec<Value> = members.iter().map(Member::answer).collect();
-    let clients = answers.iter().flat_map(|a| a["clients"].as_array().cloned().unwrap_or_default());
-    let spans = clients.map(|spans| serde_json::from_value(spans).expect("members answer so"));
-    report.add_hand_overs(system, &spans.collect::<Vec<_>>(), seconds);
+    let mut clients = Vec::new();
+    for (place, answer) in answers.into_iter().enumerate() {
+        let lists: Vec<Spans> =
+            serde_json::from_value(answer["clients"].clone()).expect("members answer so");
+        clients.extend(lists.into_iter().map(|spans| (place, spans)));
+    }
+    report.add_hand_overs(system, &clients);
 }
 
 /// A member that holds a lock is killed: the one that leads (0), or another.

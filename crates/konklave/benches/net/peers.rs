@@ -231,7 +231,8 @@ fn contended(
         let threads: Vec<_> = (0..8).map(|i| scope.spawn(move || client(i))).collect();
         threads.into_iter().map(|t| t.join().expect("a client does not panic")).collect()
     });
-    report.add_hand_overs(peer.name(), &clients?, seconds);
+    let clients: Vec<(usize, Spans)> = clients?.into_iter().enumerate().collect();
+    report.add_hand_overs(peer.name(), &clients);
     Ok(())
 }
 

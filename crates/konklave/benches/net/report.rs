@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) mod measures {
     pub(crate) const ACQUIRE: &str = "a free lock: acquire";
     pub(crate) const CYCLE: &str = "a free lock: acquire and release";
-    pub(crate) const HAND_OVER: &str = "8 clients, one lock: from one grant to the next";
+    pub(crate) const HAND_OVER: &str = "8 clients, one lock: from one to another";
     pub(crate) const RATE: &str = "8 clients, one lock: hand-overs/s";
     pub(crate) const FAIRNESS: &str = "8 clients, one lock: fewest/most";
     pub(crate) const TWICE: &str = "8 clients, one lock: two at once";
@@ -126,22 +126,28 @@ impl Report {
         self.add(system, name, Kind::Cost, value, most);
     }
 
-    /// Clients that have had one lock in turn for some seconds: each from when to when, each time.
-    pub(crate) fn add_hand_overs(&mut self, system: &str, clients: &[Spans], seconds: f64) {
+    /// Clients that have had one lock in turn: where each of them was, and from when to when it had it,
+    /// each time. What counts is the time in which all of them took part, and of the steps from one holder
+    /// to the next those between places: within one there may be no message.
+    pub(crate) fn add_hand_overs(&mut self, system: &str, clients: &[(usize, Spans)]) {
         let ours = |target: f64| (system == OURS).then_some(target);
-        let least = clients.iter().map(Vec::len).min().unwrap_or(0) as f64;
-        let most = clients.iter().map(Vec::len).max().unwrap_or(0) as f64;
-        let mut spans = clients.concat();
-        spans.sort_unstable();
-        let twice = spans.windows(2).filter(|pair| pair[1].0 < pair[0].1).count();
-        let between = spans.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64);
-        let rate = spans.len() as f64 / seconds;
-        self.add_nanos(
-            system,
-            measures::HAND_OVER,
-            median(&mut between.collect::<Vec<_>>()),
-            ours(3.0),
-        );
+        let begin = clients.iter().filter_map(|(_, spans)| spans.first()).map(|s| s.0).max();
+        let end = clients.iter().filter_map(|(_, spans)| spans.last()).map(|s| s.0).min();
+        let (begin, end) = (begin.unwrap_or(0), end.unwrap_or(0));
+        let within = |s: &&(u64, u64)| (begin..=end).contains(&s.0);
+        let counts: Vec<usize> =
+            clients.iter().map(|(_, spans)| spans.iter().filter(within).count()).collect();
+        let least = counts.iter().min().copied().unwrap_or(0) as f64;
+        let most = counts.iter().max().copied().unwrap_or(0) as f64;
+        let all = clients.iter().flat_map(|(at, spans)| spans.iter().map(|s| (s.0, s.1, *at)));
+        let mut all: Vec<(u64, u64, usize)> = all.collect();
+        all.sort_unstable();
+        let twice = all.windows(2).filter(|pair| pair[1].0 < pair[0].1).count();
+        all.retain(|s| (begin..=end).contains(&s.0));
+        let steps = all.windows(2).filter(|pair| pair[0].2 != pair[1].2);
+        let mut steps: Vec<f64> = steps.map(|pair| (pair[1].0 - pair[0].0) as f64).collect();
+        let rate = all.len() as f64 * 1e9 / end.saturating_sub(begin) as f64;
+        self.add_nanos(system, measures::HAND_OVER, median(&mut steps), ours(3.0));
         self.add_rate(system, measures::RATE, rate, ours(20_000.0));
         self.add_plain(system, measures::FAIRNESS, least / most, ours(0.9));
         self.add_cost(system, measures::TWICE, twice as f64, Some(0.0));

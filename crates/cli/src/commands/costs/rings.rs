@@ -149,8 +149,7 @@ fn print(rows: &[Row], edge: &str, between: &str) -> io::Result<()> {
 
 fn csv(row: &Row) -> Vec<(String, String)> {
     let names = ["algorithm", "nodes", "arrangements", "fewest", "mean", "most"];
-    let mut cells: Vec<_> =
-        names.iter().map(|name| (*name).to_owned()).zip(cells(row)).collect();
+    let mut cells: Vec<_> = names.iter().map(|name| (*name).to_owned()).zip(cells(row)).collect();
     cells.push(("cheapest".into(), row.cheapest.clone()));
     cells.push(("dearest".into(), row.dearest.clone()));
     cells
