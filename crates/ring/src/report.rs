@@ -62,7 +62,8 @@ pub struct Outcome {
     pub failed: Vec<u32>,
     /// Whether the user ended the run.
     pub interrupted: bool,
-    /// Whether the log file took no more before the end.
+    /// Whether the log file took no more before the end; the status tells.
+    #[serde(skip)]
     pub log_cut_short: bool,
 }
 

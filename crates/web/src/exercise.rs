@@ -37,6 +37,7 @@ pub(crate) fn exercise(entry: &Entry, mistake: &Mistake) -> Option<Exercise> {
             "set" => scenario.set.extend(value),
             "requests" => scenario.requests = value,
             "entries" => scenario.entries = Some(u32::try_from(number()?).ok()?),
+            "seed" => scenario.seed = Some(number()?),
             "no-fifo" => scenario.fifo = Some(false),
             "property" => {
                 let list = budgets.entry("properties").or_insert_with(|| json!([]));

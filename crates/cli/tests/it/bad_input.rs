@@ -179,7 +179,7 @@ fn a_recording_that_was_cut_off_is_used_as_far_as_it_goes() {
 fn a_check_says_which_assumptions_its_budgets_break() {
     for (line, word) in [
         ("check central -n 2 --loss 1", "assumes reliable channels, but messages may be lost"),
-        ("check central -n 2 --duplicate 1", "but messages may arrive twice"),
+        ("check lamport -n 2 --duplicate 1", "but messages may arrive twice"),
         ("check lamport -n 2 --no-fifo", "assumes FIFO channels, but messages may overtake"),
         ("check central -n 2 --crash 1", "assumes no crashes, but nodes may crash"),
         ("check bully -n 2", "assumes known time bounds, but timers may fire at any time"),
