@@ -104,7 +104,7 @@ pub struct Settings {
     /// Serve metrics for Prometheus there (HTTP: /metrics, /healthz, /ready)
     #[arg(long, env = "KONKLAVE_METRICS", value_name = "ADDRESS", help_heading = "Clients")]
     pub metrics: Option<SocketAddr>,
-    /// What serves exclusive locks, the same for all agents of a group [table]
+    /// What serves exclusive locks, the same for all agents of a group (default: table)
     #[arg(long, env = "KONKLAVE_MUTEX", value_name = "ALGORITHM", value_parser = mutexes(), help_heading = "Group")]
     pub mutex: Option<Mutex>,
     /// How often agents give a sign of life
