@@ -155,6 +155,7 @@ impl Study {
         if self.seeds == 0 || self.nodes.is_empty() {
             return Err(StudyError::Usage("a study needs at least one seed and one n".into()));
         }
+        self.varies_nothing_twice()?;
         let (mut cases, mut impossible, mut number) = (Vec::new(), Vec::new(), 0);
         for algorithm in &self.algorithms {
             let entry = find(algorithm).map_err(|e| StudyError::Usage(e.to_string()))?;
@@ -190,6 +191,25 @@ impl Study {
             )));
         }
         Ok((cases, impossible))
+    }
+
+    /// Algorithms, nodes and seeds have keys of their own: elsewhere they would be ignored.
+    fn varies_nothing_twice(&self) -> Result<(), StudyError> {
+        let base = &self.base;
+        let only = self.only.iter().flat_map(|fixed| fixed.keys());
+        let varied = |key: &str| self.vary.keys().chain(only.clone()).any(|k| k == key);
+        for (key, own, given) in [
+            ("algorithm", "algorithms", base.algorithm.is_some()),
+            ("nodes", "nodes", base.nodes.is_some()),
+            ("seed", "seeds", base.seed.is_some()),
+        ] {
+            if given || varied(key) {
+                return Err(StudyError::Data(format!(
+                    "the study: {key}: every study varies that, by its own key `{own}`"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Every combination of `vary`, for each of `only`.

@@ -48,7 +48,8 @@ pub fn work(
         for (i, row) in receiver {
             waiting.insert(i, row);
             while let Some(row) = waiting.remove(&rows.len()) {
-                let row = row.map_err(io::Error::other)?;
+                // What cannot be run is no fault of `out`.
+                let row = row.map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
                 write_line(out, &row)?;
                 rows.push(row);
                 watch(Progress { done: rows.len(), of: cases.len() });

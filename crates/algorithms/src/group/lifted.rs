@@ -319,8 +319,10 @@ impl<A: Inner> Lifted<A> {
                 Hold::Ready(_) | Hold::Unwanted => {}
             }
         }
+        // Of a name whose last holder may still believe in it we say nothing: our token is a new one.
         let parked = |(name, lock): &(&Name, &Instance<A>)| {
-            lock.has_token() && !self.wishes.contains_key(*name)
+            let sure = !self.cautious || self.known.contains(*name);
+            sure && lock.has_token() && !self.wishes.contains_key(*name)
         };
         let parked = self.locks.iter().filter(parked);
         summary.extend(parked.map(|(name, _)| (name.clone(), Report::Parked)));

@@ -11,6 +11,7 @@ use konklave_catalog::{
     Progress, Scenario, Swarm, Timing, Victim, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
+use serde::Serialize;
 
 use super::run::recording;
 use crate::Done;
@@ -48,7 +49,10 @@ pub(crate) fn check(args: CheckArgs) -> Done {
             ..Checkpoints::default()
         },
     };
-    warn_of_budgets(&plan, &check.options);
+    let broken = broken_by(&plan, &check.options);
+    for (assumption, by) in &broken {
+        eprintln!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
+    }
     // A path that cannot be written is known before the work starts.
     drop(Target::open_if(args.checkpoint.as_ref())?);
     let stop = interrupt()?;
@@ -73,11 +77,11 @@ pub(crate) fn check(args: CheckArgs) -> Done {
         eprintln!("konklave: there is no witness to record or draw");
     }
     match (args.emit, &checked.test) {
-        (None, _) => print(&args, &checked)?,
+        (None, _) => print(&args, &checked, &broken)?,
         (Some(Emit::Test), Some(test)) => stdout().write_all(test.as_bytes())?,
         (Some(Emit::Test), None) => {
             eprintln!("konklave: there is no run that breaks something and ends: no test");
-            print(&args, &checked)?;
+            print(&args, &checked, &broken)?;
         }
     }
     Ok(match checked.report.verdict {
@@ -120,8 +124,9 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
     })
 }
 
-/// Says once which assumptions the budgets break, and what may follow.
-fn warn_of_budgets(plan: &Plan, options: &CheckOptions) {
+/// Which assumptions the budgets break, and how.
+fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static str)> {
+    let mut broken = Vec::new();
     for &assumption in plan.assumes {
         let by = match assumption {
             Assumption::Reliable if options.losses > 0 => "messages may be lost",
@@ -145,8 +150,9 @@ fn warn_of_budgets(plan: &Plan, options: &CheckOptions) {
             | Assumption::UniqueIds
             | Assumption::StableStorage => continue,
         };
-        eprintln!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
+        broken.push((assumption, by));
     }
+    broken
 }
 
 fn extreme(args: &CheckArgs) -> Option<Extreme> {
@@ -232,17 +238,32 @@ fn progress_bar(format: Format) -> ProgressBar {
     bar
 }
 
-fn print(args: &CheckArgs, checked: &Checked) -> io::Result<()> {
+/// The report, and which assumptions were broken.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    report: &'a CheckReport,
+    broken_assumptions: Vec<String>,
+}
+
+fn print(
+    args: &CheckArgs,
+    checked: &Checked,
+    broken: &[(Assumption, &'static str)],
+) -> io::Result<()> {
     let report = &checked.report;
     match args.format {
-        Format::Json | Format::Jsonl => print_json(report, args.format),
+        Format::Json | Format::Jsonl => {
+            let broken_assumptions = broken.iter().map(|(a, _)| a.to_string()).collect();
+            print_json(&Told { report, broken_assumptions }, args.format)
+        }
         Format::Csv => print_csv(&[row(report)]),
         Format::Text => {
             let mut out = stdout();
             if let Some(witness) = &checked.witness {
                 tell(args, report, witness, &mut out)?;
             }
-            summarise(report, &mut out)?;
+            summarise(report, broken, &mut out)?;
             let goes_on = report.verdict == "bounded" && args.checkpoint.is_some();
             if let Some(file) = args.checkpoint.as_ref().filter(|_| goes_on) {
                 writeln!(out, "go on       with --resume {}", file.display())?;
@@ -277,7 +298,11 @@ fn tell(
     Ok(())
 }
 
-fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
+fn summarise(
+    report: &CheckReport,
+    broken: &[(Assumption, &'static str)],
+    out: &mut impl Write,
+) -> io::Result<()> {
     let channels = if report.fifo { "FIFO" } else { "not FIFO" };
     let mistake = report.mistake.as_ref().map_or(String::new(), |m| format!(", mistake {m}"));
     writeln!(
@@ -288,7 +313,13 @@ fn summarise(report: &CheckReport, out: &mut impl Write) -> io::Result<()> {
     match report.verdict {
         "exhausted" => {
             let all = paint("exhausted", Colour::Green);
-            writeln!(out, "verdict     {all}: every run was seen, and all is well")?;
+            let though: Vec<_> =
+                broken.iter().map(|(assumption, _)| assumption.to_string()).collect();
+            let though = match though.as_slice() {
+                [] => String::new(),
+                some => format!(", though it assumes {}", some.join(", ")),
+            };
+            writeln!(out, "verdict     {all}: every run was seen, and all is well{though}")?;
         }
         "violated" => {
             let violated = paint("violated", Colour::Red);

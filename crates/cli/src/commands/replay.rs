@@ -15,7 +15,12 @@ pub(crate) fn replay(args: &ReplayArgs) -> Done {
     let run = read_run(&args.file)?;
     let (entry, plan) = plan_of(&run)?;
     let replayed = entry.replay(&plan, &run);
+    let recorded = run.footer.as_ref().and_then(|footer| footer.summary.get("steps")?.as_u64());
     let (same, steps, difference) = match &replayed {
+        Ok(replayed) if recorded.is_some_and(|steps| steps != replayed.steps as u64) => {
+            let (had, steps) = (recorded.unwrap_or_default(), replayed.steps as u64);
+            (false, steps, Some(format!("{steps} steps are there, but the run had {had}")))
+        }
         Ok(replayed) => (true, replayed.steps as u64, None),
         Err(error) => (false, 0, Some(error.to_string())),
     };

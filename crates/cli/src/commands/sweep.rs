@@ -108,7 +108,8 @@ fn warn(cases: &[Case]) {
 /// That there is such a measure is seen before the work, by one run.
 fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
     let Some(first) = cases.first() else { return Ok(()) };
-    let row = work(&cases[..1], 1, &AtomicBool::new(false), &mut io::sink(), |_| {})?;
+    let row = work(&cases[..1], 1, &AtomicBool::new(false), &mut io::sink(), |_| {});
+    let row = row.map_err(|why| Error::Data(format!("the study: {why}")))?;
     let known: Vec<&str> = row.iter().flat_map(|r| r.measures.keys().map(String::as_str)).collect();
     if known.contains(&args.measure.as_str()) || known.is_empty() {
         return Ok(());
@@ -334,7 +335,10 @@ fn run(
     let rows = work(cases, threads, stop, out, |progress| bar.set_position(progress.done as u64));
     bar.finish_and_clear();
     let file = args.output.as_ref().map_or("the results".into(), |p| p.display().to_string());
-    Ok(rows.map_err(|why| Error::Unwritable { file, why })?)
+    Ok(rows.map_err(|why| match why.kind() {
+        io::ErrorKind::InvalidInput => Error::Data(format!("the study: {why}")),
+        _ => Error::Unwritable { file, why },
+    })?)
 }
 
 /// What is told of one measure of one algorithm over n.

@@ -203,8 +203,28 @@ fn a_scenario_file_may_say_numbers_and_lists_where_the_command_line_has_words() 
 }
 
 #[test]
-fn a_unit_of_time_is_refused_where_time_is_simulated() {
-    refused("run central --unit 10", 64, &["--unit", "--world"]);
+fn a_unit_of_time_says_nothing_where_time_is_simulated() {
+    let said = konklave_line("run central --unit 10");
+    assert!(said.code == 0 && said.err.contains("--unit says nothing"), "{}", said.err);
+}
+
+#[test]
+fn numbers_that_are_huge_together_are_no_bug() {
+    let said = konklave_line("run central -n 3 --entries 4000000000 --step-limit 10 --format json");
+    assert_eq!(said.code, 2, "{}", said.err);
+}
+
+#[test]
+fn a_study_says_nothing_that_would_be_ignored() {
+    let folder = Folder::new("studies");
+    for (name, more, line) in [
+        ("a.toml", "[vary]\nalgorithm = [\"lamport\"]\n", "a.toml:3:"),
+        ("b.toml", "[base]\nseed = 7\n", "b.toml:3:"),
+        ("c.toml", "[base]\nset = [\"quorums=zz\"]\n", "quorums=zz"),
+    ] {
+        let study = folder.write(name, &format!("algorithms = [\"maekawa\"]\n{more}"));
+        refused(&format!("sweep {study}"), 65, &[line]);
+    }
 }
 
 #[test]
