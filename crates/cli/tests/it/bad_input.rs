@@ -190,6 +190,28 @@ fn a_check_says_which_assumptions_its_budgets_break() {
     for line in ["check central -n 2", "check bully -n 2 --synchronous"] {
         assert_eq!(konklave_line(line).err, "", "{line}");
     }
+    // The verdict tells, for people and for machines.
+    let line = "check lamport -n 2 --requests 1,0 --no-fifo";
+    let said = konklave_line(line);
+    assert!(said.code == 0 && said.out.contains("though it assumes FIFO channels"), "{}", said.out);
+    let json: serde_json::Value =
+        serde_json::from_str(&konklave_line(&format!("{line} --format json")).out).unwrap();
+    assert_eq!(json["broken_assumptions"], serde_json::json!(["FIFO channels"]));
+}
+
+#[test]
+fn a_recording_that_lacks_a_step_is_not_the_same_run() {
+    let folder = Folder::new("lacking");
+    let file = folder.file("run.run");
+    assert_eq!(konklave_line(&format!("run central -n 5 --record {file}")).code, 0);
+    assert_eq!(konklave_line(&format!("replay {file}")).code, 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    // Any step that nothing after it depends on: the last one before the end.
+    let (last, rest) = (lines.len() - 1, &lines[..lines.len() - 2]);
+    std::fs::write(&file, format!("{}\n{}\n", rest.join("\n"), lines[last])).unwrap();
+    let said = konklave_line(&format!("replay {file}"));
+    assert!(said.code == 1 && said.out.contains("but the run had"), "{}{}", said.out, said.err);
 }
 
 #[test]
