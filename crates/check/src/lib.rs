@@ -31,6 +31,7 @@ mod state;
 mod store;
 mod swarm;
 mod tables;
+mod verdicts;
 mod witness;
 mod workshop;
 

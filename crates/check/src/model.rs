@@ -6,8 +6,8 @@ use konklave_process::{
 
 use crate::draws::Draws;
 use crate::state::{Content, Flight, Spent, State};
+use crate::verdicts::{astray, unexpected};
 use crate::witness::{Happened, Log};
-use crate::workshop::{astray, unexpected};
 use crate::{Options, Timing};
 
 /// A small group to be explored whole.

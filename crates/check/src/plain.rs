@@ -6,7 +6,7 @@ use konklave_process::{Application, End, Monitor, Process, Verdict};
 use crate::Timing;
 use crate::model::{Action, Model};
 use crate::state::{Flight, State};
-use crate::workshop::{deadlock, unquiet};
+use crate::verdicts::{deadlock, unquiet};
 
 impl Action {
     /// Whether it belongs to a run without faults.

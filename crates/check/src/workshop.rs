@@ -1,131 +1,25 @@
 //! Where handlers run: once for each local and input, once for each ambient and sign.
 
-use std::hash::{Hash, Hasher};
-use std::rc::Rc;
+mod answers;
+mod things;
+
+pub(crate) use things::{Cause, Own, Shown, Sign};
 
 use konklave_process::{
-    Application, Context, Effect, End, Host, Input, Monitor, Process, ProcessId, Verdict, Violation,
+    Application, Context, Effect, End, Host, Input, Monitor, Process, Verdict, Violation,
 };
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 
+use self::things::{Ambient, Letter, Local, Numbered, Show, View};
 use crate::Model;
-use crate::craft::Craft;
 use crate::draws::Draws;
 use crate::expand::{Node, Rules};
-use crate::reduce::Commutation;
-use crate::state::{Content, Spent, State};
+use crate::state::{Content, State};
 use crate::tables::{
-    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, Miss, OTHER,
+    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, OTHER,
     Outcome, Reaction, Sent, Tables, UNHEARD, UNSEEN,
 };
-
-/// A process and what the host keeps for it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Local<P: Process> {
-    pub(crate) place: u32,
-    pub(crate) up: bool,
-    pub(crate) process: P,
-    pub(crate) timers: Vec<P::Timer>,
-    pub(crate) saved: Option<P::Record>,
-    /// News of the detector on their way to it.
-    pub(crate) news: Vec<(ProcessId, bool)>,
-}
-
-/// A message on its way.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Letter<P: Process, T> {
-    pub(crate) channel: (u32, u32),
-    pub(crate) content: Content<P>,
-    pub(crate) tag: T,
-}
-
-/// The rest of the world.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Ambient<A, M> {
-    pub(crate) application: A,
-    pub(crate) monitor: M,
-    pub(crate) spent: Spent,
-    pub(crate) cut: u64,
-}
-
-/// An input of the model's own.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Own<P: Process> {
-    Timer(P::Timer),
-    Request(P::Request),
-}
-
-/// What the ambient notices of a step or a fault.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Sign<P: Process> {
-    Step { place: u32, cause: Cause<P>, shown: Vec<Shown<P>>, view: View },
-    Crash(u32),
-    Lost { message: u32, by_fault: bool },
-    Doubled(u32),
-    Tell { from: u32, to: u32, stamp: u64 },
-    Cut(u32),
-    Early,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Cause<P: Process> {
-    Receipt(u32),
-    Request(P::Request),
-    Restart,
-    Inner,
-}
-
-/// An effect that shows outside the process.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Shown<P: Process> {
-    Send(u32, P::Message),
-    Astray(ProcessId),
-    Indicate(P::Indication),
-    Unexpected(&'static str),
-}
-
-/// Where something shows, what a client asked, and what a process said.
-type Show<P> = (u32, Option<<P as Process>::Request>, Vec<Shown<P>>);
-
-/// What the judge sees of the process after the step.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum View {
-    Number(u64),
-    Whole(u32),
-}
-
-/// Numbers things, equal ones alike.
-struct Numbered<T> {
-    numbers: FxHashMap<Rc<T>, u32>,
-    things: Vec<Rc<T>>,
-}
-
-impl<T> Default for Numbered<T> {
-    fn default() -> Self {
-        Self { numbers: FxHashMap::default(), things: Vec::new() }
-    }
-}
-
-impl<T: Eq + Hash> Numbered<T> {
-    /// The number of `thing`, and whether it is new.
-    fn number(&mut self, thing: T) -> (u32, bool) {
-        if let Some(&number) = self.numbers.get(&thing) {
-            return (number, false);
-        }
-        let (number, thing) = (self.things.len() as u32, Rc::new(thing));
-        self.things.push(thing.clone());
-        self.numbers.insert(thing, number);
-        (number, true)
-    }
-
-    fn get(&self, number: u32) -> &Rc<T> {
-        &self.things[number as usize]
-    }
-
-    fn bytes(&self) -> usize {
-        self.things.len() * (size_of::<T>() + 48)
-    }
-}
+use crate::verdicts::{astray, deadlock, unexpected};
 
 /// Works out what the tables do not know yet.
 pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
@@ -566,86 +460,6 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
     }
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, M> {
-    fn starts(&mut self, tables: &mut Tables, rules: &Rules) -> Vec<(Node, Option<Violation>)> {
-        let (mut draws, mut starts) = (Draws::default(), Vec::new());
-        loop {
-            let (state, verdict) = self.model.initial(&mut draws, &mut None);
-            let violation = self.model.filter(verdict).err();
-            starts.push((self.node_of(&state, tables, rules), violation));
-            if !draws.advance() {
-                return starts;
-            }
-        }
-    }
-
-    fn commute(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
-        self.compare_all(known, tables)
-    }
-
-    fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
-        match miss {
-            Miss::Act(actor, input) => self.act(actor, input, tables),
-            Miss::React(ambient, sign) => self.react(ambient, sign, tables),
-        }
-    }
-
-    fn knows(&self, miss: Miss) -> bool {
-        let has = |number: u32, many: usize| (number as usize) < many;
-        match miss {
-            Miss::Act(actor, input) => {
-                let is_message = has(input, self.letters.things.len());
-                let is_own = input.checked_sub(self.inputs.own());
-                let is_input = is_own.map_or(input >= OTHER, |own| has(own, self.own.things.len()));
-                match actor {
-                    LOST | UNHEARD | DOUBLED => is_message,
-                    CUT => has(input, (self.inputs.n * self.inputs.n) as usize),
-                    EARLY => true,
-                    local => has(local, self.locals.things.len()) && (is_message || is_input),
-                }
-            }
-            Miss::React(ambient, sign) => {
-                has(ambient, self.ambients.things.len()) && has(sign, self.signs.things.len())
-            }
-        }
-    }
-
-    fn digest(&self) -> u64 {
-        let mut hasher = FxHasher::default();
-        self.locals.things.hash(&mut hasher);
-        self.letters.things.hash(&mut hasher);
-        self.ambients.things.hash(&mut hasher);
-        self.own.things.hash(&mut hasher);
-        self.signs.things.hash(&mut hasher);
-        hasher.finish()
-    }
-
-    fn violation(&self, reaction: u32) -> Violation {
-        self.violations[&reaction].clone()
-    }
-
-    fn judge_end(&mut self, locals: &[u32], ambient: u32, tables: &Tables) -> Option<Violation> {
-        let facts = |local: &u32| tables.locals[*local as usize];
-        let up = locals.iter().filter(|l| facts(l).up);
-        let alive = up.clone().fold(0, |set, l| set | 1u64 << facts(l).place);
-        let known = self.ends.get(&(ambient, alive)).cloned();
-        let violation = known.unwrap_or_else(|| {
-            let violation = self.judge_ambient(ambient, alive).err();
-            self.ends.insert((ambient, alive), violation.clone());
-            violation
-        });
-        if violation.is_some() || !self.model.options.judges("quiescence") {
-            return violation;
-        }
-        let restless = up.map(facts).find(|facts| !facts.at_rest)?;
-        Some(unquiet(self.model.group.id(restless.place as usize)))
-    }
-
-    fn bytes(&self) -> usize {
-        self.locals.bytes() + self.letters.bytes() + self.ambients.bytes() + self.signs.bytes()
-    }
-}
-
 /// Writes down that `who`, one of so many, has to do with `what`.
 fn note(book: &mut Vec<Vec<u32>>, who: u32, what: u32, many: usize) {
     if (who as usize) < many {
@@ -663,25 +477,6 @@ fn list(items: impl Iterator<Item = u32>, tables: &mut Tables) -> (u32, u32) {
     let begin = tables.lists.len() as u32;
     tables.lists.extend(items);
     (begin, tables.lists.len() as u32)
-}
-
-pub(crate) fn astray(me: ProcessId, to: ProcessId) -> Verdict {
-    Err(Violation::new("usage", format!("{me} sent to {to}, who is no member")))
-}
-
-pub(crate) fn unexpected(me: ProcessId, what: &str) -> Verdict {
-    Err(Violation::new("expected inputs", format!("{me} met {what}")))
-}
-
-pub(crate) fn unquiet(id: ProcessId) -> Violation {
-    Violation::new("quiescence", format!("nothing more can happen, but {id} is not at rest"))
-}
-
-pub(crate) fn deadlock(waiting: &[ProcessId], options: &crate::Options) -> Verdict {
-    if waiting.is_empty() || !options.judges("deadlock") {
-        return Ok(());
-    }
-    Err(Violation::new("deadlock", format!("{waiting:?} wait for ever")))
 }
 
 /// Carries out what stays with the process, and keeps what shows.

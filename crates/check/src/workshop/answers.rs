@@ -1,0 +1,94 @@
+//! What the search asks.
+
+use std::hash::{Hash, Hasher};
+
+use konklave_process::{Application, Monitor, Process, Violation};
+use rustc_hash::FxHasher;
+
+use super::Workshop;
+use crate::craft::Craft;
+use crate::draws::Draws;
+use crate::expand::{Node, Rules};
+use crate::reduce::Commutation;
+use crate::tables::{CUT, DOUBLED, EARLY, LOST, Miss, OTHER, Tables, UNHEARD};
+use crate::verdicts::unquiet;
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, M> {
+    fn starts(&mut self, tables: &mut Tables, rules: &Rules) -> Vec<(Node, Option<Violation>)> {
+        let (mut draws, mut starts) = (Draws::default(), Vec::new());
+        loop {
+            let (state, verdict) = self.model.initial(&mut draws, &mut None);
+            let violation = self.model.filter(verdict).err();
+            starts.push((self.node_of(&state, tables, rules), violation));
+            if !draws.advance() {
+                return starts;
+            }
+        }
+    }
+
+    fn commute(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
+        self.compare_all(known, tables)
+    }
+
+    fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
+        match miss {
+            Miss::Act(actor, input) => self.act(actor, input, tables),
+            Miss::React(ambient, sign) => self.react(ambient, sign, tables),
+        }
+    }
+
+    fn knows(&self, miss: Miss) -> bool {
+        let has = |number: u32, many: usize| (number as usize) < many;
+        match miss {
+            Miss::Act(actor, input) => {
+                let is_message = has(input, self.letters.things.len());
+                let is_own = input.checked_sub(self.inputs.own());
+                let is_input = is_own.map_or(input >= OTHER, |own| has(own, self.own.things.len()));
+                match actor {
+                    LOST | UNHEARD | DOUBLED => is_message,
+                    CUT => has(input, (self.inputs.n * self.inputs.n) as usize),
+                    EARLY => true,
+                    local => has(local, self.locals.things.len()) && (is_message || is_input),
+                }
+            }
+            Miss::React(ambient, sign) => {
+                has(ambient, self.ambients.things.len()) && has(sign, self.signs.things.len())
+            }
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.locals.things.hash(&mut hasher);
+        self.letters.things.hash(&mut hasher);
+        self.ambients.things.hash(&mut hasher);
+        self.own.things.hash(&mut hasher);
+        self.signs.things.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn violation(&self, reaction: u32) -> Violation {
+        self.violations[&reaction].clone()
+    }
+
+    fn judge_end(&mut self, locals: &[u32], ambient: u32, tables: &Tables) -> Option<Violation> {
+        let facts = |local: &u32| tables.locals[*local as usize];
+        let up = locals.iter().filter(|l| facts(l).up);
+        let alive = up.clone().fold(0, |set, l| set | 1u64 << facts(l).place);
+        let known = self.ends.get(&(ambient, alive)).cloned();
+        let violation = known.unwrap_or_else(|| {
+            let violation = self.judge_ambient(ambient, alive).err();
+            self.ends.insert((ambient, alive), violation.clone());
+            violation
+        });
+        if violation.is_some() || !self.model.options.judges("quiescence") {
+            return violation;
+        }
+        let restless = up.map(facts).find(|facts| !facts.at_rest)?;
+        Some(unquiet(self.model.group.id(restless.place as usize)))
+    }
+
+    fn bytes(&self) -> usize {
+        self.locals.bytes() + self.letters.bytes() + self.ambients.bytes() + self.signs.bytes()
+    }
+}
