@@ -169,10 +169,16 @@ impl Shared {
         }
     }
 
-    /// Until when what is held here is safe; none: nobody could take it.
+    /// Until when what is held here is safe; none: nobody could take it. A grant reaches its task
+    /// within the step that made it, before the lease of that step can be seen here: what looks run
+    /// out is asked again when the step is over.
     pub(crate) fn lease(&self) -> Option<Duration> {
         let until = self.lease.load(Ordering::Acquire);
-        (until < u64::MAX).then(|| Duration::from_nanos(until))
+        let seen = (until < u64::MAX).then(|| Duration::from_nanos(until));
+        match seen {
+            Some(until) if until <= self.clock.now() => self.look(Core::lease_ends),
+            seen => seen,
+        }
     }
 
     /// When the clock has to wake the node.

@@ -8,3 +8,19 @@ mod nats;
 mod sweep;
 mod tcp;
 mod together;
+
+use std::time::Duration;
+
+use konklave::{Event, Events};
+
+/// Why the next stranger is refused.
+async fn refusal(events: &mut Events) -> String {
+    let refused = async {
+        loop {
+            if let Some(Event::Refused { reason, .. }) = events.next().await {
+                break reason;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), refused).await.expect("someone is refused")
+}

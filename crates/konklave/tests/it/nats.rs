@@ -7,6 +7,7 @@ use konklave::{Builder, Error, Event, Group, GroupEvent, Handover, Node, State, 
 use tokio::time::{sleep, timeout};
 
 use crate::engine::Engine;
+use crate::refusal;
 
 const LONG: Duration = Duration::from_secs(30);
 const KEY: [u8; 32] = [7; 32];
@@ -246,14 +247,7 @@ async fn strangers_with_another_key_and_garbage_on_the_subjects_do_no_harm() {
     let mut events = nodes[0].events();
     let stranger =
         Node::builder().nats(engine.url()).pre_shared_key([8; 32]).start().await.unwrap();
-    let reason = timeout(LONG, async {
-        loop {
-            if let Some(Event::Refused { reason, .. }) = events.next().await {
-                break reason;
-            }
-        }
-    });
-    assert!(reason.await.unwrap().contains("wrong key"));
+    assert!(refusal(&mut events).await.contains("wrong key"));
     assert!(!stranger.status().member);
     drop(stranger);
     // Whatever anyone publishes, and everything that was said before, once more.

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use konklave::{Builder, Error, Event, Handover, Mutex, Node, State, Tls, Token};
 use tokio::time::timeout;
 
+use crate::refusal;
+
 const LONG: Duration = Duration::from_secs(20);
 const KEY: [u8; 32] = [7; 32];
 
@@ -65,14 +67,7 @@ async fn with_a_shared_key() {
     let stranger = stranger.start().await.unwrap();
     let mut theirs = stranger.events();
     for events in [&mut events, &mut theirs] {
-        let refused = timeout(LONG, async {
-            loop {
-                if let Some(Event::Refused { reason, .. }) = events.next().await {
-                    break reason;
-                }
-            }
-        });
-        assert!(refused.await.unwrap().contains("wrong key"));
+        assert!(refusal(events).await.contains("wrong key"));
     }
     assert!(!stranger.status().member);
     let keyless = Node::builder().id(78).seeds(addresses).start().await.unwrap();
@@ -197,14 +192,7 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
         stream.write_all(&bytes).await.unwrap();
         let mut answer = Vec::new();
         let _ = timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
-        let refused = timeout(LONG, async {
-            loop {
-                if let Some(Event::Refused { reason, .. }) = events.next().await {
-                    break reason;
-                }
-            }
-        });
-        let reason = refused.await.unwrap();
+        let reason = refusal(&mut events).await;
         assert!(reason.contains(why), "{reason}");
     }
     lock_around(&nodes).await;
@@ -322,14 +310,7 @@ async fn who_has_another_algorithm_is_refused_with_the_reason() {
     let mut events = nodes[0].events();
     let stranger = Node::builder().id(77).seeds(addresses).mutex(Mutex::SuzukiKasami);
     let stranger = stranger.start().await.unwrap();
-    let refused = timeout(LONG, async {
-        loop {
-            if let Some(Event::Refused { reason, .. }) = events.next().await {
-                break reason;
-            }
-        }
-    });
-    assert_eq!(refused.await.unwrap(), "its mutex is suzuki-kasami, ours naimi-trehel");
+    assert_eq!(refusal(&mut events).await, "its mutex is suzuki-kasami, ours naimi-trehel");
     let reason = "its mutex is naimi-trehel, ours suzuki-kasami";
     let told = timeout(LONG, async {
         while !stranger.what_is_missing().is_some_and(|what| what.contains(reason)) {
