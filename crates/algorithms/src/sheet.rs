@@ -38,6 +38,24 @@ pub struct DataSheet {
     pub switches: &'static [Switch],
 }
 
+impl DataSheet {
+    /// A sheet to begin with: whatever is not said of an algorithm.
+    pub const BLANK: Self = Self {
+        name: "",
+        title: "",
+        idea: "",
+        source: "",
+        assumes: &[],
+        topologies: &[],
+        winner: None,
+        costs: &[],
+        guarantees: &[],
+        fence: None,
+        mistakes: &[],
+        switches: &[],
+    };
+}
+
 /// What an algorithm takes for granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -34,7 +34,7 @@ use std::io::{self, Write};
 
 use konklave_algorithms::detector::{heartbeat::Heartbeat, phi_accrual::PhiAccrual};
 use konklave_algorithms::election::{
-    adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts,
+    adoption::Adoption, bully::Bully, chang_roberts, chang_roberts::ChangRoberts,
     dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
     franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation,
     itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
@@ -64,7 +64,7 @@ use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 pub static CATALOG: &[Entry] = &[
     entry::<Adoption>(),
     entry::<Bully>(),
-    entry::<ChangRoberts>(),
+    entry::<ChangRoberts>().hardened(form::<chang_roberts::hardened::Hardened>()),
     entry::<DolevKlaweRodeh>(),
     entry::<Extinction>(),
     entry::<FireWire>(),
@@ -128,6 +128,8 @@ pub struct Entry {
     check: Check,
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
     shrink: fn(&Plan, &Run) -> Result<Shrunk, Error>,
+    /// The hardened form, where that is a process of its own: chosen by the switch `mode`.
+    hardened: Option<&'static Entry>,
 }
 
 type Record = fn(&Plan, &mut dyn Write) -> Result<io::Result<RunReport>, Error>;
@@ -146,10 +148,29 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         check: checking::check::<P>,
         replay: replay::<P>,
         shrink: kit::shrink::<P>,
+        hardened: None,
     }
 }
 
+/// Another form of an algorithm.
+const fn form<P: Algorithm + NetProcess>() -> &'static Entry {
+    const { &entry::<P>() }
+}
+
 impl Entry {
+    const fn hardened(mut self, form: &'static Self) -> Self {
+        self.hardened = Some(form);
+        self
+    }
+
+    /// The form that `setup` chose.
+    fn form(&self, setup: &Setup) -> &Self {
+        match self.hardened {
+            Some(form) if setup.chosen(&self.sheet, "mode").is("hardened") => form,
+            _ => self,
+        }
+    }
+
     /// Its full name.
     pub fn name(&self) -> String {
         format!("{}/{}", self.problem, self.sheet.name)
@@ -158,29 +179,29 @@ impl Entry {
     /// The plan for `scenario`, every wish checked.
     pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
         let plan = Plan::new(&self.sheet, scenario, self.endless)?;
-        let variant = (self.variant)(&plan.setup);
+        let variant = (self.form(&plan.setup).variant)(&plan.setup);
         Ok(plan.judged_by(&variant))
     }
 
     /// Runs it in the simulator.
     pub fn simulate(&self, plan: &Plan, record: bool) -> Result<Outcome, Error> {
-        (self.simulate)(plan, record)
+        (self.form(&plan.setup).simulate)(plan, record)
     }
 
     /// Runs it in the simulator and writes the run down in the compact form while it goes on. What
     /// goes wrong with `out` is told apart from what is wrong with the plan.
     pub fn record(&self, plan: &Plan, out: &mut dyn Write) -> Result<io::Result<RunReport>, Error> {
-        (self.record)(plan, out)
+        (self.form(&plan.setup).record)(plan, out)
     }
 
     /// Runs it on real tasks.
     pub fn serve(&self, plan: &Plan, world: RealWorld, record: bool) -> Result<Outcome, Error> {
-        (self.serve)(plan, world, record)
+        (self.form(&plan.setup).serve)(plan, world, record)
     }
 
     /// Is one member of it, in this operating system process.
     pub fn member(&self, plan: &Plan, member: MemberPlan<'_>) -> Result<(), Error> {
-        (self.member)(plan, member)
+        (self.form(&plan.setup).member)(plan, member)
     }
 
     /// Explores it.
@@ -190,17 +211,17 @@ impl Entry {
         check: &CheckPlan,
         watch: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Checked, Error> {
-        (self.check)(plan, check, watch)
+        (self.form(&plan.setup).check)(plan, check, watch)
     }
 
     /// Runs a recorded run again, and compares.
     pub fn replay(&self, plan: &Plan, run: &Run) -> Result<Replayed, ReplayError> {
-        (self.replay)(plan, run)
+        (self.form(&plan.setup).replay)(plan, run)
     }
 
     /// Leaves out of a recorded run that breaks something all that is not needed for that.
     pub fn shrink(&self, plan: &Plan, run: &Run) -> Result<Shrunk, Error> {
-        (self.shrink)(plan, run)
+        (self.form(&plan.setup).shrink)(plan, run)
     }
 }
 

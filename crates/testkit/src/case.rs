@@ -31,6 +31,12 @@ pub struct Case<P> {
 }
 
 impl<P: Algorithm> Case<P> {
+    /// The same case of another algorithm, or another form.
+    pub fn of<Q: Algorithm>(self) -> Case<Q> {
+        let Self { setup, workload, watch, options, config, algorithm: _ } = self;
+        Case { setup, workload, watch, options, config, algorithm: PhantomData }
+    }
+
     /// Members 0 to n − 1 on `topology`; everyone starts, everyone asks once.
     pub fn on(topology: Topology) -> Self {
         let group = Group::of(topology.len());

@@ -3,20 +3,23 @@
 //! Proposals go round; each process lets only numbers above its own pass, and a process that did
 //! not take part yet puts its own number in for a lower one. The number that comes home has won,
 //! and its owner tells the ring. In the original form, who did not start only passes numbers on.
-//! The hardened form numbers its elections and outlives crashes, losses and copies.
+//! The [`hardened`] form, a process of its own, outlives crashes, losses and copies.
 
-mod hardened;
+mod costs;
+pub mod hardened;
+mod rules;
 
 use konklave_process::topology::Shape;
-use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
+use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
+use serde::{Deserialize, Serialize};
 
-use self::hardened::Hardened;
-use super::{Election, Indication, Request, ring};
+use self::costs::{one_starts, proposals, relayed};
+use self::rules::Rules;
+use super::ring::Suspects;
+use super::{Election, Indication, Request};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch, Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
+    Switch, Winner,
 };
 
 const NO_STEP_DOWN: Mistake = Mistake {
@@ -103,43 +106,7 @@ pub struct ChangRoberts {
     relays: bool,
     #[serde(skip)]
     rules: Fixed<Rules>,
-    /// What most processes of a large ring do not have.
-    #[serde(flatten)]
-    aside: Aside,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Aside(Option<Box<Rare>>);
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-struct Rare {
-    /// Whom the detector suspects: skipped.
-    suspects: ProcessSet,
-    hardened: Option<Hardened>,
-}
-
-/// The form and the mistakes.
-#[derive(Clone, Copy)]
-struct Rules(u8);
-
-impl Rules {
-    const ORIGINAL: u8 = 1;
-    const NO_STEP_DOWN: u8 = 2;
-    const NO_HOP_LIMIT: u8 = 4;
-
-    fn new(setup: &Setup) -> Fixed<Self> {
-        let rules = [
-            (Self::ORIGINAL, is(setup, "original")),
-            (Self::NO_STEP_DOWN, *setup.makes(&NO_STEP_DOWN)),
-            (Self::NO_HOP_LIMIT, *setup.makes(&NO_HOP_LIMIT)),
-        ];
-        Fixed(Self(rules.iter().filter(|(_, holds)| *holds).map(|(rule, _)| rule).sum()))
-    }
-
-    #[inline]
-    fn has(self, rule: u8) -> bool {
-        self.0 & rule != 0
-    }
+    suspects: Suspects,
 }
 
 /// What goes round.
@@ -159,38 +126,7 @@ pub enum Message {
         /// How far this has come from its owner.
         hops: u32,
     },
-    /// This one should lead, in a numbered election (hardened form).
-    ProposeIn {
-        /// The number of the election.
-        epoch: u32,
-        /// Who.
-        id: ProcessId,
-        /// How far this has come from its owner. Short, for messages fill the memory of a large ring.
-        hops: u16,
-    },
-    /// This one leads, by a numbered election (hardened form).
-    ElectedIn {
-        /// The number of the election.
-        epoch: u32,
-        /// Who.
-        id: ProcessId,
-        /// How far this has come from who sent it round.
-        hops: u16,
-    },
 }
-
-/// The timers of the hardened form.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Timer {
-    /// The election should be over.
-    Election,
-    /// Our word should have come home.
-    Announcement,
-}
-
-/// What the hardened form keeps in stable storage: the number of the latest election.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Record(u32);
 
 impl ChangRoberts {
     fn propose(&mut self, id: ProcessId, hops: u32, ctx: &mut Context<'_, Self>) {
@@ -207,22 +143,11 @@ impl ChangRoberts {
     }
 
     fn lead(&mut self, ctx: &mut Context<'_, Self>) {
-        self.participant = false;
-        self.leading = true;
+        (self.participant, self.leading) = (false, true);
         ctx.indicate(Indication::Leading { epoch: 0 });
         if self.successor != ctx.me() {
             ctx.send(self.successor, Message::Elected { id: ctx.me(), hops: 1 });
         }
-    }
-
-    /// Whether a message has passed everyone: then its owner is gone.
-    fn is_orphan(&self, hops: u32, ctx: &Context<'_, Self>) -> bool {
-        hops as usize > ctx.group_size()
-    }
-
-    /// One hop further.
-    fn further(&self, hops: u32) -> u32 {
-        if self.rules.has(Rules::NO_HOP_LIMIT) { hops } else { hops + 1 }
     }
 
     #[inline(always)]
@@ -234,10 +159,10 @@ impl ChangRoberts {
         if !self.participant && self.rules.has(Rules::ORIGINAL) {
             if id != me {
                 self.relays = true;
-                ctx.send(self.successor, Message::Propose { id, hops: self.further(hops) });
+                ctx.send(self.successor, Message::Propose { id, hops });
             }
         } else if id > me {
-            self.propose(id, self.further(hops), ctx);
+            self.propose(id, hops, ctx);
         } else if id < me && !self.participant {
             self.propose(me, 1, ctx);
         } else if id == me && self.participant {
@@ -246,104 +171,66 @@ impl ChangRoberts {
         }
     }
 
-    fn mend_ring(&mut self, ctx: &Context<'_, Self>) {
-        let none = ProcessSet::new();
-        let suspects = self.aside.0.as_ref().map_or(&none, |rare| &rare.suspects);
-        self.successor = ring::next_alive(ctx.me(), ctx.group(), suspects);
-    }
-
-    fn hardened(&mut self) -> Option<&mut Hardened> {
-        self.aside.0.as_mut()?.hardened.as_mut()
+    fn on_elected(&mut self, leader: ProcessId, hops: u32, ctx: &mut Context<'_, Self>) {
+        // Back home, everyone knows.
+        if leader != ctx.me() {
+            (self.participant, self.relays) = (false, false);
+            self.step_down(ctx);
+            ctx.indicate(Indication::Following { leader: Some(leader), epoch: 0 });
+            ctx.send(self.successor, Message::Elected { id: leader, hops });
+        }
     }
 }
 
 impl Process for ChangRoberts {
     type Message = Message;
-    type Timer = Timer;
+    type Timer = NoTimer;
     type Request = Request;
     type Indication = Indication;
-    type Record = Record;
-
-    fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
-        if let Some(hardened) = self.hardened() {
-            hardened.recover(saved);
-            self.open(ctx);
-        }
-    }
+    type Record = NoRecord;
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
         // A second number of ours on its way would be one too many.
         if self.participant || self.relays {
             return;
         }
-        if self.hardened().is_some() {
-            return self.open(ctx);
-        }
         self.step_down(ctx);
         if self.rules.has(Rules::ORIGINAL) {
             ctx.indicate(Indication::Candidate);
         }
-        if self.successor == ctx.me() {
-            return self.lead(ctx);
+        match self.successor == ctx.me() {
+            true => self.lead(ctx),
+            false => self.propose(ctx.me(), 1, ctx),
         }
-        self.propose(ctx.me(), 1, ctx);
     }
 
     // Inlined, a host that has one kind of effect most of the time carries it out on the spot.
     #[inline(always)]
     fn on_message(&mut self, _from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        match message {
-            Message::Propose { hops, .. } | Message::Elected { hops, .. }
-                if self.is_orphan(hops, ctx) => {}
-            Message::Propose { id, hops } => self.on_proposal(id, hops, ctx),
-            Message::Elected { id, hops } if id != ctx.me() => {
-                self.participant = false;
-                self.relays = false;
-                self.step_down(ctx);
-                ctx.indicate(Indication::Following { leader: Some(id), epoch: 0 });
-                ctx.send(self.successor, Message::Elected { id, hops: self.further(hops) });
-            }
-            // Everyone knows.
-            Message::Elected { .. } => {}
-            Message::ProposeIn { .. } | Message::ElectedIn { .. } if self.hardened().is_none() => {
-                ctx.unexpected("a numbered election");
-            }
-            Message::ProposeIn { epoch, id, hops } => self.on_propose_in(epoch, id, hops, ctx),
-            Message::ElectedIn { epoch, id, hops } => self.on_elected_in(epoch, id, hops, ctx),
+        let (Message::Propose { hops, .. } | Message::Elected { hops, .. }) = message;
+        // What has passed everyone has lost its owner.
+        if hops as usize > ctx.group_size() {
+            return;
         }
-    }
-
-    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        match timer {
-            Timer::Election => self.on_silence(ctx),
-            Timer::Announcement => self.announce_again(ctx),
+        let further = hops + u32::from(!self.rules.has(Rules::NO_HOP_LIMIT));
+        match message {
+            Message::Propose { id, .. } => self.on_proposal(id, further, ctx),
+            Message::Elected { id, .. } => self.on_elected(id, further, ctx),
         }
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.aside.0.get_or_insert_default().suspects.insert(peer);
-        self.mend_ring(ctx);
-        if self.hardened().is_some() {
-            self.on_crash_of(peer, ctx);
-        }
+        self.suspects.insert(peer);
+        self.successor = self.suspects.next_alive(ctx.me(), ctx.group());
     }
 
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        if let Some(rare) = &mut self.aside.0 {
-            rare.suspects.remove(peer);
-            if **rare == Rare::default() {
-                self.aside = Aside(None);
-            }
-        }
-        self.mend_ring(ctx);
-        if self.hardened().is_some() && self.leading {
-            self.announce(ctx);
-        }
+        self.suspects.remove(peer);
+        self.successor = self.suspects.next_alive(ctx.me(), ctx.group());
     }
 
     fn at_rest(&self) -> bool {
-        let telling = |rare: &Rare| rare.hardened.as_ref().is_some_and(Hardened::is_telling);
-        !self.participant && !self.relays && !self.aside.0.as_deref().is_some_and(telling)
+        !self.participant && !self.relays
     }
 }
 
@@ -352,228 +239,29 @@ impl Algorithm for ChangRoberts {
     const SHEET: DataSheet = SHEET;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
-        let rare = Rare {
-            suspects: setup.down.iter().copied().filter(|p| *p != me).collect(),
-            hardened: is(setup, "hardened").then(|| Hardened::new(setup)),
-        };
+        let suspects = Suspects::new(me, setup);
         Self {
-            successor: match setup.down.is_empty() {
-                true => setup.successor(me),
-                false => ring::next_alive(me, &setup.group, &rare.suspects),
-            },
+            successor: suspects.next_alive(me, &setup.group),
             participant: false,
             leading: false,
             relays: false,
             rules: Rules::new(setup),
-            aside: Aside(Some(rare).filter(|r| *r != Rare::default()).map(Box::new)),
+            suspects,
         }
     }
 
     fn sheet(setup: &Setup) -> DataSheet {
-        match setup.chosen(&SHEET, "mode").0 {
-            "original" => DataSheet { winner: Some(Winner::MaxInitiator), ..SHEET },
-            "hardened" => hardened::sheet(SHEET),
-            _ => SHEET,
-        }
+        let winner = if is(setup, "original") { Winner::MaxInitiator } else { Winner::MaxAll };
+        DataSheet { winner: Some(winner), ..SHEET }
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let (n, most) = (setup.group.len(), usize::from(u16::MAX) - 1);
-        match setup.mistake {
-            _ if !is(setup, "hardened") => Ok(()),
-            Some(mistake) => {
-                Err(SetupError(format!("{mistake} is no mistake of the hardened form")))
-            }
-            None if n > most => {
-                Err(SetupError(format!("a hardened ring has at most {most} nodes, not {n}")))
-            }
-            None => Ok(()),
+        match is(setup, "hardened") {
+            true => Err(SetupError("the hardened form is a process of its own".into())),
+            false => Ok(()),
         }
     }
-}
-
-impl Serialize for Aside {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        let suspects = self.0.as_ref().map(|rare| &rare.suspects);
-        map.serialize_entry("suspects", &suspects.filter(|s| !s.is_empty()))?;
-        if let Some(hardened) = self.0.as_ref().and_then(|rare| rare.hardened.as_ref()) {
-            map.serialize_entry("hardened", hardened)?;
-        }
-        map.end()
-    }
-}
-
-/// The messages of an election that one process starts.
-fn one_starts(f: &Facts<'_>) -> f64 {
-    let group = &f.setup.group;
-    if group.len() == 1 {
-        return 0.0;
-    }
-    let place = |p| group.place(p).expect("initiators are members");
-    let (from, to) = (place(f.initiators[0]), place(group.highest()));
-    ((to + group.len() - from) % group.len()) as f64 + 2.0 * f.n()
-}
-
-/// The proposals of an election that all start: each number goes as far as the next higher one.
-fn proposals(f: &Facts<'_>) -> f64 {
-    let members = f.setup.group.members();
-    let n = members.len();
-    // Going back round the ring twice, the stack holds the numbers ahead that nothing hides.
-    let (mut stack, mut sum) = (Vec::<usize>::new(), 0);
-    for i in (0..2 * n).rev() {
-        while stack.last().is_some_and(|&j| members[j % n] <= members[i % n]) {
-            stack.pop();
-        }
-        if i < n {
-            sum += stack.last().map_or(n, |j| (j - i).min(n));
-        }
-        stack.push(i);
-    }
-    sum as f64
-}
-
-/// The most messages of the original form: the i-th of the initiators, from above, stops i others.
-fn relayed(f: &Facts<'_>) -> f64 {
-    let (n, k) = (f.n(), f.k());
-    if n > 1.0 { n * k - k * (k - 1.0) / 2.0 + n } else { 0.0 }
 }
 
 #[cfg(test)]
-mod tests {
-    use konklave_process::{Effect, Group, Input, Topology};
-    use konklave_testkit::{Bench, send, set, tell};
-
-    use super::*;
-
-    /// Process 1 of the ring 0 → 1 → 2.
-    fn one(mode: &str) -> Bench<ChangRoberts> {
-        let group = Group::of(3);
-        let mut setup = Setup::new(group.clone(), Topology::directed_ring(3));
-        setup.chosen.insert("mode", mode.to_owned());
-        Bench::new(ChangRoberts::new(ProcessId(1), &setup), ProcessId(1), &group)
-    }
-
-    fn propose(id: u32, hops: u32) -> Message {
-        Message::Propose { id: ProcessId(id), hops }
-    }
-
-    fn elected(id: u32, hops: u32) -> Message {
-        Message::Elected { id: ProcessId(id), hops }
-    }
-
-    fn following(leader: u32, epoch: u32) -> Effect<ChangRoberts> {
-        tell(Indication::Following { leader: Some(ProcessId(leader)), epoch })
-    }
-
-    #[test]
-    fn a_process_of_a_large_ring_is_small() {
-        assert_eq!((size_of::<ChangRoberts>(), size_of::<Message>()), (16, 12));
-    }
-
-    #[test]
-    fn a_lower_number_is_replaced_once_and_then_stopped() {
-        let mut p1 = one("textbook");
-        assert_eq!(p1.hear(0, propose(0, 1)), [send(2, propose(1, 1))]);
-        assert_eq!(p1.hear(0, propose(0, 1)), []);
-        assert_eq!(p1.hear(0, propose(2, 2)), [send(2, propose(2, 3))]);
-    }
-
-    #[test]
-    fn ones_own_number_wins_only_while_one_takes_part() {
-        let mut p1 = one("textbook");
-        p1.ask(Request::Elect);
-        let won = [tell(Indication::Leading { epoch: 0 }), send(2, elected(1, 1))];
-        assert_eq!(p1.hear(0, propose(1, 3)), won);
-        assert_eq!(p1.hear(0, propose(1, 3)), [], "a copy changes nothing");
-        assert_eq!(p1.hear(0, propose(2, 1))[0], tell(Indication::Deposed));
-    }
-
-    #[test]
-    fn what_has_passed_everyone_is_dropped() {
-        let mut p1 = one("textbook");
-        assert_eq!(p1.hear(0, propose(2, 4)), []);
-        assert_eq!(p1.hear(0, elected(2, 4)), []);
-    }
-
-    #[test]
-    fn in_the_original_form_who_did_not_start_only_passes_on() {
-        let mut p1 = one("original");
-        assert_eq!(p1.hear(0, propose(0, 1)), [send(2, propose(0, 2))]);
-        assert_eq!(p1.ask(Request::Elect), [], "too late to start");
-        assert_eq!(p1.hear(0, elected(0, 1)), [following(0, 0), send(2, elected(0, 2))]);
-        let started = [tell(Indication::Candidate), send(2, propose(1, 1))];
-        assert_eq!(p1.ask(Request::Elect), started, "the next election is open again");
-    }
-
-    fn propose_in(epoch: u32, id: u32, hops: u16) -> Message {
-        Message::ProposeIn { epoch, id: ProcessId(id), hops }
-    }
-
-    fn elected_in(epoch: u32, id: u32, hops: u16) -> Message {
-        Message::ElectedIn { epoch, id: ProcessId(id), hops }
-    }
-
-    const PATIENCE: std::time::Duration = std::time::Duration::from_millis(18);
-
-    #[test]
-    fn hardened_the_latest_election_counts() {
-        let mut p1 = one("hardened");
-        let takes_part =
-            [Effect::Save(Record(2)), set(Timer::Election, PATIENCE), send(2, propose_in(2, 1, 1))];
-        assert_eq!(p1.hear(0, propose_in(2, 0, 1)), takes_part);
-        assert_eq!(p1.hear(0, propose_in(1, 2, 1)), [], "an older one");
-        assert_eq!(p1.hear(0, propose_in(2, 2, 1)), [send(2, propose_in(2, 2, 2))]);
-        assert_eq!(p1.hear(0, propose_in(2, 1, 3)), [], "ours is home, but a higher one passed");
-        let told = [
-            Effect::CancelTimer { timer: Timer::Election },
-            following(2, 2),
-            send(2, elected_in(2, 2, 3)),
-        ];
-        assert_eq!(p1.hear(0, elected_in(2, 2, 2)), told);
-        let behind = p1.hear(0, propose_in(1, 2, 1));
-        assert_eq!(behind, [send(2, elected_in(2, 2, 1))], "who is behind is told");
-    }
-
-    #[test]
-    fn hardened_the_winner_repeats_its_word_until_it_comes_home() {
-        let mut p1 = one("hardened");
-        p1.ask(Request::Elect);
-        let repeated = [set(Timer::Announcement, PATIENCE), send(2, elected_in(1, 1, 1))];
-        assert_eq!(p1.hear(0, propose_in(1, 1, 3))[2..], repeated);
-        assert_eq!(p1.fire(Timer::Announcement), repeated);
-        let home = [Effect::CancelTimer { timer: Timer::Announcement }];
-        assert_eq!(p1.hear(0, elected_in(1, 1, 3)), home);
-        assert!(p1.process.at_rest());
-    }
-
-    #[test]
-    fn hardened_a_dead_leader_is_replaced_and_never_followed() {
-        let mut p1 = one("hardened");
-        p1.hear(0, elected_in(1, 2, 1));
-        let opened = [
-            Effect::Save(Record(2)),
-            set(Timer::Election, PATIENCE),
-            tell(Indication::Deposed),
-            send(0, propose_in(2, 1, 1)),
-        ];
-        assert_eq!(p1.suspect(2), opened);
-        assert_eq!(p1.hear(0, elected_in(2, 2, 1)), []);
-        assert_eq!(p1.hear(0, propose_in(2, 2, 1)), []);
-        assert_eq!(p1.fire(Timer::Election)[2..], [send(0, propose_in(3, 1, 1))]);
-    }
-
-    #[test]
-    fn hardened_a_restarted_process_opens_the_next_election() {
-        let mut p1 = one("hardened");
-        let opened = p1.step(Input::Recover(Some(Record(7))));
-        assert_eq!(opened[0], Effect::Save(Record(8)));
-        assert_eq!(opened[2], send(2, propose_in(8, 1, 1)));
-    }
-
-    #[test]
-    fn a_numbered_election_means_nothing_to_the_textbook_form() {
-        let strange = [Effect::Unexpected("a numbered election")];
-        assert_eq!(one("textbook").hear(0, propose_in(1, 2, 1)), strange);
-    }
-}
+mod tests;

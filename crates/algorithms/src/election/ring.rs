@@ -50,11 +50,39 @@ impl Sides {
     }
 }
 
-/// The first process after `me` that nobody suspects; `me` itself if there is no other.
-pub(super) fn next_alive(me: ProcessId, group: &Group, suspects: &ProcessSet) -> ProcessId {
-    let place = group.place(me).expect("we are a member");
-    let mut after = (1..group.len()).map(|i| group.id((place + i) % group.len()));
-    after.find(|p| !suspects.contains(*p)).unwrap_or(me)
+/// Whom the detector suspects; of a large ring most suspect nobody, and pay a word for it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(transparent)]
+pub(super) struct Suspects(Option<Box<ProcessSet>>);
+
+impl Suspects {
+    /// Those that are down from the beginning.
+    pub(super) fn new(me: ProcessId, setup: &Setup) -> Self {
+        let down: ProcessSet = setup.down.iter().copied().filter(|p| *p != me).collect();
+        Self(Some(down).filter(|d| !d.is_empty()).map(Box::new))
+    }
+
+    pub(super) fn insert(&mut self, peer: ProcessId) {
+        self.0.get_or_insert_default().insert(peer);
+    }
+
+    pub(super) fn remove(&mut self, peer: ProcessId) {
+        if let Some(suspects) = &mut self.0 {
+            suspects.remove(peer);
+        }
+        self.0.take_if(|suspects| suspects.is_empty());
+    }
+
+    pub(super) fn contains(&self, peer: ProcessId) -> bool {
+        self.0.as_ref().is_some_and(|suspects| suspects.contains(peer))
+    }
+
+    /// The first process after `me` that we do not suspect; `me` itself if there is no other.
+    pub(super) fn next_alive(&self, me: ProcessId, group: &Group) -> ProcessId {
+        let place = group.place(me).expect("we are a member");
+        let mut after = (1..group.len()).map(|i| group.id((place + i) % group.len()));
+        after.find(|p| !self.contains(*p)).unwrap_or(me)
+    }
 }
 
 /// How long an election may take before it is taken for dead: 3n hops, each twice as long as the mean.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use konklave_process::topology::Shape;
-use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
+use konklave_process::{Context, Fixed, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::{Election, Indication, Request, ring};
+use super::ring::{self, Suspects};
+use super::{Election, Indication, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch,
     Winner,
@@ -81,7 +82,7 @@ fn is_hardened(setup: &Setup) -> bool {
 pub struct RingList {
     successor: ProcessId,
     /// Whom the detector suspects: skipped.
-    suspects: ProcessSet,
+    suspects: Suspects,
     leader: Option<ProcessId>,
     /// Whether we started (hardened: or took part), and do not know the outcome.
     waiting: bool,
@@ -285,7 +286,7 @@ impl Process for RingList {
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.suspects.insert(peer);
-        self.successor = ring::next_alive(ctx.me(), ctx.group(), &self.suspects);
+        self.successor = self.suspects.next_alive(ctx.me(), ctx.group());
         let alone = self.waiting && self.successor == ctx.me();
         if *self.hardened && (alone || self.leader == Some(peer)) {
             self.start(ctx);
@@ -294,7 +295,7 @@ impl Process for RingList {
 
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.suspects.remove(peer);
-        self.successor = ring::next_alive(ctx.me(), ctx.group(), &self.suspects);
+        self.successor = self.suspects.next_alive(ctx.me(), ctx.group());
         if *self.hardened && self.leader == Some(ctx.me()) {
             self.tell(ctx);
         }
@@ -310,9 +311,9 @@ impl Algorithm for RingList {
     const SHEET: DataSheet = SHEET;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
-        let suspects: ProcessSet = setup.down.iter().copied().filter(|p| *p != me).collect();
+        let suspects = Suspects::new(me, setup);
         Self {
-            successor: ring::next_alive(me, &setup.group, &suspects),
+            successor: suspects.next_alive(me, &setup.group),
             suspects,
             leader: None,
             waiting: false,

@@ -3,6 +3,8 @@
 //! To enter, a process multicasts a timestamped request and waits for every other process to reply.
 //! A process holds its reply back while it is inside, or while it waits with an earlier request.
 
+mod clocks;
+
 use konklave_process::topology::Shape;
 use konklave_process::{
     Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessMap, ProcessSet,
@@ -13,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use super::{Fence, Indication, Mutex, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
-    Switch,
 };
 
 const REQUEST_CLOCK: Mistake = Mistake {
@@ -72,11 +73,7 @@ const SHEET: DataSheet = DataSheet {
     ],
     fence: Some("(timestamp, id) of the request: entries come in this order"),
     mistakes: &[REQUEST_CLOCK, NO_TIE_BREAK, SIMPLE_MAJORITY],
-    switches: &[Switch {
-        name: "clocks",
-        values: &["0", "<text>"],
-        what: "where the clocks of the nodes begin, in node order, as in 11,7,0",
-    }],
+    switches: &[clocks::SWITCH],
 };
 
 /// One process of the algorithm.
@@ -225,7 +222,7 @@ impl Algorithm for RicartAgrawala {
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let mut clock = LamportClock::default();
-        clock.witness(begins(me, setup).unwrap_or(0));
+        clock.witness(clocks::begin(me, setup).unwrap_or(0));
         Self {
             clock,
             state: State::Released,
@@ -237,20 +234,6 @@ impl Algorithm for RicartAgrawala {
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let clocks = setup.chosen(&SHEET, "clocks").0;
-        if clocks.split(',').count() > setup.group.len() {
-            return Err(SetupError(format!("clocks={clocks}: there are more than nodes")));
-        }
-        match setup.group.members().iter().find(|&&p| begins(p, setup).is_none()) {
-            Some(_) => Err(SetupError(format!("clocks={clocks}: these are no numbers below 10⁹"))),
-            None => Ok(()),
-        }
+        clocks::check(setup)
     }
-}
-
-/// Where the clock of `p` begins; none if that is no number.
-fn begins(p: ProcessId, setup: &Setup) -> Option<u32> {
-    let place = setup.group.place(p)?;
-    let word = setup.chosen(&SHEET, "clocks").0.split(',').nth(place);
-    word.map_or(Some(0), |word| word.trim().parse().ok().filter(|time| *time < 1_000_000_000))
 }

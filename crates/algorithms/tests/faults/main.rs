@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use konklave_algorithms::Algorithm;
 use konklave_algorithms::election::adoption::Adoption;
 use konklave_algorithms::election::bully::Bully;
-use konklave_algorithms::election::chang_roberts::ChangRoberts;
+use konklave_algorithms::election::chang_roberts;
 use konklave_algorithms::election::dolev_klawe_rodeh::DolevKlaweRodeh;
 use konklave_algorithms::election::extinction::Extinction;
 use konklave_algorithms::election::firewire::FireWire;
@@ -286,7 +286,7 @@ fn quorum_gets_over_everything() {
 
 #[test]
 fn chang_roberts_hardened_gets_over_everything() {
-    expect(|seed| group::<ChangRoberts>(seed, directed).set("mode", "hardened"), &ALL, &[]);
+    expect(|seed| group::<chang_roberts::hardened::Hardened>(seed, directed), &ALL, &[]);
 }
 
 #[test]

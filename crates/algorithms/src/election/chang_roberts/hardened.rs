@@ -12,99 +12,90 @@
 
 use std::time::Duration;
 
-use konklave_process::{Context, Fixed, ProcessId};
-use serde::Serialize;
+use konklave_process::{Context, Fixed, Process, ProcessId};
+use serde::{Deserialize, Serialize};
 
-use super::{ChangRoberts, Indication, Message, Record, Timer};
-use crate::election::ring;
-use crate::{Assumption, DataSheet, Guarantee, Setup};
+use super::SHEET;
+use crate::election::ring::{self, Suspects};
+use crate::election::{Election, Indication, Request};
+use crate::{Algorithm, Assumption, DataSheet, Guarantee, Setup, SetupError};
 
-/// What the hardened form knows besides.
+/// One process of the hardened form.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
-pub(super) struct Hardened {
+pub struct Hardened {
+    successor: ProcessId,
+    suspects: Suspects,
     /// The number of the latest election we heard of.
     epoch: u32,
+    /// Whether it is open, as far as we know.
+    participant: bool,
     /// The highest number we proposed or let pass in it.
     best: ProcessId,
     /// Who has won it, once we know.
     leader: Option<ProcessId>,
+    leading: bool,
     /// Whether our word is on its way round.
     telling: bool,
     #[serde(skip)]
     patience: Fixed<Duration>,
 }
 
-/// Crashes, losses, copies and any order of messages only cost time.
-pub(super) fn sheet(textbook: DataSheet) -> DataSheet {
-    DataSheet {
-        assumes: &[
-            Assumption::Synchronous,
-            Assumption::StableStorage,
-            Assumption::UniqueIds,
-            Assumption::KnownMembership,
-        ],
-        guarantees: &[
-            Guarantee::UniqueLeader,
-            Guarantee::UniquePerEpoch,
-            Guarantee::Agreement,
-            Guarantee::LiveLeader,
-            Guarantee::Termination,
-        ],
-        ..textbook
-    }
+/// What goes round.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// This one should lead.
+    Propose {
+        /// The number of the election.
+        epoch: u32,
+        /// Who.
+        id: ProcessId,
+        /// How far this has come from its owner.
+        hops: u32,
+    },
+    /// This one leads.
+    Elected {
+        /// The number of the election.
+        epoch: u32,
+        /// Who.
+        id: ProcessId,
+        /// How far this has come from who sent it round.
+        hops: u32,
+    },
 }
+
+/// What may take too long.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Timer {
+    /// The election should be over.
+    Election,
+    /// Our word should have come home.
+    Announcement,
+}
+
+/// What is kept in stable storage: the number of the latest election.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Record(u32);
 
 impl Hardened {
-    pub(super) fn new(setup: &Setup) -> Self {
-        Self {
-            epoch: 0,
-            best: ProcessId::default(),
-            leader: None,
-            telling: false,
-            patience: Fixed(ring::patience(setup)),
-        }
-    }
-
-    pub(super) fn recover(&mut self, saved: Option<Record>) {
-        self.epoch = saved.map_or(0, |Record(epoch)| epoch);
-    }
-
-    pub(super) fn is_telling(&self) -> bool {
-        self.telling
-    }
-}
-
-impl ChangRoberts {
-    fn numbered(&mut self) -> &mut Hardened {
-        self.hardened().expect("only the hardened form has numbered elections")
-    }
-
-    fn suspects(&self, p: ProcessId) -> bool {
-        self.aside.0.as_ref().is_some_and(|rare| rare.suspects.contains(p))
-    }
-
     /// Opens the next election.
-    pub(super) fn open(&mut self, ctx: &mut Context<'_, Self>) {
-        let epoch = self.numbered().epoch.saturating_add(1);
+    fn open(&mut self, ctx: &mut Context<'_, Self>) {
+        let epoch = self.epoch.saturating_add(1);
         self.take_part(epoch, ctx);
         if self.successor == ctx.me() {
             return self.win(ctx);
         }
-        self.propose_in(ctx.me(), 1, ctx);
+        self.propose(ctx.me(), 1, ctx);
     }
 
     /// What was decided before does not hold any more.
     fn take_part(&mut self, epoch: u32, ctx: &mut Context<'_, Self>) {
-        let hardened = self.numbered();
-        let (knew, told) = (hardened.leader.take(), std::mem::take(&mut hardened.telling));
-        let patience = *hardened.patience;
-        hardened.epoch = epoch;
-        hardened.best = ctx.me();
+        let (knew, told) = (self.leader.take(), std::mem::take(&mut self.telling));
+        (self.epoch, self.best) = (epoch, ctx.me());
         ctx.save(Record(epoch));
         if told {
             ctx.cancel_timer(Timer::Announcement);
         }
-        ctx.set_timer(Timer::Election, patience);
+        ctx.set_timer(Timer::Election, *self.patience);
         self.participant = true;
         self.leading = false;
         if knew.is_some() {
@@ -112,20 +103,18 @@ impl ChangRoberts {
         }
     }
 
-    fn propose_in(&mut self, id: ProcessId, hops: u16, ctx: &mut Context<'_, Self>) {
-        let hardened = self.numbered();
-        hardened.best = hardened.best.max(id);
-        let epoch = hardened.epoch;
-        ctx.send(self.successor, Message::ProposeIn { epoch, id, hops });
+    fn propose(&mut self, id: ProcessId, hops: u32, ctx: &mut Context<'_, Self>) {
+        self.best = self.best.max(id);
+        ctx.send(self.successor, Message::Propose { epoch: self.epoch, id, hops });
     }
 
     /// The election has this winner.
     fn decide(&mut self, leader: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.numbered().leader = Some(leader);
+        self.leader = Some(leader);
         self.participant = false;
         self.leading = leader == ctx.me();
         ctx.cancel_timer(Timer::Election);
-        ring::announce(leader, self.numbered().epoch, ctx);
+        ring::announce(leader, self.epoch, ctx);
     }
 
     fn win(&mut self, ctx: &mut Context<'_, Self>) {
@@ -134,109 +123,264 @@ impl ChangRoberts {
     }
 
     /// The leader sends its word round, until it comes home.
-    pub(super) fn announce(&mut self, ctx: &mut Context<'_, Self>) {
+    fn announce(&mut self, ctx: &mut Context<'_, Self>) {
         if self.successor != ctx.me() {
-            let hardened = self.numbered();
-            hardened.telling = true;
-            ctx.set_timer(Timer::Announcement, *hardened.patience);
+            self.telling = true;
+            ctx.set_timer(Timer::Announcement, *self.patience);
             self.tell(1, ctx);
         }
     }
 
     /// Passes on who leads.
-    fn tell(&mut self, hops: u16, ctx: &mut Context<'_, Self>) {
-        let hardened = self.numbered();
-        let epoch = hardened.epoch;
-        if let Some(id) = hardened.leader
+    fn tell(&mut self, hops: u32, ctx: &mut Context<'_, Self>) {
+        if let Some(id) = self.leader
             && self.successor != ctx.me()
         {
-            ctx.send(self.successor, Message::ElectedIn { epoch, id, hops });
+            ctx.send(self.successor, Message::Elected { epoch: self.epoch, id, hops });
         }
     }
 
-    pub(super) fn on_propose_in(
-        &mut self,
-        epoch: u32,
-        id: ProcessId,
-        hops: u16,
-        ctx: &mut Context<'_, Self>,
-    ) {
+    fn on_proposal(&mut self, epoch: u32, id: ProcessId, hops: u32, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
-        if epoch < self.numbered().epoch {
+        if epoch < self.epoch {
             // Someone is behind the times: it will hear from us, if we know the outcome.
             return self.tell(1, ctx);
         }
-        let news = epoch > self.numbered().epoch;
+        let news = epoch > self.epoch;
         if news {
             self.take_part(epoch, ctx);
         }
-        if !self.participant || usize::from(hops) > ctx.group_size() || self.suspects(id) {
+        if !self.participant || hops as usize > ctx.group_size() || self.suspects.contains(id) {
             // The election is over, or the owner is gone: then time will tell.
         } else if id > me {
-            self.propose_in(id, hops + 1, ctx);
+            self.propose(id, hops + 1, ctx);
         } else if news {
-            self.propose_in(me, 1, ctx);
-        } else if id == me && self.numbered().best == me {
+            self.propose(me, 1, ctx);
+        } else if id == me && self.best == me {
             self.win(ctx);
         }
     }
 
-    pub(super) fn on_elected_in(
-        &mut self,
-        epoch: u32,
-        id: ProcessId,
-        hops: u16,
-        ctx: &mut Context<'_, Self>,
-    ) {
-        let hardened = self.numbered();
-        if epoch < hardened.epoch {
+    fn on_elected(&mut self, epoch: u32, id: ProcessId, hops: u32, ctx: &mut Context<'_, Self>) {
+        if epoch < self.epoch {
             return;
         }
-        if epoch > hardened.epoch {
+        if epoch > self.epoch {
             self.take_part(epoch, ctx);
         }
-        if self.suspects(id) {
+        if self.suspects.contains(id) {
             // Nobody shall follow the dead. If it is none, it will say so again.
             return;
         }
-        match self.numbered().leader {
+        match self.leader {
             None if id == ctx.me() => return self.open(ctx),
             None => self.decide(id, ctx),
             Some(leader) if leader < id => self.decide(id, ctx),
             Some(leader) if leader > id => return self.tell(1, ctx),
             Some(_) => {}
         }
-        if self.leading && std::mem::take(&mut self.numbered().telling) {
+        if self.leading && std::mem::take(&mut self.telling) {
             ctx.cancel_timer(Timer::Announcement);
         }
         // Once round, whoever began: those who missed it hear it now.
-        if usize::from(hops) < ctx.group_size() {
+        if (hops as usize) < ctx.group_size() {
             self.tell(hops + 1, ctx);
-        }
-    }
-
-    /// The election took too long.
-    pub(super) fn on_silence(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.participant {
-            self.open(ctx);
-        }
-    }
-
-    /// Our word did not come home.
-    pub(super) fn announce_again(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.leading && self.numbered().telling {
-            self.announce(ctx);
         }
     }
 
     /// A leader that is dead has to be replaced; who is left alone leads, but in an election of its
     /// own: the dead may have won this one.
-    pub(super) fn on_crash_of(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+    fn on_crash_of(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         let alone = self.successor == ctx.me();
-        if self.numbered().leader == Some(peer) || (alone && self.participant) {
+        if self.leader == Some(peer) || (alone && self.participant) {
             self.open(ctx);
-        } else if alone && std::mem::take(&mut self.numbered().telling) {
+        } else if alone && std::mem::take(&mut self.telling) {
             ctx.cancel_timer(Timer::Announcement);
         }
+    }
+}
+
+impl Process for Hardened {
+    type Message = Message;
+    type Timer = Timer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = Record;
+
+    fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
+        self.epoch = saved.map_or(0, |Record(epoch)| epoch);
+        self.open(ctx);
+    }
+
+    fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
+        if !self.participant {
+            self.open(ctx);
+        }
+    }
+
+    fn on_message(&mut self, _from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        match message {
+            Message::Propose { epoch, id, hops } => self.on_proposal(epoch, id, hops, ctx),
+            Message::Elected { epoch, id, hops } => self.on_elected(epoch, id, hops, ctx),
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Election if self.participant => self.open(ctx),
+            Timer::Announcement if self.leading && self.telling => self.announce(ctx),
+            Timer::Election | Timer::Announcement => {}
+        }
+    }
+
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.suspects.insert(peer);
+        self.successor = self.suspects.next_alive(ctx.me(), ctx.group());
+        self.on_crash_of(peer, ctx);
+    }
+
+    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.suspects.remove(peer);
+        self.successor = self.suspects.next_alive(ctx.me(), ctx.group());
+        if self.leading {
+            self.announce(ctx);
+        }
+    }
+
+    fn at_rest(&self) -> bool {
+        !self.participant && !self.telling
+    }
+}
+
+impl Algorithm for Hardened {
+    type Problem = Election;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let suspects = Suspects::new(me, setup);
+        Self {
+            successor: suspects.next_alive(me, &setup.group),
+            suspects,
+            epoch: 0,
+            participant: false,
+            best: ProcessId::default(),
+            leader: None,
+            leading: false,
+            telling: false,
+            patience: Fixed(ring::patience(setup)),
+        }
+    }
+
+    /// Crashes, losses, copies and any order of messages only cost time.
+    fn sheet(_: &Setup) -> DataSheet {
+        DataSheet {
+            assumes: &[
+                Assumption::Synchronous,
+                Assumption::StableStorage,
+                Assumption::UniqueIds,
+                Assumption::KnownMembership,
+            ],
+            guarantees: &[
+                Guarantee::UniqueLeader,
+                Guarantee::UniquePerEpoch,
+                Guarantee::Agreement,
+                Guarantee::LiveLeader,
+                Guarantee::Termination,
+            ],
+            ..SHEET
+        }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        match setup.mistake {
+            Some(mistake) => {
+                Err(SetupError(format!("{mistake} is no mistake of the hardened form")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use konklave_process::{Effect, Group, Input, Topology};
+    use konklave_testkit::{Bench, send, set, tell};
+
+    use super::*;
+
+    /// Process 1 of the ring 0 → 1 → 2.
+    fn one() -> Bench<Hardened> {
+        let group = Group::of(3);
+        let setup = Setup::new(group.clone(), Topology::directed_ring(3));
+        Bench::new(Hardened::new(ProcessId(1), &setup), ProcessId(1), &group)
+    }
+
+    fn following(leader: u32, epoch: u32) -> Effect<Hardened> {
+        tell(Indication::Following { leader: Some(ProcessId(leader)), epoch })
+    }
+
+    fn propose(epoch: u32, id: u32, hops: u32) -> Message {
+        Message::Propose { epoch, id: ProcessId(id), hops }
+    }
+
+    fn elected(epoch: u32, id: u32, hops: u32) -> Message {
+        Message::Elected { epoch, id: ProcessId(id), hops }
+    }
+
+    const PATIENCE: Duration = Duration::from_millis(18);
+
+    #[test]
+    fn the_latest_election_counts() {
+        let mut p1 = one();
+        let takes_part =
+            [Effect::Save(Record(2)), set(Timer::Election, PATIENCE), send(2, propose(2, 1, 1))];
+        assert_eq!(p1.hear(0, propose(2, 0, 1)), takes_part);
+        assert_eq!(p1.hear(0, propose(1, 2, 1)), [], "an older one");
+        assert_eq!(p1.hear(0, propose(2, 2, 1)), [send(2, propose(2, 2, 2))]);
+        assert_eq!(p1.hear(0, propose(2, 1, 3)), [], "ours is home, but a higher one passed");
+        let told = [
+            Effect::CancelTimer { timer: Timer::Election },
+            following(2, 2),
+            send(2, elected(2, 2, 3)),
+        ];
+        assert_eq!(p1.hear(0, elected(2, 2, 2)), told);
+        let behind = p1.hear(0, propose(1, 2, 1));
+        assert_eq!(behind, [send(2, elected(2, 2, 1))], "who is behind is told");
+    }
+
+    #[test]
+    fn the_winner_repeats_its_word_until_it_comes_home() {
+        let mut p1 = one();
+        p1.ask(Request::Elect);
+        let repeated = [set(Timer::Announcement, PATIENCE), send(2, elected(1, 1, 1))];
+        assert_eq!(p1.hear(0, propose(1, 1, 3))[2..], repeated);
+        assert_eq!(p1.fire(Timer::Announcement), repeated);
+        let home = [Effect::CancelTimer { timer: Timer::Announcement }];
+        assert_eq!(p1.hear(0, elected(1, 1, 3)), home);
+        assert!(p1.process.at_rest());
+    }
+
+    #[test]
+    fn a_dead_leader_is_replaced_and_never_followed() {
+        let mut p1 = one();
+        p1.hear(0, elected(1, 2, 1));
+        let opened = [
+            Effect::Save(Record(2)),
+            set(Timer::Election, PATIENCE),
+            tell(Indication::Deposed),
+            send(0, propose(2, 1, 1)),
+        ];
+        assert_eq!(p1.suspect(2), opened);
+        assert_eq!(p1.hear(0, elected(2, 2, 1)), []);
+        assert_eq!(p1.hear(0, propose(2, 2, 1)), []);
+        assert_eq!(p1.fire(Timer::Election)[2..], [send(0, propose(3, 1, 1))]);
+    }
+
+    #[test]
+    fn a_restarted_process_opens_the_next_election() {
+        let mut p1 = one();
+        let opened = p1.step(Input::Recover(Some(Record(7))));
+        assert_eq!(opened[0], Effect::Save(Record(8)));
+        assert_eq!(opened[2], send(2, propose(8, 1, 1)));
     }
 }
