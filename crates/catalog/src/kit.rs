@@ -198,7 +198,7 @@ where
              rules of the checker; pauses and wrong suspicions are beyond them"
         )));
     };
-    let before = (steps(&cues), workload.requests.iter().sum());
+    let before = (steps(&cues), asked(&workload));
     // From the last client to the first, as often as one request fewer will do.
     for place in (0..workload.requests.len()).rev() {
         while workload.requests[place] > 0 {
@@ -224,10 +224,14 @@ where
     Ok(Shrunk {
         property: property.to_owned(),
         steps: (before.0, steps(&left)),
-        requests: (before.1, workload.requests.iter().sum()),
+        requests: (before.1, asked(&workload)),
         explanation: explain(&witness.violation, &crate::checking::told(&run, starts)),
         run,
     })
+}
+
+fn asked(workload: &Workload) -> u32 {
+    workload.requests.iter().fold(0, |sum: u32, k| sum.saturating_add(*k))
 }
 
 fn steps(cues: &[Cue]) -> usize {

@@ -44,7 +44,10 @@ const MOST_FOR_ORDER: usize = 256;
 
 impl Plan {
     /// The plan for `scenario`; `endless` algorithms run for a fixed time.
-    pub fn new(sheet: &DataSheet, scenario: Scenario, endless: bool) -> Result<Self, Error> {
+    pub fn new(sheet: &DataSheet, mut scenario: Scenario, endless: bool) -> Result<Self, Error> {
+        // An empty line of a variable says nothing.
+        scenario.set.retain(|word| !word.trim().is_empty());
+        scenario.faults.retain(|fault| !fault.trim().is_empty());
         let seed = scenario.seed.unwrap_or(1);
         let rng = Rng::new(seed);
         let (topology, file_ids) = topology(sheet, &scenario, &rng)?;

@@ -89,7 +89,7 @@ pub struct Scenario {
 
     /// How long messages take, in T: constant, uniform:0.5..1.5, exponential, log-normal, hops, or a file
     #[arg(long, env = "KONKLAVE_DELAY", value_name = "MODEL", help_heading = "Network")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub delay: Option<String>,
 
     /// Whether messages of one channel keep their order
@@ -160,22 +160,25 @@ fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D:
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a text, a number or a list of them")]
     enum Words {
+        One(Word),
+        List(Vec<Word>),
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Word {
         Text(String),
         Whole(i64),
         Number(f64),
-        List(Vec<Self>),
     }
-    impl Words {
-        fn said(self) -> String {
-            match self {
-                Self::Text(text) => text,
-                Self::Whole(number) => number.to_string(),
-                Self::Number(number) => number.to_string(),
-                Self::List(list) => list.into_iter().map(Self::said).collect::<Vec<_>>().join(","),
-            }
-        }
-    }
-    Ok(Option::<Words>::deserialize(from)?.map(Words::said))
+    let said = |word| match word {
+        Word::Text(text) => text,
+        Word::Whole(number) => number.to_string(),
+        Word::Number(number) => number.to_string(),
+    };
+    Ok(Option::<Words>::deserialize(from)?.map(|words| match words {
+        Words::One(word) => said(word),
+        Words::List(list) => list.into_iter().map(said).collect::<Vec<_>>().join(","),
+    }))
 }
 
 impl Scenario {

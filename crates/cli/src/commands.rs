@@ -27,7 +27,7 @@ use crate::output::open_input;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use konklave_catalog::Error;
+use konklave_catalog::{Entry, Error, Plan};
 use konklave_trace::{Run, Salvaged, compact};
 
 use crate::Done;
@@ -76,6 +76,12 @@ fn read_run(path: &Path) -> Result<Run, Error> {
         eprintln!("konklave: {problem}; what is there is used");
     }
     Ok(run)
+}
+
+/// The algorithm and the plan that a recorded run names in its header.
+fn plan_of(run: &Run, path: &Path) -> Result<(&'static Entry, Plan), Error> {
+    konklave_catalog::plan_of(run)
+        .map_err(|e| Error::Data(format!("{}:1: in the header: {e}", path.display())))
 }
 
 /// Reads a recorded run, in either form, as far as it goes.

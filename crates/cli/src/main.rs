@@ -6,22 +6,30 @@ mod failure;
 mod interrupt;
 mod output;
 
+use std::ffi::OsStr;
+use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::builder::Resettable;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::Cli;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let command = without_blanks(Cli::command());
+    let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to stdout and are no error; all else is a wrong use.
-            let wrong = !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-            let _ = error.print();
-            return ExitCode::from(if wrong { 64 } else { 0 });
+            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            return match printed {
+                Err(error) if asked => Failure::Output(error).report(),
+                _ => ExitCode::from(if asked { 0 } else { 64 }),
+            };
         }
     };
     match std::panic::catch_unwind(|| commands::dispatch(cli)) {
@@ -34,6 +42,17 @@ fn main() -> ExitCode {
             ExitCode::from(70)
         }
     }
+}
+
+/// Who sets a variable to nothing means to leave it open.
+fn without_blanks(command: clap::Command) -> clap::Command {
+    let blank = |name: &OsStr| std::env::var_os(name).is_some_and(|v| v.is_empty());
+    command
+        .mut_args(|arg| match arg.get_env().is_some_and(blank) {
+            true => arg.env(Resettable::Reset),
+            false => arg,
+        })
+        .mut_subcommands(without_blanks)
 }
 
 /// What a command returns: an exit code, or why it failed.

@@ -379,12 +379,7 @@ impl Handler {
     /// Puts into words what the state machine made of `message`; notices the end of an election.
     fn explain(&mut self, message: Message, effects: &VecDeque<Effect<ChangRoberts>>) {
         let me = self.me.0;
-        let (id, hops) = match message {
-            Message::Propose { id, hops } | Message::Elected { id, hops } => (id, hops),
-            Message::ProposeIn { id, hops, .. } | Message::ElectedIn { id, hops, .. } => {
-                (id, hops.into())
-            }
-        };
+        let (Message::Propose { id, hops } | Message::Elected { id, hops }) = message;
         let sent = effects.iter().find_map(|e| match e {
             Effect::Send { message, .. } => Some(*message),
             _ => None,
@@ -429,22 +424,14 @@ fn leads(effect: &Effect<ChangRoberts>) -> bool {
 }
 
 fn owner(message: Message) -> ProcessId {
-    match message {
-        Message::Propose { id, .. }
-        | Message::Elected { id, .. }
-        | Message::ProposeIn { id, .. }
-        | Message::ElectedIn { id, .. } => id,
-    }
+    let (Message::Propose { id, .. } | Message::Elected { id, .. }) = message;
+    id
 }
 
 fn say(message: Message) -> String {
     match message {
-        Message::Propose { id, .. } | Message::ProposeIn { id, .. } => {
-            format!("PROPOSE {}", id.0)
-        }
-        Message::Elected { id, .. } | Message::ElectedIn { id, .. } => {
-            format!("ELECTED {}", id.0)
-        }
+        Message::Propose { id, .. } => format!("PROPOSE {}", id.0),
+        Message::Elected { id, .. } => format!("ELECTED {}", id.0),
     }
 }
 

@@ -150,10 +150,16 @@ impl Study {
     /// All cases, numbered; those that cannot be run come apart, with the reason.
     pub fn cases(&self) -> Result<(Vec<Case>, Vec<String>), StudyError> {
         if self.algorithms.is_empty() {
-            return Err(StudyError::Usage("a study needs at least one algorithm".into()));
+            return Err(StudyError::Usage("algorithms: a study needs at least one".into()));
         }
-        if self.seeds == 0 || self.nodes.is_empty() {
-            return Err(StudyError::Usage("a study needs at least one seed and one n".into()));
+        if self.seeds == 0 {
+            return Err(StudyError::Usage("seeds: a study needs at least one".into()));
+        }
+        if self.nodes.is_empty() {
+            return Err(StudyError::Usage("nodes: a study needs at least one n".into()));
+        }
+        if let Some((key, _)) = self.vary.iter().find(|(_, values)| values.is_empty()) {
+            return Err(StudyError::Usage(format!("{key}: there is no value to vary it with")));
         }
         self.varies_nothing_twice()?;
         let (mut cases, mut impossible, mut number) = (Vec::new(), Vec::new(), 0);

@@ -2,18 +2,17 @@
 
 use std::io::Write;
 
-use konklave_catalog::plan_of;
 use konklave_trace::text;
 use serde_json::json;
 
-use super::read_run;
+use super::{plan_of, read_run};
 use crate::Done;
 use crate::args::ReplayArgs;
 use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
 
 pub(crate) fn replay(args: &ReplayArgs) -> Done {
     let run = read_run(&args.file)?;
-    let (entry, plan) = plan_of(&run)?;
+    let (entry, plan) = plan_of(&run, &args.file)?;
     let replayed = entry.replay(&plan, &run);
     let recorded = run.footer.as_ref().and_then(|footer| footer.summary.get("steps")?.as_u64());
     let (same, steps, difference) = match &replayed {

@@ -2,19 +2,18 @@
 
 use std::io::Write;
 
-use konklave_catalog::plan_of;
 use konklave_trace::text;
 use serde_json::json;
 
-use super::read_run;
 use super::run::recording;
+use super::{plan_of, read_run};
 use crate::Done;
 use crate::args::ShrinkArgs;
 use crate::output::{Format, Target, print_csv, print_json, stdout};
 
 pub(crate) fn shrink(args: &ShrinkArgs) -> Done {
     let run = read_run(&args.file)?;
-    let (entry, plan) = plan_of(&run)?;
+    let (entry, plan) = plan_of(&run, &args.file)?;
     let shrunk = entry.shrink(&plan, &run)?;
     if let Some(target) = Target::open_if(args.record.as_ref())? {
         target.finish(&recording(&shrunk.run, args.record.as_deref())?)?;

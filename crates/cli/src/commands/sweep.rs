@@ -32,7 +32,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
     let study = study(&args)?;
     let (cases, left_out) = study.cases().map_err(|error| match &args.file {
         Some(file) => in_file(error, file),
-        None => error,
+        None => StudyError::Usage(error.to_string()),
     })?;
     for why in &left_out {
         eprintln!("konklave: left out: {why}");
@@ -149,9 +149,8 @@ fn in_file(error: StudyError, path: &Path) -> StudyError {
     } else if message.contains("unknown field") {
         quoted()
     } else {
-        message
-            .strip_prefix("the study: ")
-            .and_then(|rest| rest.split(|c: char| !c.is_ascii_alphabetic() && c != '-').next())
+        let rest = message.strip_prefix("the study: ").unwrap_or(&message);
+        rest.split(|c: char| !c.is_ascii_alphabetic() && c != '-').next()
     };
     let line = key.and_then(|key| line_of(if key == "fault" { "faults" } else { key }, path));
     match line {
@@ -202,16 +201,32 @@ fn study(args: &SweepArgs) -> Result<Study, Failure> {
                 format!("--with {word}: every study varies that (--nodes, --seeds, --algorithms)");
             return Err(Error::Usage(why).into());
         }
-        let words = ["hold", "think", "delay", "initiators", "requests", "ids", "topology"];
+        let words = [
+            "hold",
+            "think",
+            "delay",
+            "initiators",
+            "requests",
+            "ids",
+            "topology",
+            "set",
+            "faults",
+        ];
         let value = match serde_json::from_str(value) {
             Ok(value) if !words.contains(&key) => value,
             _ => Value::from(value),
         };
-        if let Value::Object(fields) = &mut base {
+        let Value::Object(fields) = &mut base else { continue };
+        if matches!(key, "set" | "faults") {
+            // These may be said several times.
+            let said = fields.entry(key).or_insert_with(|| Value::from(Vec::<Value>::new()));
+            said.as_array_mut().into_iter().for_each(|list| list.push(value.clone()));
+        } else {
             fields.insert(key.to_owned(), value);
         }
+        study.base = serde_json::from_value(base.clone())
+            .map_err(|e| Error::Usage(format!("--with {word}: {e}")))?;
     }
-    study.base = serde_json::from_value(base).map_err(|e| Error::Usage(format!("--with: {e}")))?;
     Ok(study)
 }
 

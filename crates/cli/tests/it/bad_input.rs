@@ -85,6 +85,8 @@ fn files_that_say_nothing_sensible() {
     refused(&format!("run --scenario {scenario}"), 65, &["u.toml:2:", "centrall", "central"]);
     let scenario = folder.write("v.toml", "algorithm = \"central\"\nhold = true\n");
     refused(&format!("run --scenario {scenario}"), 65, &["v.toml:2:", "a number"]);
+    let scenario = folder.write("y.toml", "algorithm = \"central\"\nrequests = [1, [2], 3]\n");
+    refused(&format!("run --scenario {scenario}"), 65, &["y.toml:2:", "a list"]);
     let study = "algorithms = [\"central\"]\n[vary]\nhold = [1]\ndelay = [\"slow\"]\n";
     let study = folder.write("w.toml", study);
     refused(&format!("sweep {study}"), 65, &["w.toml:4:", "slow"]);
@@ -243,10 +245,41 @@ fn a_study_says_nothing_that_would_be_ignored() {
         ("a.toml", "[vary]\nalgorithm = [\"lamport\"]\n", "a.toml:3:"),
         ("b.toml", "[base]\nseed = 7\n", "b.toml:3:"),
         ("c.toml", "[base]\nset = [\"quorums=zz\"]\n", "quorums=zz"),
+        ("d.toml", "seeds = 0\n", "d.toml:2: seeds"),
+        ("e.toml", "nodes = []\n", "e.toml:2: nodes"),
+        ("f.toml", "[vary]\nhold = []\n", "f.toml:3: hold"),
     ] {
         let study = folder.write(name, &format!("algorithms = [\"maekawa\"]\n{more}"));
         refused(&format!("sweep {study}"), 65, &[line]);
     }
+    let study = folder.write("g.toml", "algorithms = []\n");
+    refused(&format!("sweep {study}"), 65, &["g.toml:1: algorithms"]);
+    // On the command line the same is a wrong use.
+    refused("sweep --algorithms maekawa --vary hold=long", 64, &["hold", "long"]);
+    refused("sweep --algorithms maekawa --with set=quorums", 64, &["quorums", "NAME=VALUE"]);
+}
+
+#[test]
+fn a_variable_that_is_set_to_nothing_says_nothing() {
+    let line = ["run", "central", "-n", "3", "--format", "json"];
+    let plain = konklave(&line);
+    let blank = [("KONKLAVE_SET", "\n"), ("KONKLAVE_FAULTS", ""), ("KONKLAVE_ENTRIES", "")];
+    let said = Command::new(env!("CARGO_BIN_EXE_konklave")).args(line).envs(blank).output();
+    let said = said.expect("konklave starts");
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    assert_eq!(String::from_utf8_lossy(&said.stdout), plain.out);
+}
+
+#[test]
+fn a_recording_whose_header_names_nothing_is_bad_data() {
+    let folder = Folder::new("headers");
+    let run = folder.write("a.run", "");
+    assert_eq!(konklave_line(&format!("run central -n 2 --record {run}")).code, 0);
+    let text = std::fs::read_to_string(&run).expect("it was recorded");
+    let run = folder.write("b.run", &text.replace("mutex/central", "mutex/centrall"));
+    refused(&format!("replay {run}"), 65, &["b.run:1:", "centrall", "central"]);
+    let run = folder.write("c.run", &text.replace("\"scenario\":{", "\"scenario\":{\"x\":1,"));
+    refused(&format!("shrink {run}"), 65, &["c.run:1:", "`x`"]);
 }
 
 #[test]
