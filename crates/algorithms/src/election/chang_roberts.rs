@@ -241,7 +241,7 @@ impl Algorithm for ChangRoberts {
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let suspects = Suspects::new(me, setup);
         Self {
-            successor: suspects.next_alive(me, &setup.group),
+            successor: suspects.successor(me, setup),
             participant: false,
             leading: false,
             relays: false,

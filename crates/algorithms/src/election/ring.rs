@@ -77,6 +77,14 @@ impl Suspects {
         self.0.as_ref().is_some_and(|suspects| suspects.contains(peer))
     }
 
+    /// Whom `me` sends to in the beginning. The topology knows, without a search for our place.
+    pub(super) fn successor(&self, me: ProcessId, setup: &Setup) -> ProcessId {
+        match self.0 {
+            None => setup.successor(me),
+            Some(_) => self.next_alive(me, &setup.group),
+        }
+    }
+
     /// The first process after `me` that we do not suspect; `me` itself if there is no other.
     pub(super) fn next_alive(&self, me: ProcessId, group: &Group) -> ProcessId {
         let place = group.place(me).expect("we are a member");

@@ -313,7 +313,7 @@ impl Algorithm for RingList {
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let suspects = Suspects::new(me, setup);
         Self {
-            successor: suspects.next_alive(me, &setup.group),
+            successor: suspects.successor(me, setup),
             suspects,
             leader: None,
             waiting: false,

@@ -259,7 +259,7 @@ impl Algorithm for Hardened {
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let suspects = Suspects::new(me, setup);
         Self {
-            successor: suspects.next_alive(me, &setup.group),
+            successor: suspects.successor(me, setup),
             suspects,
             epoch: 0,
             participant: false,
