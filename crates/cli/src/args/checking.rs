@@ -47,7 +47,7 @@ Examples:
   konklave check ricart-agrawala -n 3 --requests 2,1,1 --mistake request-clock --property order
   konklave check chang-roberts -n 3 --crash 1 --mistake no-hop-limit --property livelock
   konklave check central -n 3 --loss 1 --svg witness.svg
-Exit codes: 0 exhausted, all is well · 1 violated · 2 a bound was reached first")]
+Exit codes: 0 exhausted, all is well · 1 violated · 2 a bound was reached first, or not all could be judged")]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct CheckArgs {
     /// The algorithm: problem/name, or the name alone
