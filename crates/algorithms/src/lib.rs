@@ -12,6 +12,7 @@ pub mod mutex;
 mod sample;
 mod setup;
 mod sheet;
+mod shown;
 
 pub use sample::Spread;
 pub use setup::{Chosen, Setup, SetupError, Shared};

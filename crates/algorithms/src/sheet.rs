@@ -234,7 +234,8 @@ pub struct Mistake {
     pub what: &'static str,
     /// The property that breaks.
     pub breaks: &'static str,
-    /// The arguments of `check` that catch it.
+    /// The arguments of `check` that catch it; empty where it takes time to matter, which the checker
+    /// does not know: see [`Mistake::shown_by`].
     pub caught_by: &'static str,
 }
 

@@ -13,7 +13,7 @@ use konklave_trace::{
 use serde_json::json;
 
 use crate::kit::{emit, explain};
-use crate::report::CheckReport;
+use crate::report::{CheckReport, SymmetryReport};
 use crate::{Error, Plan, header};
 
 /// What a check may do besides what the plan says.
@@ -133,6 +133,15 @@ where
         states_per_second: found.states as f64 / seconds.max(1e-9),
         peak_bytes: found.peak_bytes,
         reduction: if found.reduced { "commutation" } else { "none" },
+        symmetry: found.symmetry.as_ref().map(|found| SymmetryReport {
+            permutations: found.permutations,
+            interchangeable: found
+                .classes
+                .iter()
+                .map(|c| c.iter().map(|p| p.0).collect())
+                .collect(),
+            refuted: found.refuted.clone(),
+        }),
         missed: found.missed,
         witness_length: None,
         witness_loops_from: None,

@@ -25,7 +25,9 @@ pub use konklave_check::{Checkpoints, Options as CheckOptions, Progress, Swarm, 
 pub use konklave_net::Transport;
 pub use member::{MemberPlan, Told};
 pub use plan::Plan;
-pub use report::{BoundReport, CheckReport, Messages, RunReport, Verdict, ViolationReport};
+pub use report::{
+    BoundReport, CheckReport, Messages, RunReport, SymmetryReport, Verdict, ViolationReport,
+};
 pub use scenario::{Load, Scenario};
 pub use serve::RealWorld;
 pub use simulate::Outcome;

@@ -130,6 +130,17 @@ pub struct BoundReport {
     pub why: Option<String>,
 }
 
+/// Which processes stood for each other in a check.
+#[derive(Clone, Debug, Serialize)]
+pub struct SymmetryReport {
+    /// In how many ways a state was renamed; 1 if only by leaving all as it is.
+    pub permutations: usize,
+    /// Who stood for whom, by ids.
+    pub interchangeable: Vec<Vec<u32>>,
+    /// What the first way to rename was refuted by, if one was.
+    pub refuted: Option<String>,
+}
+
 /// What a check tells.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
@@ -179,6 +190,9 @@ pub struct CheckReport {
     pub peak_bytes: u64,
     /// Which reduction was used.
     pub reduction: &'static str,
+    /// Which processes stood for each other, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symmetry: Option<SymmetryReport>,
     /// How likely it is that a state was missed: 0 where states are compared whole.
     pub missed: f64,
     /// How many steps the witness has.

@@ -89,6 +89,7 @@ pub(crate) fn unfit(options: &Options) -> Option<&'static str> {
     let reasons = [
         (options.compact, "fingerprints alone (compact)"),
         (options.reduce, "reduction"),
+        (options.symmetry, "symmetry"),
         (options.swarm.is_some(), "random runs (shard)"),
     ];
     reasons.into_iter().find_map(|(unfit, why)| unfit.then_some(why))

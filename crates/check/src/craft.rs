@@ -28,7 +28,11 @@ pub(crate) trait Craft {
     fn violation(&self, reaction: u32) -> Violation;
 
     /// Judges an end: nothing more can happen to these locals.
-    fn judge_end(&mut self, locals: &[u32], ambient: u32, tables: &Tables) -> Option<Violation>;
+    fn judge_end(&mut self, locals: &[u32], ambient: u32, tables: &mut Tables)
+    -> Option<Violation>;
+
+    /// Forgets all that has a number.
+    fn forget(&mut self);
 
     /// Stands for all that has a number, in order.
     fn digest(&self) -> u64;

@@ -196,11 +196,11 @@ impl Search<'_> {
         if !livelock && !starvation {
             return Verdict::Exhausted;
         }
-        if options.compact {
-            return Verdict::Bounded(Bounded::Compact);
-        }
         if !self.shared.shards.iter().any(|shard| read(shard).cycles) {
             return Verdict::Exhausted;
+        }
+        if options.compact {
+            return Verdict::Bounded(Bounded::Compact);
         }
         let graph = match self.graph() {
             Ok(graph) => graph,

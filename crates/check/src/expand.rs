@@ -127,15 +127,19 @@ impl Next<'_> {
     }
 
     pub(crate) fn node(&self, tables: &Tables, rules: &Rules) -> Node {
-        let mut node = Node {
-            locals: self.locals.to_vec(),
-            ambient: self.ambient,
-            sent: self.sent,
-            ..Node::default()
-        };
-        self.flight(|message| node.flight.push(message));
+        let mut node = Node::default();
+        self.write_to(&mut node);
         node.find_keys(tables, rules);
         node
+    }
+
+    /// Writes the state that this leads to, but for its keys.
+    pub(crate) fn write_to(&self, node: &mut Node) {
+        node.locals.clear();
+        node.locals.extend_from_slice(self.locals);
+        (node.ambient, node.sent) = (self.ambient, self.sent);
+        node.flight.clear();
+        self.flight(|message| node.flight.push(message));
     }
 }
 

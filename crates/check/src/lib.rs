@@ -9,6 +9,8 @@
 //! number and no handler runs twice. Each step of a witness is made both ways and compared, and in
 //! the tests stateright searches the plain rules and must find the same states.
 
+#[cfg(test)]
+mod alike;
 mod checkpoint;
 mod craft;
 mod cue;
@@ -30,6 +32,7 @@ mod shared;
 mod state;
 mod store;
 mod swarm;
+mod symmetry;
 mod tables;
 mod verdicts;
 mod witness;
@@ -39,6 +42,8 @@ pub use checkpoint::{CheckpointError, Checkpoints};
 pub use cue::{Cue, Played, Prompter};
 pub use model::{Action, Model};
 pub use options::{Options, Timing, Victim};
-pub use report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Outcome, Progress, Report};
+pub use report::{
+    Bounded, FEWEST_MESSAGES, Interchangeable, MOST_MESSAGES, Outcome, Progress, Report,
+};
 pub use swarm::Swarm;
 pub use witness::{Happened, Moment, Witness};

@@ -47,6 +47,9 @@ pub struct Options {
     /// Whether one order of commuting deliveries stands for all, where that was found to be sound.
     /// The verdict is the same; a witness need not be a shortest one.
     pub reduce: bool,
+    /// Whether one state stands for all that differ only in which process is which, where processes
+    /// were found to be interchangeable.
+    pub symmetry: bool,
     /// Random runs in place of all runs.
     pub swarm: Option<Swarm>,
     /// The search gives up beyond this many states.
@@ -78,6 +81,7 @@ impl Default for Options {
             threads: 0,
             compact: false,
             reduce: false,
+            symmetry: false,
             swarm: None,
             max_states: 20_000_000,
             max_depth: u32::MAX,

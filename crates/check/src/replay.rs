@@ -1,14 +1,15 @@
 //! From numbers back to a run: the steps are made again, by the plain rules of the model.
 
-use konklave_process::{Application, Monitor, Process};
+use konklave_process::{Application, Monitor, Process, Violation};
 
 use crate::craft::Craft;
 use crate::draws::Draws;
 use crate::expand::{Expander, Move, Next, Node, Rules};
 use crate::model::{Action, Model};
 use crate::search::Way;
-use crate::shared::{Shared, write};
+use crate::shared::{Shared, read, write};
 use crate::state::State;
+use crate::symmetry::Room;
 use crate::tables::{OTHER, Tables};
 use crate::witness::{Log, Witness};
 use crate::workshop::{Own, Workshop};
@@ -22,6 +23,8 @@ struct Redone<P: Process, A, M: Monitor<P>> {
     node: Node,
     log: Log<P>,
     starts: usize,
+    /// What the last step breaks.
+    broken: Option<Violation>,
 }
 
 /// Tells `each` all that may happen next, working out what is not known.
@@ -46,8 +49,16 @@ pub(crate) struct Replay<'a, 'm, P: Process, A, M: Monitor<P>> {
 impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
     /// The run that goes this way.
     pub(crate) fn witness(&mut self, way: Way) -> Witness<P> {
-        let Way { violation, series, steps, round } = way;
+        let Way { mut violation, series, steps, round } = way;
         let mut run = self.redo(series, &steps);
+        if self.is_renamed() {
+            // It was found of a run in which processes may have changed places.
+            let mut tables = write(&self.shared.tables);
+            let (locals, ambient) = (&run.node.locals, run.node.ambient);
+            let end = self.workshop.judge_end(locals, ambient, &mut tables);
+            let same = |found: &Violation| found.property == violation.property;
+            violation = run.broken.take().or(end).filter(same).unwrap_or(violation);
+        }
         let mut loops_from = None;
         if let Some(round) = round {
             loops_from = Some(run.log.moments.len());
@@ -72,11 +83,44 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
         let starts = log.moments.len();
         let node =
             self.workshop.node_of(&state, &mut write(&self.shared.tables), &self.shared.rules);
-        let mut redone = Redone { state, node, log, starts };
+        let mut redone = Redone { state, node, log, starts, broken: None };
         for step in steps {
-            self.again(&mut redone, *step);
+            let step = if self.is_renamed() { self.renamed(&redone.node, *step) } else { *step };
+            self.again(&mut redone, step);
         }
         redone
+    }
+
+    fn is_renamed(&self) -> bool {
+        read(&self.shared.tables).symmetry.is_some()
+    }
+
+    /// Which step of `node` is `step` of the one that stands for it.
+    fn renamed(&mut self, node: &Node, step: u32) -> u32 {
+        let mut room = Room::of(node.clone());
+        let rules = &self.shared.rules;
+        let canonical = |tables: &Tables, room: &mut Room| {
+            let symmetry = tables.symmetry.as_ref().expect("some stand for others");
+            symmetry.canonical(tables, rules, room)
+        };
+        let by = canonical(&read(&self.shared.tables), &mut room);
+        let (mut count, mut wanted) = (0, None);
+        next(&room.best, self.shared, self.workshop, &mut |next, tables, rules| {
+            if count == step {
+                wanted = Some((next.node(tables, rules), next.draw, next.violated));
+            }
+            count += 1;
+        });
+        let (mut count, mut found) = (0, None);
+        next(node, self.shared, self.workshop, &mut |next, tables, rules| {
+            let symmetry = tables.symmetry.as_ref().expect("some stand for others");
+            let there = symmetry.rename(&next.node(tables, rules), by, tables, rules);
+            if found.is_none() && wanted.as_ref() == Some(&(there, next.draw, next.violated)) {
+                found = Some(count);
+            }
+            count += 1;
+        });
+        found.expect("what one can do, all can that it stands for")
     }
 
     /// Makes one more step.
@@ -84,11 +128,13 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
         let (mut count, mut made) = (0, None);
         next(&run.node, self.shared, self.workshop, &mut |next, tables, rules| {
             if count == step {
-                made = Some((next.what, next.draw, next.node(tables, rules)));
+                let broken = next.violated.then_some(next.reaction);
+                made = Some((next.what, next.draw, next.node(tables, rules), broken));
             }
             count += 1;
         });
-        let (what, draw, node) = made.expect("a step that was made can be made again");
+        let (what, draw, node, broken) = made.expect("a step that was made can be made again");
+        run.broken = broken.map(|reaction| self.workshop.violation(reaction));
         let action = self.action(&run.state, what);
         let mut draws = Draws::default();
         for _ in 0..draw {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use konklave_process::{Application, Monitor, Process};
+use konklave_process::{Application, Monitor, Process, ProcessId};
 
 use crate::checkpoint::{CheckpointError, Checkpoints, unfit};
 use crate::model::Model;
@@ -40,6 +40,20 @@ pub struct Report<P: Process> {
     /// How likely it is that a state was missed because another had its fingerprint: 0 where states
     /// are compared whole.
     pub missed: f64,
+    /// Which processes stood for each other, where that was asked for.
+    pub symmetry: Option<Interchangeable>,
+}
+
+/// Which processes stood for each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interchangeable {
+    /// By how many permutations a state was renamed; 1 if only by the one that moves nobody.
+    pub permutations: usize,
+    /// Who stood for whom.
+    pub classes: Vec<Vec<ProcessId>>,
+    /// Why there are no more, if there could be: how processes would have changed places, and what
+    /// came in between.
+    pub refuted: Option<String>,
 }
 
 /// The verdict.
@@ -64,7 +78,8 @@ pub enum Bounded {
     Memory,
     /// It was told to.
     Interrupted,
-    /// All states were seen, but fingerprints alone cannot tell whether a run goes on for ever.
+    /// All states were seen, but a run may go round for ever, and fingerprints alone cannot tell whether
+    /// that is fair.
     Compact,
     /// Only some runs were tried.
     Sample,
@@ -115,11 +130,13 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             group: &self.group,
             options: &self.options,
             reduce: self.is_reducible(),
+            symmetry: self.options.symmetry && !self.is_reducible() && self.options.swarm.is_none(),
             checkpoints,
         };
         let (found, shared) = search::search(&question, &mut workshop, &mut watch)?;
         let mut replay = Replay { model: self, shared: &shared, workshop: &mut workshop };
         let Findings { tally, .. } = found;
+        let symmetry = self.options.symmetry.then(|| self.interchangeable(&found));
         Ok(Report {
             outcome: match found.verdict {
                 Verdict::Exhausted => Outcome::Exhausted,
@@ -136,8 +153,21 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             cheapest: found.cheapest.map(|way| replay.witness(way)),
             reduced: found.reduced,
             missed: found.missed,
+            symmetry,
             elapsed: begun.elapsed(),
         })
+    }
+
+    fn interchangeable(&self, found: &Findings) -> Interchangeable {
+        let id = |place: &u32| self.group.id(*place as usize);
+        let (permutations, classes) = found.symmetry.clone().unwrap_or((1, Vec::new()));
+        let refuted = found.asymmetry.as_ref().map(|(permutation, why)| {
+            let moves = (0u32..).zip(permutation).filter(|(from, to)| from != *to);
+            let moves = moves.map(|(from, to)| format!("{} as {}", id(&from), id(to)));
+            format!("{}: {why}", moves.collect::<Vec<_>>().join(", "))
+        });
+        let classes = classes.iter().map(|class| class.iter().map(id).collect()).collect();
+        Interchangeable { permutations, classes, refuted }
     }
 
     /// Whether deliveries may be put off: only where nothing but messages and clients decides what

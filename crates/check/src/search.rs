@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Barrier, PoisonError};
 
 use konklave_process::{Group, Violation};
+use rustc_hash::FxHashSet;
 
 use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader};
 use crate::craft::Craft;
@@ -16,6 +17,7 @@ use crate::reduce::Commutation;
 use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
 use crate::shared::{Block, Job, Level, Shared, Spot, Task, look_at, read, write};
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
+use crate::symmetry::{Permutation, Room, Symmetry};
 use crate::tables::{Inputs, Tables};
 
 /// What was counted up to some level.
@@ -75,6 +77,10 @@ pub(crate) struct Findings {
     pub(crate) cheapest: Option<Way>,
     pub(crate) reduced: bool,
     pub(crate) missed: f64,
+    /// How many permutations there were, and which places stood for each other.
+    pub(crate) symmetry: Option<(usize, Vec<Vec<u32>>)>,
+    /// The first permutation that was refuted, and by what.
+    pub(crate) asymmetry: Option<(Permutation, &'static str)>,
 }
 
 /// What is to be searched, and how.
@@ -83,6 +89,8 @@ pub(crate) struct Question<'a> {
     pub(crate) options: &'a Options,
     /// Whether deliveries that commute may be put off.
     pub(crate) reduce: bool,
+    /// Whether one state stands for all that it can be renamed to.
+    pub(crate) symmetry: bool,
     pub(crate) checkpoints: &'a Checkpoints,
 }
 
@@ -92,7 +100,7 @@ pub(crate) fn search(
     craft: &mut dyn Craft,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Findings, Shared), CheckpointError> {
-    let Question { group, options, reduce, checkpoints } = *question;
+    let Question { group, options, reduce, symmetry, checkpoints } = *question;
     let workers = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
@@ -102,7 +110,11 @@ pub(crate) fn search(
     let mut commutation = reduce.then(Commutation::default);
     let mut tables =
         Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
+    let (mut refuted, mut asymmetry) = (FxHashSet::default(), None);
     loop {
+        if symmetry {
+            tables.symmetry = Symmetry::without(&refuted, rules.inputs.n);
+        }
         let shared = Shared::new(rules.clone(), workers, tables);
         let mut search = Search::new(group, options, &shared, craft, commutation, watch);
         search.keeper = (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, options));
@@ -114,10 +126,20 @@ pub(crate) fn search(
             return Err(failed);
         }
         commutation = search.commutation;
-        if let Some(found) = found {
+        if let Some(mut found) = found {
+            found.asymmetry = asymmetry;
             return Ok((found, shared));
         }
         tables = shared.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(symmetry) = tables.symmetry.take() {
+            for (permutation, why) in symmetry.refuted() {
+                asymmetry.get_or_insert_with(|| (permutation.clone(), why));
+                refuted.insert(permutation.clone());
+            }
+            craft.forget();
+            tables = Tables::default();
+            continue;
+        }
         tables.barred = commutation.as_ref().and_then(Commutation::barred);
         commutation = commutation.filter(|_| tables.barred.is_some());
     }
@@ -147,8 +169,8 @@ pub(crate) struct Search<'a> {
     keeper: Option<Keeper>,
 }
 
-/// From this many states in a level on, the other workers are called.
-const MANY: u64 = 4096;
+/// From this many states in a level on, the other workers are called; earlier in tests, which are small.
+const MANY: u64 = if cfg!(test) { 16 } else { 4096 };
 
 impl<'a> Search<'a> {
     fn new(
@@ -231,6 +253,7 @@ impl<'a> Search<'a> {
                     }
                     Verdict::Exhausted
                 }
+                Found::Nothing if self.goes_round_alike() => return None,
                 Found::Nothing => self.judge_cycles(),
                 Found::Bound(bound) => Verdict::Bounded(bound),
                 Found::Broken { state, last, violation } => {
@@ -261,6 +284,8 @@ impl<'a> Search<'a> {
             cheapest,
             reduced: self.commutation.is_some(),
             missed: if options.compact { missed(self.states) } else { 0.0 },
+            symmetry: read(&self.shared.tables).symmetry.as_ref().map(|s| (s.len(), s.classes())),
+            asymmetry: None,
         })
     }
 
@@ -285,10 +310,32 @@ impl<'a> Search<'a> {
         timers || compact || self.shared.shards.iter().any(|shard| read(shard).cycles)
     }
 
+    /// Whether runs that never end must be judged, of which one state for many cannot tell: who of
+    /// those that stand for each other waits for ever, and what is fair to whom. Then none stand for
+    /// each other.
+    fn goes_round_alike(&mut self) -> bool {
+        let judged = ["livelock", "starvation"].iter().any(|p| self.options.judges(p));
+        let cycles = self.shared.shards.iter().any(|shard| read(shard).cycles);
+        let mut tables = write(&self.shared.tables);
+        let Some(symmetry) = tables.symmetry.as_mut().filter(|_| judged && cycles) else {
+            return false;
+        };
+        symmetry.give_up("runs may go round for ever");
+        true
+    }
+
+    /// Whether some processes were taken to stand for each other that do not.
+    fn is_refuted(&self) -> bool {
+        read(&self.shared.tables).symmetry.as_ref().is_some_and(Symmetry::is_refuted)
+    }
+
     fn run(&mut self, workers: usize) -> Found {
         let is_resumed = !self.levels.is_empty();
         if !is_resumed && let Some(violation) = self.start() {
             return Found::Broken { state: None, last: None, violation };
+        }
+        if self.is_refuted() {
+            return Found::Again;
         }
         loop {
             if workers > 1 && self.levels.last().is_some_and(|level| level.size >= MANY) {
@@ -350,6 +397,16 @@ impl<'a> Search<'a> {
         };
         for (series, (node, violation)) in starts.into_iter().enumerate() {
             broken = broken.or(violation);
+            let mut room = Room::of(node);
+            let tables = read(&self.shared.tables);
+            let symmetry = tables.symmetry.as_ref().filter(|symmetry| !symmetry.is_refuted());
+            let node = match symmetry {
+                Some(symmetry) => {
+                    symmetry.canonical(&tables, &self.shared.rules, &mut room);
+                    room.best
+                }
+                None => room.here,
+            };
             let mut packed = Vec::new();
             node.pack(&self.shared.rules, &mut packed);
             let hash = fingerprint(&packed);
@@ -403,6 +460,9 @@ impl<'a> Search<'a> {
             }
             work(self.shared);
             self.work_out(workers, deepest);
+            if self.is_refuted() {
+                return Some(Found::Again);
+            }
             for sink in &self.shared.sinks {
                 let mut sink = write(sink);
                 self.tally.transitions += std::mem::take(&mut sink.transitions);
@@ -417,6 +477,9 @@ impl<'a> Search<'a> {
                         }
                     }
                 }
+            }
+            if self.is_refuted() {
+                return Some(Found::Again);
             }
             if broken.is_none() && broken_end.is_none() {
                 write(&self.shared.job).task = Task::Put;
@@ -469,6 +532,9 @@ impl<'a> Search<'a> {
                     look_at(spot, packed, &tables, &shared.rules, deepest, &mut extra)
                 {
                     self.craft.resolve(miss, &mut tables);
+                    if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {
+                        return;
+                    }
                     if let Some(keeper) = &mut self.keeper {
                         keeper.misses.push(miss);
                     }
@@ -490,9 +556,9 @@ impl<'a> Search<'a> {
         self.tally.messages = Some((least.min(sent), most.max(sent)));
         let mut node = Node::default();
         let shard = read(&self.shared.shards[spot.shard as usize]);
-        let tables = read(&self.shared.tables);
+        let mut tables = write(&self.shared.tables);
         node.unpack(&tables, &self.shared.rules, shard.looked_at().get(spot.at));
-        self.craft.judge_end(&node.locals, node.ambient, &tables)
+        self.craft.judge_end(&node.locals, node.ambient, &mut tables)
     }
 
     /// Tells how far we have come; returns the bound that was reached, if any.

@@ -9,6 +9,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::expand::{Expander, Node, Rules};
 use crate::store::{Batch, GROUP, SHARDS, Shard};
+use crate::symmetry::Room;
 use crate::tables::{Miss, Tables};
 
 /// Where the states of a level are, in each shard: the first, and how many.
@@ -40,6 +41,7 @@ pub(crate) struct Sink {
     pub(crate) deeper: bool,
     node: Node,
     expander: Expander,
+    room: Room,
 }
 
 impl Sink {
@@ -184,7 +186,7 @@ pub(crate) fn look_at(
     deepest: bool,
     sink: &mut Sink,
 ) -> Result<(), Miss> {
-    let Sink { batch, transitions, ends, broken, deeper, node, expander, .. } = sink;
+    let Sink { batch, transitions, ends, broken, deeper, node, expander, room, .. } = sink;
     node.unpack(tables, rules, packed);
     let (mut step, mut first) = (0, None);
     let known = expander.expand(node, tables, rules, &mut |next| {
@@ -192,8 +194,20 @@ pub(crate) fn look_at(
             first = Some((spot.position, step, next.reaction));
         }
         let code = step << 1 | u32::from(next.goes_on);
-        batch.push(spot.position, code, next.most(), |bytes| next.write(rules, bytes));
         step += 1;
+        let Some(symmetry) = &tables.symmetry else {
+            batch.push(spot.position, code, next.most(), |bytes| next.write(rules, bytes));
+            return;
+        };
+        next.write_to(&mut room.here);
+        symmetry.canonical(tables, rules, room);
+        let Room { best, packed, .. } = room;
+        packed.clear();
+        best.pack(rules, packed);
+        batch.push(spot.position, code, packed.len(), |bytes| {
+            bytes.copy_from_slice(packed);
+            bytes.len()
+        });
     });
     match known {
         Err(miss) => {

@@ -145,6 +145,8 @@ pub(crate) struct Shard {
     /// Exact: the low half of a hash and the place of the record. Compact: a whole hash.
     table: Vec<u64>,
     compact: bool,
+    /// Compact: which slots of the table hold states of the level that grows, a bit for each.
+    fresh: Vec<u64>,
     pub(crate) len: u64,
     pub(crate) rows: Rows,
     /// The level before the one that grows, in compact mode; else it is in `rows`, too.
@@ -172,6 +174,7 @@ impl Shard {
         Self {
             table: vec![0; 64],
             compact,
+            fresh: vec![0; usize::from(compact)],
             len: 0,
             rows: Rows::new(),
             old: Rows::new(),
@@ -223,6 +226,7 @@ impl Shard {
             }
             if self.compact {
                 if found == print {
+                    self.cycles |= step & 1 == 1 && !self.is_fresh(slot);
                     return false;
                 }
             } else if found as u32 == hash as u32 {
@@ -240,6 +244,9 @@ impl Shard {
         let at = self.rows.push(packed);
         self.table[slot] =
             if self.compact { print } else { u64::from(at) << 32 | u64::from(hash as u32) };
+        if self.compact {
+            self.fresh[slot / 64] |= 1 << (slot % 64);
+        }
         match self.growing.last_mut() {
             Some((_, count)) if *count < BLOCK => *count += 1,
             _ => self.growing.push((at, 1)),
@@ -263,8 +270,10 @@ impl Shard {
         let size = self.table.len() * if self.compact && !small { 5 } else { 8 } / 4;
         let old = std::mem::replace(&mut self.table, vec![0; size]);
         if self.compact {
-            for print in old.into_iter().filter(|print| *print != 0) {
-                self.put(print, print);
+            let fresh = std::mem::replace(&mut self.fresh, vec![0; size.div_ceil(64)]);
+            for (slot, print) in old.into_iter().enumerate().filter(|(_, print)| *print != 0) {
+                let to = self.put(print, print);
+                self.fresh[to / 64] |= (fresh[slot / 64] >> (slot % 64) & 1) << (to % 64);
             }
             return;
         }
@@ -278,12 +287,19 @@ impl Shard {
         }
     }
 
-    fn put(&mut self, hash: u64, entry: u64) {
+    /// Whether the state in this slot is of the level that grows; compact mode only.
+    fn is_fresh(&self, slot: usize) -> bool {
+        self.fresh[slot / 64] >> (slot % 64) & 1 == 1
+    }
+
+    /// Returns the slot.
+    fn put(&mut self, hash: u64, entry: u64) -> usize {
         let mut slot = self.slot(hash);
         while self.table[slot] != 0 {
             slot = if slot + 1 == self.table.len() { 0 } else { slot + 1 };
         }
         self.table[slot] = entry;
+        slot
     }
 
     /// Whether this state was seen, and where it is; exact mode only.
@@ -304,6 +320,7 @@ impl Shard {
     pub(crate) fn turn(&mut self) -> u64 {
         self.blocks = std::mem::take(&mut self.growing);
         if self.compact {
+            self.fresh.fill(0);
             self.old = std::mem::replace(&mut self.rows, Rows::new());
         } else if let Some(&(last, count)) = self.blocks.last() {
             self.level = (0..count).fold(last, |at, _| self.rows.after(at));
@@ -339,7 +356,7 @@ impl Shard {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.table.capacity() * 8
+        (self.table.capacity() + self.fresh.capacity()) * 8
             + self.rows.bytes()
             + self.old.bytes()
             + self.ways.iter().map(Vec::capacity).sum::<usize>()

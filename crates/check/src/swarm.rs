@@ -78,7 +78,7 @@ impl Search<'_> {
             self.depth = self.depth.max(steps.len() as u32);
             if !progress {
                 self.tally.ends += 1;
-                let ended = self.craft.judge_end(&node.locals, node.ambient, &tables);
+                let ended = self.craft.judge_end(&node.locals, node.ambient, &mut tables);
                 if let Some(violation) = ended {
                     return Some(way(steps, violation));
                 }

@@ -8,6 +8,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::state::Spent;
+use crate::symmetry::Symmetry;
 
 /// Inputs from here on are no messages.
 pub(crate) const OTHER: u32 = 1 << 31;
@@ -51,6 +52,20 @@ impl Inputs {
     /// The application sends past the algorithm.
     pub(crate) fn tell(self, to: u32) -> u32 {
         OTHER + 2 + 4 * self.n + to
+    }
+    /// The same input where places have other names.
+    pub(crate) fn renamed(self, input: u32, place: impl Fn(u32) -> u32) -> u32 {
+        let (known, n) = (input - OTHER, self.n);
+        let rename = |begin: u32, each: u32| {
+            let at = known - begin;
+            OTHER + begin + each * place(at / each) + at % each
+        };
+        match known {
+            _ if known < 2 || known >= 2 + 5 * n => input,
+            _ if known < 2 + 2 * n => rename(2, 2),
+            _ if known < 2 + 4 * n => rename(2 + 2 * n, 2),
+            _ => rename(2 + 4 * n, 1),
+        }
     }
     /// The first that is the model's own.
     pub(crate) fn own(self) -> u32 {
@@ -141,6 +156,8 @@ pub(crate) struct Tables {
     pub(crate) sends: Vec<Sent>,
     /// Which deliveries must not be taken alone, where the search is reduced: local and message.
     pub(crate) barred: Option<FxHashSet<(u32, u32)>>,
+    /// Which processes stand for each other, where one state of each kind stands for all.
+    pub(crate) symmetry: Option<Symmetry>,
 }
 
 impl Tables {
@@ -166,6 +183,7 @@ impl Tables {
             + self.reacts.bytes()
             + self.reactions.capacity() * size_of::<Reaction>()
             + self.sends.capacity() * 8
+            + self.symmetry.as_ref().map_or(0, Symmetry::bytes)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where handlers run: once for each local and input, once for each ambient and sign.
 
 mod answers;
+mod renaming;
 mod things;
 
 pub(crate) use things::{Cause, Own, Shown, Sign};
@@ -39,6 +40,8 @@ pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
     pub(crate) met: Vec<Vec<u32>>,
     tried: Memo,
     pub(crate) noticed: Vec<Vec<u32>>,
+    /// For each reaction the messages in the order in which they were sent, where places may be renamed.
+    sent: FxHashMap<u32, Vec<u32>>,
 }
 
 impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
@@ -58,6 +61,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             met: Vec::new(),
             tried: Memo::default(),
             noticed: Vec::new(),
+            sent: FxHashMap::default(),
         }
     }
 
@@ -380,6 +384,10 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         }
         let reaction = tables.reactions.len() as u32;
         let sends = (begin, tables.sends.len() as u32);
+        if self.model.options.symmetry {
+            let sent = tables.sends[begin as usize..].iter().map(|sent| sent.message);
+            self.sent.insert(reaction, sent.collect());
+        }
         // Where equal keys keep their order, a row keeps that of sending.
         tables.sends[begin as usize..].sort_by_key(|sent| sent.key);
         let ambient = self.ambient(ambient, tables);
@@ -448,6 +456,16 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         }
         judge(ambient.monitor.after_step(me, process));
         verdict
+    }
+
+    /// What is wrong with an end of which this is the ambient; remembers it.
+    fn judged_end(&mut self, ambient: u32, alive: u64) -> Option<Violation> {
+        if let Some(known) = self.ends.get(&(ambient, alive)) {
+            return known.clone();
+        }
+        let violation = self.judge_ambient(ambient, alive).err();
+        self.ends.insert((ambient, alive), violation.clone());
+        violation
     }
 
     fn judge_ambient(&self, ambient: u32, alive: u64) -> Verdict {

@@ -46,9 +46,27 @@ fn fingerprints_alone_find_as_many_states_in_a_fraction_of_the_memory() {
 }
 
 #[test]
-fn fingerprints_alone_do_not_judge_runs_that_never_end() {
-    let found = explore(3, None, false, Options { compact: true, ..Options::default() });
+fn fingerprints_alone_tell_whether_a_run_can_go_round_but_not_whether_that_is_fair() {
+    let compact = Options { compact: true, ..Options::default() };
+    let found = explore(3, None, false, compact.clone());
     assert!(matches!(found.outcome, Outcome::Bounded(Bounded::Compact)), "{:?}", found.outcome);
+    for threads in [1, 2] {
+        let found = explore(5, Some(2), true, Options { threads, ..compact.clone() });
+        assert!(matches!(found.outcome, Outcome::Exhausted), "it ends: {:?}", found.outcome);
+    }
+}
+
+#[test]
+fn where_runs_go_round_nobody_stands_for_another() {
+    let symmetry = Options { symmetry: true, ..Options::default() };
+    let few = explore(4, Some(1), true, symmetry.clone());
+    let found = few.symmetry.expect("it was asked for");
+    assert_eq!(found.permutations, 6, "{found:?}");
+    assert!(few.states < explore(4, Some(1), true, Options::default()).states);
+    let found = explore(4, None, true, symmetry);
+    assert!(matches!(found.outcome, Outcome::Exhausted), "{:?}", found.outcome);
+    let found = found.symmetry.expect("it was asked for");
+    assert_eq!(found.permutations, 1);
 }
 
 #[test]

@@ -15,15 +15,25 @@ use crate::verdicts::unquiet;
 
 impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, M> {
     fn starts(&mut self, tables: &mut Tables, rules: &Rules) -> Vec<(Node, Option<Violation>)> {
-        let (mut draws, mut starts) = (Draws::default(), Vec::new());
+        let (mut draws, mut starts, mut rows) = (Draws::default(), Vec::new(), Vec::new());
         loop {
             let (state, verdict) = self.model.initial(&mut draws, &mut None);
             let violation = self.model.filter(verdict).err();
             starts.push((self.node_of(&state, tables, rules), violation));
+            rows.push(self.numbers(&state, tables));
             if !draws.advance() {
-                return starts;
+                break;
             }
         }
+        if let Some(mut symmetry) = tables.symmetry.take() {
+            self.name_starts(&rows, &mut symmetry, tables);
+            tables.symmetry = Some(symmetry);
+        }
+        starts
+    }
+
+    fn forget(&mut self) {
+        *self = Self::new(self.model);
     }
 
     fn commute(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
@@ -31,6 +41,11 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
     }
 
     fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
+        if let Some(mut symmetry) = tables.symmetry.take() {
+            self.resolve_alike(miss, &mut symmetry, tables);
+            tables.symmetry = Some(symmetry);
+            return;
+        }
         match miss {
             Miss::Act(actor, input) => self.act(actor, input, tables),
             Miss::React(ambient, sign) => self.react(ambient, sign, tables),
@@ -71,21 +86,26 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
         self.violations[&reaction].clone()
     }
 
-    fn judge_end(&mut self, locals: &[u32], ambient: u32, tables: &Tables) -> Option<Violation> {
+    fn judge_end(
+        &mut self,
+        locals: &[u32],
+        ambient: u32,
+        tables: &mut Tables,
+    ) -> Option<Violation> {
+        let mut symmetry = tables.symmetry.take();
         let facts = |local: &u32| tables.locals[*local as usize];
         let up = locals.iter().filter(|l| facts(l).up);
         let alive = up.clone().fold(0, |set, l| set | 1u64 << facts(l).place);
-        let known = self.ends.get(&(ambient, alive)).cloned();
-        let violation = known.unwrap_or_else(|| {
-            let violation = self.judge_ambient(ambient, alive).err();
-            self.ends.insert((ambient, alive), violation.clone());
-            violation
-        });
+        if let Some(symmetry) = &mut symmetry {
+            self.judge_ends_alike(ambient, alive, symmetry);
+        }
+        let violation = self.judged_end(ambient, alive);
+        let restless = up.map(facts).find(|facts| !facts.at_rest);
+        tables.symmetry = symmetry;
         if violation.is_some() || !self.model.options.judges("quiescence") {
             return violation;
         }
-        let restless = up.map(facts).find(|facts| !facts.at_rest)?;
-        Some(unquiet(self.model.group.id(restless.place as usize)))
+        Some(unquiet(self.model.group.id(restless?.place as usize)))
     }
 
     fn bytes(&self) -> usize {

@@ -47,7 +47,7 @@ Examples:
   konklave check ricart-agrawala -n 3 --requests 2,1,1 --mistake request-clock --property order
   konklave check chang-roberts -n 3 --crash 1 --mistake no-hop-limit --property livelock
   konklave check central -n 3 --loss 1 --svg witness.svg
-Exit codes: 0 exhausted, all is well · 1 violated · 2 a bound was reached first")]
+Exit codes: 0 exhausted, all is well · 1 violated · 2 a bound was reached first, or not all could be judged")]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct CheckArgs {
     /// The algorithm: problem/name, or the name alone
@@ -184,6 +184,10 @@ pub(crate) struct CheckArgs {
     /// verdict, but a witness need not be a shortest one
     #[arg(long, help_heading = "Search")]
     pub(crate) reduce: bool,
+    /// Let one state stand for all that differ only in which process is which, among processes that
+    /// are found to be interchangeable: fewer states, the same verdict
+    #[arg(long, help_heading = "Search", conflicts_with_all = ["reduce", "shard"])]
+    pub(crate) symmetry: bool,
     /// Keep only 64 bits of each state: less memory, and a state may be missed
     #[arg(long, help_heading = "Search")]
     pub(crate) compact: bool,
@@ -215,10 +219,10 @@ pub(crate) struct CheckArgs {
     )]
     pub(crate) max_memory: u64,
     /// Write down how far the search has come: when it gives up, and from time to time before that
-    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "shard"])]
+    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "symmetry", "shard"])]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Go on from a checkpoint of the same search; limits may be others
-    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "shard"])]
+    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "symmetry", "shard"])]
     pub(crate) resume: Option<PathBuf>,
     /// For random topologies and ids, and for random runs
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Search")]

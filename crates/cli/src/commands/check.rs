@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
     Assumption, CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Error, Extreme, Plan,
-    Progress, Scenario, Swarm, Timing, Victim, find,
+    Progress, Scenario, Swarm, SymmetryReport, Timing, Victim, find,
 };
 use konklave_trace::{Run, diagram, svg, text};
 use serde::Serialize;
@@ -116,6 +116,7 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         threads: args.threads,
         compact: args.compact,
         reduce: args.reduce,
+        symmetry: args.symmetry,
         swarm: args.shard.as_deref().map(|shard| swarm(shard, args)).transpose()?,
         properties: args.properties.clone(),
         max_states: args.max_states,
@@ -194,6 +195,7 @@ fn arguments(args: &CheckArgs) -> String {
         ("count-messages", args.count_messages),
         ("compact", args.compact),
         ("reduce", args.reduce),
+        ("symmetry", args.symmetry),
     ];
     words.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| format!("--{name}")));
     words.extend(extreme(args).map(|end| match end {
@@ -335,7 +337,7 @@ fn summarise(
             let why = match report.bound.unwrap_or_default() {
                 "sample" => "nothing found in the runs that were tried".to_owned(),
                 "compact" => {
-                    "all is well, but for runs that never end, which were not judged".to_owned()
+                    "all is well, but a run may go round for ever, which was not judged".to_owned()
                 }
                 "interrupted" => "nothing found before it was interrupted".to_owned(),
                 bound => format!("nothing found before the limit of {bound}"),
@@ -354,6 +356,9 @@ fn summarise(
     if report.reduction != "none" {
         writeln!(out, "reduced     one order of commuting deliveries stands for all")?;
     }
+    if let Some(symmetry) = &report.symmetry {
+        writeln!(out, "symmetry    {}", interchangeable(symmetry))?;
+    }
     if let Some((least, most)) = report.messages {
         writeln!(out, "messages    {least} … {most} over all runs that end")?;
     }
@@ -365,6 +370,21 @@ fn summarise(
         report.peak_bytes as f64 / 1e6
     )?;
     writeln!(out, "again       {}", report.command)
+}
+
+fn interchangeable(symmetry: &SymmetryReport) -> String {
+    let class = |class: &Vec<u32>| {
+        let ids: Vec<String> = class.iter().map(|id| format!("p{id}")).collect();
+        ids.join(", ")
+    };
+    let classes: Vec<String> = symmetry.interchangeable.iter().map(class).collect();
+    match (&symmetry.refuted, classes.is_empty()) {
+        (Some(why), true) => format!("none: nobody can be taken for another ({why})"),
+        (None, true) => "none: there is nobody to be taken for another".to_owned(),
+        (_, false) => {
+            format!("{} stand for each other, {} ways", classes.join("; "), symmetry.permutations)
+        }
+    }
 }
 
 fn row(report: &CheckReport) -> Vec<(String, String)> {

@@ -116,6 +116,10 @@ fn one(entry: &Entry) -> io::Result<()> {
                     "  {:<20} konklave check {name} --mistake {} {how}",
                     "", mistake.name
                 )?;
+            } else if let Some(how) = mistake.shown_by(sheet.name) {
+                let how: Vec<String> = how.split(' ').map(quoted).collect();
+                let (name, how) = (sheet.name, how.join(" "));
+                writeln!(out, "  {:<20} konklave run {name} --mistake {} {how}", "", mistake.name)?;
             } else {
                 let tests = "no command for a small group: the tests of the algorithm show it";
                 writeln!(out, "  {:<20} ({tests})", "")?;
@@ -123,6 +127,12 @@ fn one(entry: &Entry) -> io::Result<()> {
         }
     }
     out.flush()
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| !">|*#".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
 }
 
 fn metric(metric: konklave_algorithms::Metric) -> String {
@@ -163,6 +173,7 @@ fn as_json(entry: &Entry) -> Value {
         })).collect::<Vec<_>>(),
         "mistakes": sheet.mistakes.iter().map(|m| json!({
             "name": m.name, "what": m.what, "breaks": m.breaks, "caught_by": m.caught_by,
+            "shown_by": m.shown_by(sheet.name),
         })).collect::<Vec<_>>(),
     })
 }

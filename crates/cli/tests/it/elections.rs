@@ -57,6 +57,10 @@ fn caught(entry: &Entry) -> String {
     let mut all = Vec::new();
     for mistake in entry.sheet.mistakes {
         let name = mistake.name;
+        if mistake.caught_by.is_empty() && mistake.shown_by(entry.sheet.name).is_some() {
+            all.push(format!("`{name}`: {}, shown by a run", mistake.breaks));
+            continue;
+        }
         if mistake.caught_by.is_empty() {
             all.push(format!("`{name}`: {}, shown by its tests", mistake.breaks));
             continue;

@@ -40,6 +40,37 @@ fn every_mistake_is_caught_and_only_the_mistake() {
     assert!(caught >= 6);
 }
 
+/// What broke in a run, by name.
+fn broken(line: &str) -> Vec<String> {
+    let report = check(line);
+    let violations = report["violations"].as_array().expect("a list").iter();
+    violations.map(|v| v["property"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// What no check catches takes time to matter, and a run shows it; what is left is about clients of
+/// members or about how long a leader stays, of which no judge of a run knows.
+#[test]
+fn what_no_check_catches_is_shown_by_a_run() {
+    let mut left = Vec::new();
+    for entry in CATALOG {
+        for mistake in entry.sheet.mistakes.iter().filter(|m| m.caught_by.is_empty()) {
+            let Some(how) = mistake.shown_by(entry.sheet.name) else {
+                left.push((entry.sheet.name, mistake.name));
+                continue;
+            };
+            let line = format!("run {} {how} --format json", entry.name());
+            let breaks = mistake.breaks.to_owned();
+            assert!(!broken(&line).contains(&breaks), "{line}: without the mistake, too");
+            let line = format!("{line} --mistake {}", mistake.name);
+            assert!(broken(&line).contains(&breaks), "{line}");
+        }
+    }
+    left.sort_unstable();
+    let table = ["any-expiry", "any-token", "no-memory"].map(|name| ("lock-table", name));
+    let known: Vec<_> = table.into_iter().chain([("quorum", "no-pre-vote")]).collect();
+    assert_eq!(left, known);
+}
+
 #[test]
 fn words_of_a_line_keep_quoted_spaces() {
     assert_eq!(words("run x --set 'a=b c'"), ["run", "x", "--set", "a=b c"]);

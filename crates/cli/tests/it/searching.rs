@@ -126,3 +126,31 @@ fn who_may_crash_decides_what_breaks() {
     assert!(anyone["witness_length"].as_u64() <= holder["witness_length"].as_u64());
     assert_eq!(konklave_line(&format!("{lock} --victim nobody")).code, 64);
 }
+
+#[test]
+fn fingerprints_alone_exhaust_what_cannot_go_round_and_say_what_may_be_missed() {
+    let (whole, compact) = ("check ricart-agrawala -n 3", "check ricart-agrawala -n 3 --compact");
+    let (whole, compact) = (found(whole, 0), found(compact, 0));
+    assert_eq!(compact["verdict"], "exhausted");
+    assert_eq!(whole["states"], compact["states"]);
+    assert!(compact["missed"].as_f64() > Some(0.0) && whole["missed"].as_f64() == Some(0.0));
+    found("check ricart-agrawala -n 3 --mistake no-tie-break --compact", 1);
+}
+
+#[test]
+fn who_can_be_taken_for_another_is_found_and_said() {
+    let line = "check central -n 4";
+    let (full, few) = (found(line, 0), found(&format!("{line} --symmetry"), 0));
+    assert!(few["states"].as_u64() < full["states"].as_u64().map(|full| full / 4), "{few}");
+    assert_eq!(few["symmetry"]["interchangeable"], serde_json::json!([[1, 2, 3]]));
+    assert_eq!(few["symmetry"]["permutations"], 6);
+    assert!(full.get("symmetry").is_none(), "nobody asked");
+    let said = konklave_line(&format!("{line} --symmetry")).out;
+    assert!(said.contains("symmetry    p1, p2, p3 stand for each other, 6 ways"), "{said}");
+    assert!(said.contains("--symmetry"), "it says how to do it again: {said}");
+    let said = konklave_line("check ricart-agrawala -n 3 --symmetry").out;
+    assert!(said.contains("symmetry    none: nobody can be taken for another ("), "{said}");
+    for other in ["--reduce", "--shard 1/2", "--checkpoint x"] {
+        assert_eq!(konklave_line(&format!("{line} --symmetry {other}")).code, 64, "{other}");
+    }
+}

@@ -1,0 +1,407 @@
+//! Which processes stand for each other, in numbers.
+//!
+//! A permutation of the places renames whatever has a number: locals, messages, signs, ambients. How,
+//! nobody declares. The start is renamed to itself; and if one question is renamed to another, so is
+//! its answer. So all names follow from the start, and if something would need two of them, the
+//! permutation is refuted. docs/checking.md says why this is enough.
+
+use rustc_hash::FxHashSet;
+
+use crate::expand::{Node, Rules};
+use crate::tables::{AmbientFacts, Inputs, LocalFacts, OTHER, Tables};
+
+/// Where each place goes.
+pub(crate) type Permutation = Box<[u32]>;
+
+/// Larger groups are only turned round: they have too many permutations to look at.
+const ALL: u32 = 6;
+const UNKNOWN: u32 = u32::MAX;
+
+/// The permutations that are not refuted, and what each makes of everything.
+#[derive(Debug)]
+pub(crate) struct Symmetry {
+    inputs: Inputs,
+    /// The first one moves nobody.
+    permutations: Vec<Permutation>,
+    /// For each of them who comes to each place.
+    sources: Vec<Permutation>,
+    pub(crate) products: Products,
+    pub(crate) locals: Images,
+    pub(crate) messages: Images,
+    pub(crate) ambients: Images,
+    pub(crate) signs: Images,
+    refuted: Vec<(usize, &'static str)>,
+}
+
+/// Which permutation it is to do one after another.
+#[derive(Debug)]
+pub(crate) struct Products {
+    many: usize,
+    of: Vec<u32>,
+}
+
+impl Products {
+    /// First `first`, then `then`.
+    fn of(&self, then: usize, first: usize) -> usize {
+        self.of[then * self.many + first] as usize
+    }
+}
+
+/// What each permutation makes of each thing of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    many: usize,
+    of: Vec<u32>,
+}
+
+impl Images {
+    #[inline]
+    pub(crate) fn get(&self, thing: u32, by: usize) -> u32 {
+        self.of[thing as usize * self.many + by]
+    }
+
+    fn knows(&self, thing: u32) -> bool {
+        self.of.get(thing as usize * self.many).is_some_and(|image| *image != UNKNOWN)
+    }
+
+    /// Learns what becomes of the first of `orbit` by each permutation, and so what becomes of each of
+    /// them. Returns the permutations that would need two names for one thing.
+    pub(crate) fn learn(&mut self, orbit: &[u32], products: &Products) -> Vec<usize> {
+        let all = 0..self.many;
+        if self.knows(orbit[0]) {
+            return all.filter(|&by| self.get(orbit[0], by) != orbit[by]).collect();
+        }
+        let mut refuted = Vec::new();
+        for first in all.clone() {
+            let row = orbit[first] as usize * self.many;
+            if self.of.len() < row + self.many {
+                self.of.resize(row + self.many, UNKNOWN);
+            }
+            for then in all.clone() {
+                let (known, image) = (&mut self.of[row + then], orbit[products.of(then, first)]);
+                if *known == UNKNOWN {
+                    *known = image;
+                } else if *known != image {
+                    refuted.push(then);
+                }
+            }
+        }
+        refuted
+    }
+}
+
+/// Room to find a canonical form in.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    /// The state of which it is to be found.
+    pub(crate) here: Node,
+    pub(crate) best: Node,
+    pub(crate) packed: Vec<u8>,
+    row: Vec<u32>,
+    ties: Vec<usize>,
+    flight: Vec<u32>,
+}
+
+impl Room {
+    pub(crate) fn of(here: Node) -> Self {
+        Self { here, ..Self::default() }
+    }
+}
+
+impl Symmetry {
+    /// The largest group that we find without the `refuted` ones; none if it moves nobody.
+    pub(crate) fn without(refuted: &FxHashSet<Permutation>, n: u32) -> Option<Self> {
+        let permutations = subgroup(candidates(n), refuted);
+        let many = permutations.len();
+        if many < 2 {
+            return None;
+        }
+        let place = |p: &Permutation| permutations.iter().position(|q| q == p);
+        let all = permutations.iter();
+        let products = all.flat_map(|then| permutations.iter().map(|first| after(then, first)));
+        let products = products.map(|p| place(&p).expect("it is a group") as u32).collect();
+        let images = || Images { many, of: Vec::new() };
+        Some(Self {
+            inputs: Inputs { n },
+            sources: permutations.iter().map(inverse).collect(),
+            products: Products { many, of: products },
+            locals: images(),
+            messages: images(),
+            ambients: images(),
+            signs: images(),
+            refuted: Vec::new(),
+            permutations,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.permutations.len()
+    }
+
+    /// Where `place` goes.
+    pub(crate) fn place(&self, place: u32, by: usize) -> u32 {
+        self.permutations[by][place as usize]
+    }
+
+    pub(crate) fn channel(&self, channel: u32, by: usize) -> u32 {
+        let n = self.inputs.n;
+        self.place(channel / n, by) * n + self.place(channel % n, by)
+    }
+
+    fn places(&self, set: u64, by: usize) -> u64 {
+        let members = (0..self.inputs.n).filter(|p| set >> p & 1 == 1);
+        members.fold(0, |set, place| set | 1 << self.place(place, by))
+    }
+
+    /// What becomes of an input of a local.
+    pub(crate) fn input(&self, input: u32, by: usize) -> u32 {
+        if input < OTHER {
+            return self.messages.get(input, by);
+        }
+        self.inputs.renamed(input, |place| self.place(place, by))
+    }
+
+    /// These permutations rename nothing well.
+    pub(crate) fn refute(&mut self, by: impl IntoIterator<Item = usize>, why: &'static str) {
+        self.refuted.extend(by.into_iter().map(|by| (by, why)));
+    }
+
+    pub(crate) fn is_refuted(&self) -> bool {
+        !self.refuted.is_empty()
+    }
+
+    /// None of them will do.
+    pub(crate) fn give_up(&mut self, why: &'static str) {
+        self.refuted.extend((1..self.len()).map(|by| (by, why)));
+    }
+
+    /// What was refuted, and by what.
+    pub(crate) fn refuted(&self) -> impl Iterator<Item = (&Permutation, &'static str)> {
+        self.refuted.iter().map(|(by, why)| (&self.permutations[*by], *why))
+    }
+
+    /// The places that stand for each other.
+    pub(crate) fn classes(&self) -> Vec<Vec<u32>> {
+        let class = |place: u32| {
+            let mut class: Vec<u32> = (0..self.len()).map(|by| self.place(place, by)).collect();
+            class.sort_unstable();
+            class.dedup();
+            class
+        };
+        let mut classes: Vec<_> = (0..self.inputs.n).map(class).filter(|c| c.len() > 1).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        classes
+    }
+
+    /// Whether the second may be the first renamed: all that the search sees of it is alike.
+    pub(crate) fn fits_local(
+        &self,
+        (local, other): (LocalFacts, LocalFacts),
+        by: usize,
+        tables: &Tables,
+    ) -> bool {
+        let list = |(begin, end): (u32, u32)| &tables.lists[begin as usize..end as usize];
+        let (news, others) = (list(local.news), list(other.news));
+        let is_there = |news: &u32| others.contains(&self.input(*news, by));
+        (self.place(local.place, by), local.up, local.at_rest)
+            == (other.place, other.up, other.at_rest)
+            && list(local.timers) == list(other.timers)
+            && news.len() == others.len()
+            && news.iter().all(is_there)
+    }
+
+    /// As [`Symmetry::fits_local`], of ambients.
+    pub(crate) fn fits_ambient(
+        &self,
+        (ambient, other): (AmbientFacts, AmbientFacts),
+        by: usize,
+        tables: &Tables,
+    ) -> bool {
+        let list = |(begin, end): (u32, u32)| &tables.asks[begin as usize..end as usize];
+        let (asks, others) = (list(ambient.asks), list(other.asks));
+        let is_there =
+            |(place, asked): &(u32, u32)| others.contains(&(self.place(*place, by), *asked));
+        let n = self.inputs.n;
+        let cut = (0..n * n).filter(|c| ambient.cut != 0 && ambient.cut >> c & 1 == 1);
+        asks.len() == others.len()
+            && asks.iter().all(is_there)
+            && self.places(ambient.waiting, by) == other.waiting
+            && self.places(ambient.holding, by) == other.holding
+            && ambient.spent == other.spent
+            && cut.fold(0, |set, c| set | 1 << self.channel(c, by)) == other.cut
+    }
+
+    /// Who is alive, renamed.
+    pub(crate) fn alive(&self, alive: u64, by: usize) -> u64 {
+        self.places(alive, by)
+    }
+
+    /// Puts the least of all that `room.here` can be renamed to into `room.best`; returns by which.
+    pub(crate) fn canonical(&self, tables: &Tables, rules: &Rules, room: &mut Room) -> usize {
+        let Room { here, best, row, ties, flight, .. } = room;
+        ties.clear();
+        for (by, sources) in self.sources.iter().enumerate() {
+            row.clear();
+            row.extend(sources.iter().map(|p| self.locals.get(here.locals[*p as usize], by)));
+            row.push(self.ambients.get(here.ambient, by));
+            let least = &mut best.locals;
+            if ties.is_empty() || *row < *least {
+                std::mem::swap(row, least);
+                ties.clear();
+                ties.push(by);
+            } else if row == least {
+                ties.push(by);
+            }
+        }
+        best.ambient = best.locals.pop().expect("an ambient is last");
+        best.sent = here.sent;
+        let mut chosen = ties[0];
+        for (i, &by) in ties.iter().enumerate() {
+            self.rename_flight(here, by, tables, rules, flight);
+            if i == 0 || *flight < best.flight {
+                std::mem::swap(flight, &mut best.flight);
+                chosen = by;
+            }
+        }
+        best.find_keys(tables, rules);
+        chosen
+    }
+
+    fn rename_flight(
+        &self,
+        node: &Node,
+        by: usize,
+        tables: &Tables,
+        rules: &Rules,
+        into: &mut Vec<u32>,
+    ) {
+        into.clear();
+        into.extend(node.flight.iter().map(|message| self.messages.get(*message, by)));
+        if rules.options.fifo {
+            into.sort_by_key(|message| tables.messages[*message as usize].channel);
+        } else {
+            into.sort_unstable();
+        }
+    }
+
+    /// What becomes of a state.
+    pub(crate) fn rename(&self, node: &Node, by: usize, tables: &Tables, rules: &Rules) -> Node {
+        let sources = self.sources[by].iter();
+        let locals = sources.map(|p| self.locals.get(node.locals[*p as usize], by)).collect();
+        let ambient = self.ambients.get(node.ambient, by);
+        let mut renamed = Node { locals, ambient, sent: node.sent, ..Node::default() };
+        self.rename_flight(node, by, tables, rules, &mut renamed.flight);
+        renamed.find_keys(tables, rules);
+        renamed
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let images = [&self.locals, &self.messages, &self.ambients, &self.signs];
+        4 * images.iter().map(|images| images.of.capacity()).sum::<usize>()
+    }
+}
+
+/// First `first`, then `then`.
+fn after(then: &Permutation, first: &Permutation) -> Permutation {
+    first.iter().map(|place| then[*place as usize]).collect()
+}
+
+fn inverse(permutation: &Permutation) -> Permutation {
+    let mut inverse = permutation.clone();
+    for (from, to) in (0u32..).zip(permutation) {
+        inverse[*to as usize] = from;
+    }
+    inverse
+}
+
+/// All permutations that are looked at, in order.
+fn candidates(n: u32) -> Vec<Permutation> {
+    if n > ALL {
+        return (0..n).map(|turn| (0..n).map(|place| (place + turn) % n).collect()).collect();
+    }
+    let mut found = vec![Vec::new()];
+    for _ in 0..n {
+        let longer = found.iter().flat_map(|begun: &Vec<u32>| {
+            let left = (0..n).filter(|place| !begun.contains(place));
+            left.map(|place| begun.iter().copied().chain([place]).collect())
+        });
+        found = longer.collect();
+    }
+    found.into_iter().map(Vec::into_boxed_slice).collect()
+}
+
+/// A group among `candidates` without the refuted ones: what can still be put in is, in their order.
+fn subgroup(candidates: Vec<Permutation>, refuted: &FxHashSet<Permutation>) -> Vec<Permutation> {
+    let mut group = vec![candidates[0].clone()];
+    let mut generators = Vec::new();
+    for candidate in candidates {
+        if refuted.contains(&candidate) || group.contains(&candidate) {
+            continue;
+        }
+        generators.push(candidate);
+        let larger = generated(&generators);
+        if larger.iter().any(|p| refuted.contains(p)) {
+            generators.pop();
+        } else {
+            group = larger;
+        }
+    }
+    group.sort_unstable();
+    group
+}
+
+/// All that comes of these, done one after another.
+fn generated(generators: &[Permutation]) -> Vec<Permutation> {
+    let mut found: Vec<Permutation> = vec![(0..generators[0].len() as u32).collect()];
+    let mut known: FxHashSet<Permutation> = found.iter().cloned().collect();
+    let mut at = 0;
+    while at < found.len() {
+        for generator in generators {
+            let next = after(generator, &found[at]);
+            if known.insert(next.clone()) {
+                found.push(next);
+            }
+        }
+        at += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(rows: &[&[u32]]) -> FxHashSet<Permutation> {
+        rows.iter().map(|row| Permutation::from(*row)).collect()
+    }
+
+    #[test]
+    fn what_is_left_without_the_refuted_ones_is_a_group() {
+        let many = |n, refuted: &[&[u32]]| {
+            Symmetry::without(&of(refuted), n).map_or(1, |symmetry| symmetry.len())
+        };
+        assert_eq!((many(1, &[]), many(2, &[]), many(3, &[]), many(5, &[])), (1, 2, 6, 120));
+        assert_eq!(many(8, &[]), 8, "only turns");
+        // Without one swap of three, turns are left, or another swap.
+        assert_eq!(many(3, &[&[1, 0, 2]]), 2);
+        assert_eq!(many(3, &[&[0, 2, 1], &[1, 0, 2], &[2, 1, 0]]), 3);
+        let last_two = Symmetry::without(&of(&[&[1, 0, 2], &[2, 1, 0], &[1, 2, 0]]), 3);
+        assert_eq!(last_two.unwrap().classes(), [[1, 2]]);
+    }
+
+    #[test]
+    fn a_thing_with_two_names_refutes() {
+        let symmetry = Symmetry::without(&of(&[]), 3).unwrap();
+        let (products, mut images) = (&symmetry.products, Images { many: 6, of: Vec::new() });
+        // Three things moved about as the places are.
+        let orbit: Vec<u32> = (0..6).map(|by| symmetry.place(0, by)).collect();
+        assert!(images.learn(&orbit, products).is_empty());
+        assert!(
+            (0..3).all(|thing| (0..6).all(|by| images.get(thing, by) == symmetry.place(thing, by)))
+        );
+        assert!(images.learn(&[1; 6], products).len() == 4, "two of six leave it where it is");
+        // One that is moved by swaps only, is moved by turns as well.
+        assert!(!images.learn(&[3, 4, 3, 3, 3, 3], products).is_empty());
+    }
+}

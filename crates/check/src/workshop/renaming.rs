@@ -1,0 +1,210 @@
+//! What becomes of everything if processes change places: found by asking all that is alike at once.
+//!
+//! A question and all that it is renamed to are worked out together, so the tables are closed under
+//! renaming at any time; the answers must be renamed alike, or the permutation is refuted.
+
+use konklave_process::{Application, Monitor, Process, Violation};
+
+use super::Workshop;
+use crate::symmetry::Symmetry;
+use crate::tables::{CUT, DOUBLED, EARLY, LOST, Miss, Outcome, Tables, UNHEARD, UNSEEN};
+
+const STARTS: &str = "they do not start alike";
+const STEPS: &str = "they do not do the same in the same situation";
+const SENDS: &str = "they do not send the same in the same situation";
+const CLIENTS: &str = "their clients may not do the same";
+const JUDGES: &str = "a judge does not say the same of them";
+
+/// The numbers of a start: locals, ambient, messages in the order in which they were sent.
+pub(super) type Row = (Vec<u32>, u32, Vec<u32>);
+
+impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
+    /// Works out what was missed, and all that it can be renamed to.
+    pub(super) fn resolve_alike(
+        &mut self,
+        miss: Miss,
+        symmetry: &mut Symmetry,
+        tables: &mut Tables,
+    ) {
+        match miss {
+            Miss::Act(actor, input) => self.act_alike(actor, input, symmetry, tables),
+            Miss::React(ambient, sign) => self.react_alike(ambient, sign, symmetry, tables),
+        }
+    }
+
+    fn act_alike(&mut self, actor: u32, input: u32, symmetry: &mut Symmetry, tables: &mut Tables) {
+        let begins: Vec<u32> = (0..symmetry.len())
+            .map(|by| {
+                let (actor, input) = match actor {
+                    LOST | UNHEARD | DOUBLED => (actor, symmetry.messages.get(input, by)),
+                    CUT => (CUT, symmetry.channel(input, by)),
+                    EARLY => (EARLY, input),
+                    local => (symmetry.locals.get(local, by), symmetry.input(input, by)),
+                };
+                if tables.acts.get(actor, input).is_none() {
+                    self.act(actor, input, tables);
+                }
+                tables.acts.get(actor, input).expect("it was worked out just now")
+            })
+            .collect();
+        let is_local = ![LOST, UNHEARD, DOUBLED, CUT, EARLY].contains(&actor);
+        for draw in 0.. {
+            let outcomes = begins.iter().map(|begin| tables.outcomes[(begin + draw) as usize]);
+            let outcomes: Vec<Outcome> = outcomes.collect();
+            let first = outcomes[0];
+            let others = outcomes.iter().enumerate();
+            let unlike = others
+                .filter(|(_, o)| (o.last, o.sign == UNSEEN) != (first.last, first.sign == UNSEEN));
+            symmetry.refute(unlike.map(|(by, _)| by), STEPS);
+            if symmetry.is_refuted() {
+                return;
+            }
+            if is_local {
+                let orbit: Vec<u32> = outcomes.iter().map(|outcome| outcome.local).collect();
+                learn_local(&orbit, STEPS, symmetry, tables);
+            }
+            if first.sign != UNSEEN {
+                let orbit: Vec<u32> = outcomes.iter().map(|outcome| outcome.sign).collect();
+                let refuted = symmetry.signs.learn(&orbit, &symmetry.products);
+                symmetry.refute(refuted, STEPS);
+            }
+            if first.last || symmetry.is_refuted() {
+                return;
+            }
+        }
+    }
+
+    fn react_alike(
+        &mut self,
+        ambient: u32,
+        sign: u32,
+        symmetry: &mut Symmetry,
+        tables: &mut Tables,
+    ) {
+        let numbers: Vec<u32> = (0..symmetry.len())
+            .map(|by| {
+                let ambient = symmetry.ambients.get(ambient, by);
+                let sign = symmetry.signs.get(sign, by);
+                if tables.reacts.get(ambient, sign).is_none() {
+                    self.react(ambient, sign, tables);
+                }
+                tables.reacts.get(ambient, sign).expect("it was worked out just now")
+            })
+            .collect();
+        let broken = |number: &u32| self.violations.get(number).map(|v| v.property);
+        let judged = numbers.iter().enumerate();
+        let unlike = judged.filter(|(_, number)| broken(number) != broken(&numbers[0]));
+        symmetry.refute(unlike.map(|(by, _)| by), JUDGES);
+        let of = |number: &u32| tables.reactions[*number as usize].ambient;
+        let orbit: Vec<u32> = numbers.iter().map(of).collect();
+        learn_ambient(&orbit, symmetry, tables);
+        let sent: Vec<&[u32]> = numbers.iter().map(|number| &*self.sent[number]).collect();
+        learn_messages(&sent, symmetry, tables);
+    }
+
+    /// The starts are renamed to each other.
+    pub(super) fn name_starts(&self, rows: &[Row], symmetry: &mut Symmetry, tables: &Tables) {
+        for row in rows {
+            let mut orbit = Vec::new();
+            for by in 0..symmetry.len() {
+                let found =
+                    rows.iter().find(|other| self.starts_alike(rows, row, other, by, symmetry));
+                match found {
+                    Some(other) => orbit.push(other),
+                    None => symmetry.refute([by], STARTS),
+                }
+            }
+            if symmetry.is_refuted() {
+                return;
+            }
+            for place in 0..row.0.len() as u32 {
+                let at = |(by, row): (usize, &&Row)| row.0[symmetry.place(place, by) as usize];
+                let locals: Vec<u32> = orbit.iter().enumerate().map(at).collect();
+                learn_local(&locals, STARTS, symmetry, tables);
+            }
+            let ambients: Vec<u32> = orbit.iter().map(|(_, ambient, _)| *ambient).collect();
+            learn_ambient(&ambients, symmetry, tables);
+            let flights: Vec<&[u32]> = orbit.iter().map(|(.., flight)| &**flight).collect();
+            learn_messages(&flights, symmetry, tables);
+        }
+    }
+
+    /// Whether the one start may be the other renamed. If there are several, since something is drawn,
+    /// values are compared.
+    fn starts_alike(
+        &self,
+        rows: &[Row],
+        row: &Row,
+        other: &Row,
+        by: usize,
+        symmetry: &Symmetry,
+    ) -> bool {
+        let alike = |place: u32| {
+            let one = self.locals.get(row.0[place as usize]);
+            let two = self.locals.get(other.0[symmetry.place(place, by) as usize]);
+            (&one.process, &one.timers, &one.saved) == (&two.process, &two.timers, &two.saved)
+        };
+        rows.len() == 1 || (0..row.0.len() as u32).all(alike)
+    }
+
+    /// Judges an end, and all that it can be renamed to.
+    pub(super) fn judge_ends_alike(&mut self, ambient: u32, alive: u64, symmetry: &mut Symmetry) {
+        let property = |found: Option<Violation>| found.map(|violation| violation.property);
+        let judged: Vec<_> = (0..symmetry.len())
+            .map(|by| {
+                let (ambient, alive) =
+                    (symmetry.ambients.get(ambient, by), symmetry.alive(alive, by));
+                property(self.judged_end(ambient, alive))
+            })
+            .collect();
+        let unlike = (0..judged.len()).filter(|by| judged[*by] != judged[0]);
+        symmetry.refute(unlike, JUDGES);
+    }
+}
+
+fn learn_local(orbit: &[u32], why: &'static str, symmetry: &mut Symmetry, tables: &Tables) {
+    let facts = |local: u32| tables.locals[local as usize];
+    let fits = |by: &usize| symmetry.fits_local((facts(orbit[0]), facts(orbit[*by])), *by, tables);
+    let unlike: Vec<usize> = (0..orbit.len()).filter(|by| !fits(by)).collect();
+    symmetry.refute(unlike, why);
+    if !symmetry.is_refuted() {
+        let refuted = symmetry.locals.learn(orbit, &symmetry.products);
+        symmetry.refute(refuted, why);
+    }
+}
+
+fn learn_ambient(orbit: &[u32], symmetry: &mut Symmetry, tables: &Tables) {
+    let facts = |ambient: u32| tables.ambients[ambient as usize];
+    let fits =
+        |by: &usize| symmetry.fits_ambient((facts(orbit[0]), facts(orbit[*by])), *by, tables);
+    let unlike: Vec<usize> = (0..orbit.len()).filter(|by| !fits(by)).collect();
+    symmetry.refute(unlike, CLIENTS);
+    if !symmetry.is_refuted() {
+        let refuted = symmetry.ambients.learn(orbit, &symmetry.products);
+        symmetry.refute(refuted, CLIENTS);
+    }
+}
+
+/// Messages are renamed to those of the renamed channel, in the order in which they were sent.
+fn learn_messages(sent: &[&[u32]], symmetry: &mut Symmetry, tables: &Tables) {
+    let channel = |message: &u32| tables.messages[*message as usize].channel;
+    let unlike = (0..sent.len()).filter(|by| sent[*by].len() != sent[0].len());
+    let unlike: Vec<usize> = unlike.collect();
+    symmetry.refute(unlike, SENDS);
+    for (i, message) in sent[0].iter().enumerate() {
+        let before = sent[0][..i].iter().filter(|other| channel(other) == channel(message)).count();
+        let mut orbit = Vec::new();
+        for (by, row) in sent.iter().enumerate() {
+            let renamed = symmetry.channel(channel(message), by);
+            match row.iter().filter(|other| channel(other) == renamed).nth(before) {
+                Some(other) => orbit.push(*other),
+                None => symmetry.refute([by], SENDS),
+            }
+        }
+        if symmetry.is_refuted() {
+            return;
+        }
+        let refuted = symmetry.messages.learn(&orbit, &symmetry.products);
+        symmetry.refute(refuted, SENDS);
+    }
+}
