@@ -68,6 +68,7 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("winner", &["right winner"], "the right one wins"),
     ("views", &["view agreement", "growing views", "self-inclusion"], "all agree on the views"),
     ("synchrony", &["virtual synchrony", "self-delivery", "sending view"], "a view is a barrier"),
+    ("total", &["total order"], "all deliver one row of messages"),
     (
         "uniform",
         &["uniform agreement", "total order", "uniform delivery"],
@@ -82,7 +83,6 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("integrity", &["no duplication", "no creation"], "nothing twice, nothing invented"),
     ("fifo", &["fifo order"], "the messages of one sender come in its order"),
     ("causal", &["causal order"], "no message comes before what led to it"),
-    ("total", &["total order"], "all deliver one row of messages"),
     ("accuracy", &["accuracy"], "nobody who is up is given up"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
     ("deadlock", &["deadlock"], "nobody waits for ever"),
