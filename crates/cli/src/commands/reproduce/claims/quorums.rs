@@ -45,16 +45,6 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
     Claim {
         chapter: "Maekawa",
-        name: "maekawa-crash",
-        says: "a crashed member blocks only those who need it",
-        command: "run maekawa -n 13 --set quorums=13 --requests 0,0,0,0,0,0,1,0,0,0,0,0,0 --fault crash:12@0",
-        reads: "/verdict",
-        finds: "stuck",
-        verdict: Verdict::Holds,
-        remark: "here one that needs it",
-    },
-    Claim {
-        chapter: "Maekawa",
         name: "maekawa-failed",
         says: "FAILED only to who asks late (paper)",
         command: "check maekawa --mistake no-displaced-failed -n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0",
