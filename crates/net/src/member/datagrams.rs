@@ -19,8 +19,11 @@ pub(super) struct Datagrams {
     pub(super) all: SocketAddrV4,
     pub(super) addresses: BTreeMap<ProcessId, SocketAddr>,
     /// What was sent in this step, as bodies with their receivers: places and numbers.
-    pub(super) pending: Vec<(Vec<u8>, Vec<(usize, u64)>)>,
+    pub(super) pending: Vec<(Vec<u8>, Receivers)>,
 }
+
+/// Places, and the numbers of what goes there.
+type Receivers = Vec<(usize, u64)>;
 
 impl Datagrams {
     pub(super) fn send(&mut self, to: ProcessId, id: u64, body: Vec<u8>) {
