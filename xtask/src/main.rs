@@ -5,6 +5,7 @@ mod tidy;
 mod tools;
 
 use std::env;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +15,7 @@ cargo xtask test [--long] [FILTER]   set up and run everything; --long: also wha
 cargo xtask verify                   fmt, clippy, docs, house rules: reads, never writes
 cargo xtask fix                      fmt and clippy fixes: writes
 cargo xtask tidy                     the house rules alone
-cargo xtask bench [sim|elections|mutex|group|trace|check|net] [...]  measure, as ratios
+cargo xtask bench [sim|elections|mutex|group|trace|check|cli|net] [...]  measure, as ratios
 cargo xtask bench net --peers        the library beside etcd, Redlock, ZooKeeper and PostgreSQL";
 
 fn main() -> ExitCode {
@@ -109,6 +110,13 @@ fn bench(args: &[&str]) -> Result<()> {
     }
     let mut command =
         cargo(&["run", "--profile", "bench", "--quiet", "-p", "konklave-bench", "--"]);
+    if let Some((&"cli", rest)) = args.split_first() {
+        // The program as users have it.
+        run(&mut cargo(&["build", "--release", "--quiet", "-p", "konklave-cli"]))?;
+        let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        let program = PathBuf::from(target).join("release/konklave");
+        return run(command.arg("cli").arg(program).args(rest));
+    }
     run(command.args(if args.is_empty() { &["sim"][..] } else { args }))
 }
 

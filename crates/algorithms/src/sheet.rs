@@ -319,6 +319,14 @@ impl Bound {
         low - slack <= measured && measured <= high + slack
     }
 
+    /// The lower limit, where there is one.
+    pub fn least(self) -> Option<f64> {
+        match self {
+            Self::Exactly(x) | Self::Between(x, _) => Some(x),
+            Self::AtMost(_) => None,
+        }
+    }
+
     /// The upper limit.
     pub fn limit(self) -> f64 {
         match self {

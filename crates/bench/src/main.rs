@@ -10,6 +10,7 @@ mod locks;
 mod mc;
 mod mc_peer;
 mod measure;
+mod program;
 mod recording;
 mod spin;
 mod sweep;
@@ -33,6 +34,7 @@ Usage: konklave-bench sim [OPTIONS]
        konklave-bench group [--json] [--quick]
        konklave-bench trace [--json] [--quick]
        konklave-bench check [--quick] [--json]
+       konklave-bench cli PROGRAM [--json] [--quick]
        konklave-bench mc N K MODE
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
@@ -43,6 +45,8 @@ Commands:
   group      multicasts and views at scale, beside W2 and W3
   trace      recording to disk in both forms, beside the same run without; drawing
   check      MC(n,k), exhausted by our checker and by stateright, and by SPIN where it is installed
+  cli        a release build of the command line: a small run from the start of the process, a sweep
+             of 10 000 runs, a recording and its picture
   mc         MC(n,k) once, in this process: bag or fifo, with two, compact or reduce, or peer-dfs,
              peer-bfs
   run        one side of one workload, in this process: w1:N, w2, w3, a lock, group:NAME
@@ -79,6 +83,9 @@ fn main() -> ExitCode {
         }
         ["trace", ref options @ ..] => options_of(options)
             .and_then(|options| recording::recording(options.quick, options.json)),
+        ["cli", path, ref options @ ..] => {
+            beside("cli", options, |json, quick| program::program(path, json, quick))
+        }
         ["check", ref options @ ..] => checker::check(options),
         ["mc", n, k, mode] => checker::one(n, k, mode),
         ["run", name, side] => run(name, side, "3"),
@@ -122,7 +129,7 @@ fn options_of(args: &[&str]) -> Result<Options, String> {
 fn beside(
     command: &str,
     args: &[&str],
-    measure: fn(bool, bool) -> Result<(), String>,
+    measure: impl FnOnce(bool, bool) -> Result<(), String>,
 ) -> Result<(), String> {
     match args.iter().find(|arg| !["--json", "--quick"].contains(arg)) {
         Some(other) => Err(format!("`{other}` is no option of `{command}`; try --help")),

@@ -1,13 +1,13 @@
 //! One member of a group in an operating system process of its own.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use konklave_algorithms::detector::Indication;
 use konklave_algorithms::detector::phi_accrual::PhiAccrual;
 use konklave_algorithms::{Algorithm, Problem};
-use konklave_net::{MemberConfig, NetProcess, News};
+use konklave_net::{MemberConfig, NetProcess, News, Sockets};
 use konklave_process::ProcessId;
 use serde::Serialize;
 use serde_json::Value;
@@ -20,6 +20,10 @@ pub struct MemberPlan<'a> {
     pub me: ProcessId,
     /// T, for timeouts.
     pub unit: Duration,
+    /// At which address of this machine it listens.
+    pub listen: Ipv4Addr,
+    /// Where all are reached by one datagram; connections, if there is no such address.
+    pub multicast: Option<SocketAddrV4>,
     /// Given where this member listens, says where all do.
     pub meet: &'a mut dyn FnMut(SocketAddr) -> Result<BTreeMap<ProcessId, SocketAddr>, Error>,
     /// Hears what the application is told.
@@ -54,8 +58,12 @@ where
         return Err(Error::Usage(format!("{me} is no member")));
     }
     let unavailable = |e: std::io::Error| Error::Unavailable(format!("cannot listen: {e}"));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(unavailable)?;
-    let addresses = (member.meet)(listener.local_addr().map_err(unavailable)?)?;
+    let sockets = match member.multicast {
+        Some(all) => Sockets::multicast(member.listen, all),
+        None => Sockets::streams(member.listen),
+    };
+    let sockets = sockets.map_err(unavailable)?;
+    let addresses = (member.meet)(sockets.address().map_err(unavailable)?)?;
     if let Some(missing) = setup.group.members().iter().find(|p| !addresses.contains_key(p)) {
         return Err(Error::Data(format!("nobody says where {missing} listens")));
     }
@@ -76,9 +84,9 @@ where
     let application = P::Problem::application(&plan.workload, &setup);
     let process = P::new(me, &setup);
     let node = konklave_net::Member::new(config, process, detector, news, application);
-    node.run(listener, &addresses, &mut |at, told| {
+    node.run(sockets, &addresses, &mut |at, told| {
         let told = serde_json::to_value(told).unwrap_or_default();
         (member.tell)(Told { node: me.0, at: at.as_secs_f64() * 1e3, told });
-    });
-    Ok(())
+    })
+    .map_err(unavailable)
 }

@@ -117,8 +117,11 @@ pub struct BoundReport {
     pub formula: String,
     /// In which runs it applies.
     pub when: String,
-    /// Its value; none where it does not apply.
+    /// Its value, or the most it can be; none where it does not apply.
     pub limit: Option<f64>,
+    /// The least it can be, where there is such a limit as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
     /// Whether the measure must be exactly that.
     pub exact: bool,
     /// What was measured; none where nothing was.
@@ -139,6 +142,25 @@ pub struct SymmetryReport {
     pub interchangeable: Vec<Vec<u32>>,
     /// What the first way to rename was refuted by, if one was.
     pub refuted: Option<String>,
+}
+
+impl BoundReport {
+    /// What is measured, in words.
+    pub fn name(&self) -> String {
+        let metric = serde_json::to_value(self.metric).unwrap_or_default();
+        metric.as_str().unwrap_or_default().replace('_', " ")
+    }
+
+    /// How the measure stands to the formula: a sign, the figure on its other side, and a word.
+    /// None where the formula does not apply.
+    pub fn standing(&self) -> Option<(&'static str, f64, &'static str)> {
+        let (measured, limit) = (self.measured?, self.limit?);
+        Some(match (self.holds?, self.least) {
+            (true, _) => (if self.exact { "=" } else { "≤" }, limit, "holds"),
+            (false, Some(least)) if measured < least => ("<", least, "not reached"),
+            (false, _) => (">", limit, "exceeded"),
+        })
+    }
 }
 
 /// What a check tells.

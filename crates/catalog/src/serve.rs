@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use konklave_algorithms::{Algorithm, Pause, Problem};
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, NetProcess, Parts, Transport, Wish};
-use konklave_process::{End, Monitor, Rng};
+use konklave_process::{End, Monitor, Rng, Violation};
 use konklave_sim::{Fault, Memory, Pace, What, When};
 use konklave_trace::{Footer, IncidentKind, Recorder, Run};
 
@@ -85,7 +85,16 @@ where
         let alive = setup.group.members().iter().copied();
         let alive = alive.filter(|p| !done.down.contains(*p)).collect();
         let end = End { alive, faulty: done.faulty, quiet: !cut_off };
-        if let Err(v) = Monitor::<P>::at_end(&done.monitor, &end) {
+        // What the host has seen of the end already is not told twice.
+        let known = |v: &Violation| {
+            let told = |(_, property, detail): &(u64, String, String)| {
+                *property == v.property && *detail == v.detail
+            };
+            violations.iter().any(told)
+        };
+        if let Err(v) = Monitor::<P>::at_end(&done.monitor, &end)
+            && !known(&v)
+        {
             if let Some(recorder) = &mut recorder {
                 let (property, detail) = (v.property.to_owned(), v.detail.clone());
                 recorder.incident(now, IncidentKind::Violation { property, detail });
@@ -98,6 +107,7 @@ where
         unit: world.unit.as_nanos() as f64,
         now,
         steps: done.counts.steps,
+        timers: done.counts.timers,
         messages: Messages {
             sent: done.counts.sent,
             delivered: done.counts.delivered,

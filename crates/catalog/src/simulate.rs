@@ -1,19 +1,21 @@
 //! Runs in the simulator.
 
+mod bounds;
 mod recording;
 
 use std::io::{self, Write};
 
-use konklave_algorithms::{Algorithm, Bound, Metric, Pause, Problem};
+use konklave_algorithms::{Algorithm, Pause, Problem};
 use konklave_process::ProcessId;
 use konklave_sim::{Ending, Parts, Sim, UNIT};
 use konklave_trace::compact::CompactRecorder;
 use konklave_trace::{Footer, Recordable, Recorder, Run};
 use serde_json::{Map, Value};
 
+use bounds::{bounds, broken};
 use recording::Recording;
 
-use crate::report::{BoundReport, Messages, RunReport, Verdict, ViolationReport};
+use crate::report::{Messages, RunReport, Verdict, ViolationReport};
 use crate::{Error, Plan, header};
 
 /// What came of a run.
@@ -87,6 +89,7 @@ where
         unit: UNIT as f64,
         now: sim.now(),
         steps: counts.steps,
+        timers: 0,
         messages: Messages {
             sent: counts.sent,
             delivered: counts.delivered,
@@ -113,6 +116,8 @@ pub(crate) struct RunFacts {
     pub(crate) unit: f64,
     pub(crate) now: u64,
     pub(crate) steps: u64,
+    /// Steps that a timer caused, in real worlds: time had a part in what happened.
+    pub(crate) timers: u64,
     pub(crate) messages: Messages,
     pub(crate) violations: Vec<(u64, String, String)>,
     pub(crate) waiting: Vec<ProcessId>,
@@ -137,16 +142,8 @@ pub(crate) fn report<P: Algorithm>(
         })
         .collect();
     let time = run.now as f64 / run.unit;
-    if plan.broken.is_empty() && !run.cut_off && run.world == "sim" {
-        for bound in bounds.iter().filter(|b| b.holds == Some(false)) {
-            let (measured, limit) = (bound.measured.unwrap_or(0.0), bound.limit.unwrap_or(0.0));
-            let metric = serde_json::to_value(bound.metric).unwrap_or_default();
-            let metric = metric.as_str().unwrap_or_default().replace('_', " ");
-            let formula = &bound.formula;
-            let detail =
-                format!("{metric} should be {formula} = {limit}, but {measured} was measured");
-            violations.push(ViolationReport { property: "bound".into(), at: time, detail });
-        }
+    if plan.broken.is_empty() && !run.cut_off {
+        violations.extend(bounds.iter().filter_map(|bound| broken(bound, time)));
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
     let unending = run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS;
@@ -195,57 +192,4 @@ pub(crate) fn report<P: Algorithm>(
         problem: Map::from_iter([(P::Problem::NAME.to_owned(), summary)]),
         command: crate::command::<P>("run", plan),
     }
-}
-
-fn bounds<P: Algorithm>(
-    plan: &Plan,
-    run: &RunFacts,
-    meter: &<P::Problem as Problem<P>>::Meter,
-) -> Vec<BoundReport> {
-    let served = P::Problem::served(meter);
-    let mut facts = plan.facts(&served);
-    if run.world != "sim" {
-        // Real messages take what they take: T is only a word there.
-        facts.delay_max = None;
-    }
-    let sent = run.messages.sent as f64;
-    let entries = facts.entries();
-    let mut reports = Vec::new();
-    for cost in P::SHEET.costs {
-        let measured = match cost.metric {
-            Metric::Messages => Some(sent),
-            Metric::MessagesPerEntry => (entries > 0.0).then(|| sent / entries),
-            Metric::SyncDelay | Metric::EntryDelay | Metric::Time | Metric::Delivery => {
-                P::Problem::measured(meter, cost.metric, run.unit)
-            }
-        };
-        // Formulas speak of one election, of runs that came to their end, and of messages that
-        // arrive once: what arrives twice may be answered twice.
-        let once = plan.workload.requests.iter().all(|&r| r == 1) || P::Problem::NAME != "election";
-        let undoubled = run.messages.duplicated == 0;
-        let applies = !run.cut_off && once && undoubled && facts.assumptions_hold;
-        let bound = if applies { (cost.bound)(&facts) } else { None };
-        let why = match (bound, measured) {
-            (Some(_), Some(_)) => None,
-            (Some(_), None) => Some("there was nothing to measure".to_owned()),
-            (None, _) if run.cut_off => Some("the run was cut off".to_owned()),
-            (None, _) if !once => Some("it is for one election".to_owned()),
-            (None, _) if !undoubled => Some("messages arrived twice".to_owned()),
-            (None, _) if !facts.assumptions_hold => {
-                Some("what it assumes does not hold".to_owned())
-            }
-            (None, _) => Some(format!("only if {}", cost.when)),
-        };
-        reports.push(BoundReport {
-            metric: cost.metric,
-            formula: cost.formula.into(),
-            when: cost.when.into(),
-            limit: bound.map(Bound::limit),
-            exact: matches!(bound, Some(Bound::Exactly(_))),
-            measured,
-            holds: bound.zip(measured).map(|(bound, measured)| bound.holds(measured)),
-            why,
-        });
-    }
-    reports
 }

@@ -9,7 +9,7 @@ pub(crate) use checking::*;
 pub(crate) use measuring::*;
 pub(crate) use showing::*;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -88,6 +88,9 @@ pub(crate) enum Command {
     /// Be one member of a group whose members are operating system processes
     #[command(hide = true)]
     Member(Box<MemberArgs>),
+    /// Go through every order in which threads can meet at the report's buffer
+    #[command(hide = true)]
+    Buffer(BufferArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -195,6 +198,32 @@ pub(crate) struct MemberArgs {
     /// How long T is
     #[arg(long, value_name = "MS", default_value_t = 5.0)]
     pub(crate) unit: f64,
+
+    /// At which address of this machine it listens
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub(crate) listen: Ipv4Addr,
+
+    /// Where all are reached by one datagram; without it there are connections
+    #[arg(long, value_name = "IP:PORT")]
+    pub(crate) multicast: Option<SocketAddrV4>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BufferArgs {
+    /// Which code
+    #[arg(value_enum)]
+    pub(crate) code: BufferCode,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BufferCode {
+    /// As the report prints it
+    Printed,
+    /// As `konklave ring` has it
+    Ticket,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]

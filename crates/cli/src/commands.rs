@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod anchors;
+mod buffer;
 mod check;
 mod compare;
 mod costs;
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(cli: Cli) -> Done {
         Command::Demo(args) => demo::demo(&args),
         Command::Help(args) => help::help(&args),
         Command::Member(args) => member::member(&args),
+        Command::Buffer(args) => buffer::buffer(&args),
         Command::Completions(args) => meta::completions(&args),
         Command::Man(args) => meta::man(&args),
     }

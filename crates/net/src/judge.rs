@@ -184,6 +184,7 @@ where
             }
         };
         self.counts.steps += 1;
+        self.counts.timers += u64::from(matches!(input, Input::Timer(_)));
         let now = self.now();
         if let Some(recorder) = &mut self.recorder {
             recorder.begin(now, me, &input, message_id);

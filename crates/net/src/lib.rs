@@ -21,7 +21,7 @@ mod timers;
 mod transport;
 
 pub use config::{FaultKind, NetConfig, NetFault, Parts, Pauses, Transport, Wish, no_pause};
-pub use member::{Member, MemberConfig, News, Tell};
+pub use member::{Member, MemberConfig, News, Sockets, Tell};
 pub use outcome::{Counts, Ending, NetError, NetOutcome, Trouble, Warning};
 pub use run::{Running, run_group, start_group};
 

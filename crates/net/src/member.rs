@@ -6,10 +6,13 @@
 //!
 //! A member lives once: what it saves is not kept anywhere, so it must not be started again.
 
+mod datagrams;
+mod sockets;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -18,7 +21,9 @@ use tokio::time::Instant;
 
 use crate::NetProcess;
 use crate::timers::Timers;
-use wire::{Outlets, Parcel, take_connections};
+use datagrams::{Datagrams, take_datagrams};
+pub use sockets::Sockets;
+use wire::{Outlets, Parcel, Ways, take_connections};
 
 /// What a member is part of.
 #[derive(Clone, Debug)]
@@ -81,17 +86,29 @@ where
         Self { config, process, timers, detector, detector_timers, news, application, rng }
     }
 
-    /// Runs until the time is up. The others listen at `addresses`, we do with `listener`.
+    /// Runs until the time is up. The others listen at `addresses`, we do with `sockets`.
     pub fn run(
         mut self,
-        listener: TcpListener,
+        sockets: Sockets,
         addresses: &BTreeMap<ProcessId, SocketAddr>,
         tell: Tell<'_, P::Indication>,
-    ) {
+    ) -> io::Result<()> {
         let (sender, arrivals) = channel();
-        take_connections(listener, self.config.group.clone(), self.config.frame_limit, sender);
         let (me, limit) = (self.config.me, self.config.frame_limit);
-        let mut outlets = Outlets::new(me, limit, addresses);
+        let group = self.config.group.clone();
+        let ways = match sockets {
+            Sockets::Streams(listener) => {
+                take_connections(listener, group, limit, sender);
+                Ways::streams(me, addresses)
+            }
+            Sockets::Multicast { own, shared, all } => {
+                take_datagrams(own.try_clone()?, all, (me, group.clone()), sender.clone());
+                take_datagrams(shared, all, (me, group.clone()), sender);
+                let (addresses, pending) = (addresses.clone(), Vec::new());
+                Ways::Datagrams(Datagrams { me, group, own, all, addresses, pending })
+            }
+        };
+        let mut outlets = Outlets::new(me, limit, ways);
         let start = Instant::now();
         let mut tell = |told: &P::Indication| tell(start.elapsed(), told);
         self.detect(Input::Start, &mut outlets, &mut tell);
@@ -100,6 +117,7 @@ where
         while let Some(left) = self.config.time_limit.checked_sub(start.elapsed()) {
             self.next(&arrivals, left, &mut outlets, &mut tell);
         }
+        Ok(())
     }
 
     /// Waits for what comes next, and does it.
@@ -165,6 +183,7 @@ where
             send: &mut send,
         };
         self.process.handle(input, &mut Context::new(*me, group, &mut hand));
+        outlets.flush();
         for indication in &told {
             self.application.on_indication(*me, indication);
             tell(indication);
@@ -187,6 +206,7 @@ where
             send: &mut send,
         };
         self.detector.handle(input, &mut Context::new(*me, group, &mut hand));
+        outlets.flush();
         for news in told.iter().filter_map(self.news) {
             let input = match news {
                 News::Suspect(peer) => Input::Suspect(peer),

@@ -63,6 +63,8 @@ pub struct Counts {
     pub refused: u64,
     /// Steps of processes.
     pub steps: u64,
+    /// Those of them that a timer caused: where there is none, time had no part in what happened.
+    pub timers: u64,
     /// Warnings, also those that were not kept.
     pub warnings: u64,
 }

@@ -1,6 +1,6 @@
 //! How messages travel. What carries them may lose them, and says so; nothing else is asked of it.
 
-mod datagram;
+pub(crate) mod datagram;
 mod tcp;
 mod threads;
 

@@ -44,6 +44,7 @@ mod flags;
 mod ledger;
 mod log;
 mod options;
+mod printed;
 mod queue;
 mod report;
 mod worker;
@@ -57,6 +58,7 @@ pub use error::RingError;
 pub use flags::Flags;
 pub use log::{Level, Target};
 pub use options::{Elsewhere, FailAt, Options, World};
+pub use printed::{Code, Fault, Findings, explore};
 pub use report::{Election, Outcome, Verdict};
 
 use controller::Controller;

@@ -6,6 +6,7 @@
 mod compare;
 mod fit;
 mod results;
+mod seal;
 mod statistics;
 mod study;
 mod work;

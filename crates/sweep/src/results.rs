@@ -1,4 +1,4 @@
-//! Results: one JSON object a line, in the order of the cases.
+//! Results: one JSON object a line, in the order of the cases, each with a check sum.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Write};
@@ -9,12 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::StudyError;
+use crate::seal;
 use crate::study::{Case, Shard};
+
+const SCHEMA: &str = "konklave.sweep/2";
 
 /// The first line of a results file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Heading {
-    /// `konklave.sweep/1`.
+    /// `konklave.sweep/2`.
     pub schema: String,
     /// The hash of the study.
     pub study: String,
@@ -29,8 +32,12 @@ pub struct Heading {
 impl Heading {
     /// The heading of a shard of a study.
     pub fn new(study: String, cases: u64, shard: Shard) -> Self {
-        let schema = "konklave.sweep/1".to_owned();
-        Self { schema, study, cases, shard: shard.index, shards: shard.of }
+        Self { schema: SCHEMA.to_owned(), study, cases, shard: shard.index, shards: shard.of }
+    }
+
+    /// Writes it, as the first line of a results file.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        seal::write(out, "", self)
     }
 }
 
@@ -112,7 +119,8 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads results; a last line that was cut off is left out, and that is said.
+    /// Reads results; a last line that was cut off is left out, and that is said. A line that is
+    /// whole, but not as it was written, is an error.
     pub fn read(source: impl BufRead, file: &str) -> Result<Self, StudyError> {
         let wrong = |line: usize, why: String| StudyError::Data(format!("{file}:{line}: {why}"));
         let mut lines = source.split(b'\n').enumerate().peekable();
@@ -123,8 +131,12 @@ impl Results {
             .ok_or_else(|| wrong(1, "the file is empty, and no results".into()))?;
         let heading: Heading = serde_json::from_slice(&first)
             .map_err(|e| wrong(1, format!("not the heading of results of a sweep: {e}")))?;
-        if heading.schema != "konklave.sweep/1" {
-            return Err(wrong(1, format!("schema {} is not konklave.sweep/1", heading.schema)));
+        if heading.schema != SCHEMA {
+            return Err(wrong(1, format!("schema {} is not {SCHEMA}", heading.schema)));
+        }
+        if !seal::is_whole(&first, "") {
+            let why = "the heading is not as it was written: its check sum does not fit";
+            return Err(wrong(1, why.into()));
         }
         let (mut rows, mut cut) = (Vec::new(), false);
         while let Some((i, line)) = lines.next() {
@@ -132,8 +144,18 @@ impl Results {
             if line.is_empty() {
                 continue;
             }
-            match serde_json::from_slice(&line) {
-                Ok(row) => rows.push(row),
+            match serde_json::from_slice::<Row>(&line) {
+                Ok(row) if seal::is_whole(&line, &heading.study) => rows.push(row),
+                Ok(row) => {
+                    return Err(wrong(
+                        i + 1,
+                        format!(
+                            "case {} is not as it was written: its check sum does not fit; \
+                             delete the line, and --resume runs the case again",
+                            row.case
+                        ),
+                    ));
+                }
                 Err(_) if lines.peek().is_none() => cut = true,
                 Err(e) => return Err(wrong(i + 1, format!("not a row of results: {e}"))),
             }
@@ -174,14 +196,10 @@ impl Results {
 
     /// Writes them.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
-        write_line(&mut out, &self.heading)?;
-        self.rows.iter().try_for_each(|row| write_line(&mut out, row))
+        self.heading.write(&mut out)?;
+        let study = &self.heading.study;
+        self.rows.iter().try_for_each(|row| seal::write(&mut out, study, row))
     }
-}
-
-pub(crate) fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
 }
 
 /// Puts shards of one study together: the same bytes as if it had been run in one piece.

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::seal;
+
 /// A study, as a TOML file says it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -141,10 +143,7 @@ impl Study {
     /// A number that changes when the study does: results of another study are not taken for ours.
     pub fn hash(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("{hash:016x}")
+        format!("{:016x}", seal::hash([text.as_bytes()]))
     }
 
     /// All cases, numbered; those that cannot be run come apart, with the reason.

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use crate::results::{Row, write_line};
+use crate::results::Row;
+use crate::seal;
 use crate::study::Case;
 
 /// How far the work has come.
@@ -17,10 +18,11 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// Runs `cases` on `threads` threads and writes their rows to `out`, in order, each as soon as all
-/// before it are there. `stop` ends the work after the cases under way; what is written stays.
+/// Runs `cases` of `study` (its hash) on `threads` threads and writes their rows to `out`, in order,
+/// each as soon as all before it are there. `stop` ends the work after the cases under way; what is written stays.
 pub fn work(
     cases: &[Case],
+    study: &str,
     threads: usize,
     stop: &AtomicBool,
     out: &mut impl Write,
@@ -50,7 +52,7 @@ pub fn work(
             while let Some(row) = waiting.remove(&rows.len()) {
                 // What cannot be run is no fault of `out`.
                 let row = row.map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-                write_line(out, &row)?;
+                seal::write(out, study, &row)?;
                 rows.push(row);
                 watch(Progress { done: rows.len(), of: cases.len() });
             }
@@ -79,9 +81,9 @@ mod tests {
     fn results(study: &Study, shard: Shard, threads: usize) -> Vec<u8> {
         let (cases, _) = study.cases().unwrap();
         let mut out = Vec::new();
-        write_line(&mut out, &Heading::new(study.hash(), cases.len() as u64, shard)).unwrap();
+        Heading::new(study.hash(), cases.len() as u64, shard).write(&mut out).unwrap();
         let ours: Vec<Case> = cases.into_iter().filter(|c| shard.has(c.number)).collect();
-        work(&ours, threads, &AtomicBool::new(false), &mut out, |_| {}).unwrap();
+        work(&ours, &study.hash(), threads, &AtomicBool::new(false), &mut out, |_| {}).unwrap();
         out
     }
 
@@ -124,11 +126,39 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_was_altered_is_named_wherever_it_is() {
+        let text = String::from_utf8(results(&study(), Shard::ALL, 1)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for at in [1, 12, 24] {
+            let mut altered: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            altered[at] = altered[at].replacen("\"verdict\":\"ok\"", "\"verdict\":\"no\"", 1);
+            let error = Results::read(altered.join("\n").as_bytes(), "r").unwrap_err().to_string();
+            let place = format!("r:{}: case {} is not as it was", at + 1, at - 1);
+            assert!(error.starts_with(&place), "{error}");
+        }
+        let fewer = text.replacen("\"cases\":24", "\"cases\":23", 1);
+        let error = Results::read(fewer.as_bytes(), "r").unwrap_err().to_string();
+        assert!(error.starts_with("r:1: the heading is not as it was"), "{error}");
+    }
+
+    #[test]
+    fn a_row_of_another_study_does_not_fit() {
+        let ours = String::from_utf8(results(&study(), Shard::ALL, 1)).unwrap();
+        let other = Study { base: konklave_catalog::Scenario::default(), ..study() };
+        let theirs = String::from_utf8(results(&other, Shard::ALL, 1)).unwrap();
+        let mut mixed: Vec<&str> = ours.lines().collect();
+        mixed[3] = theirs.lines().nth(3).unwrap();
+        let error = Results::read(mixed.join("\n").as_bytes(), "r").unwrap_err().to_string();
+        assert!(error.starts_with("r:4: case 2"), "{error}");
+    }
+
+    #[test]
     fn stopping_keeps_what_is_done() {
         let (cases, _) = study().cases().unwrap();
         let stop = AtomicBool::new(false);
         let mut out = Vec::new();
-        let rows = work(&cases, 1, &stop, &mut out, |p| stop.store(p.done >= 5, Ordering::Relaxed));
+        let enough = |p: Progress| stop.store(p.done >= 5, Ordering::Relaxed);
+        let rows = work(&cases, "", 1, &stop, &mut out, enough);
         let rows = rows.unwrap();
         assert!((5..24).contains(&rows.len()), "{}", rows.len());
         assert_eq!(out.iter().filter(|b| **b == b'\n').count(), rows.len());

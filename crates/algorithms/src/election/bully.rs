@@ -50,14 +50,14 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Messages,
             formula: "(n − i)² + n − 2 (hardened: + 1), i = rank of the detector",
-            when: "the highest is down from the start, one detector",
-            bound: |f| detector(f).map(|rank| Bound::Exactly(of_one_detector(f, rank))),
+            when: "the highest is down from the start, one detector, delays have a limit",
+            bound: |f| in_time(f).map(|rank| Bound::Exactly(of_one_detector(f, rank))),
         },
         Cost {
             metric: Metric::Messages,
             formula: "n² − n − 1 (hardened: + 1)",
-            when: "the highest is down from the start, one detector",
-            bound: |f| detector(f).map(|_| Bound::AtMost(of_one_detector(f, 1.0))),
+            when: "the highest is down from the start, one detector, delays have a limit",
+            bound: |f| in_time(f).map(|_| Bound::AtMost(of_one_detector(f, 1.0))),
         },
         Cost {
             metric: Metric::Time,
@@ -443,6 +443,12 @@ fn detector(f: &Facts<'_>) -> Option<f64> {
     let group = &f.setup.group;
     let below = group.members().iter().filter(|p| *p < detector).count();
     (*down == group.highest()).then_some(below as f64 + 1.0)
+}
+
+/// The same, where every ELECTION finds its receiver at work on the same election. Without a limit on
+/// delays one may come so late that it opens the election again.
+fn in_time(f: &Facts<'_>) -> Option<f64> {
+    detector(f).filter(|_| f.delay_max.is_some())
 }
 
 fn of_one_detector(f: &Facts<'_>, rank: f64) -> f64 {

@@ -143,7 +143,8 @@ impl Properties {
         if let Some(causes) = &mut self.causes {
             let own = &self.delivered[at];
             let has = |u: Unit| of(own, u.from).is_some_and(|numbers| numbers.contains(u.number));
-            verdict = verdict.and(causes.deliver(at, unit, self.rules.n, has));
+            let repeats = self.log.as_ref().is_some_and(|log| log.repeats(at, unit));
+            verdict = verdict.and(causes.deliver(at, unit, self.rules.n, repeats, has));
         }
         if let Some(log) = &mut self.log {
             verdict = verdict.and(log.deliver(at, unit));

@@ -108,8 +108,13 @@ fn bounded(all: &Comparison) -> Vec<bool> {
     (0..all.columns.len()).map(is_bounded).collect()
 }
 
+/// Whether a run of any failed: only then there is a column for it.
+fn failing(all: &Comparison) -> bool {
+    all.lines.iter().any(|line| line.fine < line.runs)
+}
+
 /// The cells of a line: name, a cell for each column and its formula, endurance, runs that failed.
-fn cells(line: &Line, bounded: &[bool], mark: &str) -> Vec<String> {
+fn cells(line: &Line, bounded: &[bool], failing: bool, mark: &str) -> Vec<String> {
     let mut cells = vec![short(&line.algorithm).to_owned()];
     for (i, measured) in line.measured.iter().enumerate() {
         let star = if line.best[i] { mark } else { "" };
@@ -123,10 +128,12 @@ fn cells(line: &Line, bounded: &[bool], mark: &str) -> Vec<String> {
         cells.push(format!("{}/{}", e.crashes, e.crashes_tried));
         cells.push(format!("{}/{}", e.losses, e.losses_tried));
     }
-    cells.push(match line.runs - line.fine {
-        0 => String::new(),
-        failed => format!("{failed} of {} not ok", line.runs),
-    });
+    if failing {
+        cells.push(match line.runs - line.fine {
+            0 => String::new(),
+            failed => format!("{failed} of {} not ok", line.runs),
+        });
+    }
     cells
 }
 
@@ -145,8 +152,10 @@ fn heads(all: &Comparison) -> [Vec<String>; 2] {
         names.extend(["crashes".into(), "losses".into()]);
         units.extend(["survived".into(), "survived".into()]);
     }
-    names.push(String::new());
-    units.push(String::new());
+    if failing(all) {
+        names.push("failed".into());
+        units.push("runs".into());
+    }
     [names, units]
 }
 
@@ -178,7 +187,7 @@ fn print(all: &Comparison) -> io::Result<()> {
         let mut rows = heads(all).to_vec();
         rows[0][0] = case.to_owned();
         let bounded = bounded(all);
-        rows.extend(lines.iter().map(|line| cells(line, &bounded, "*")));
+        rows.extend(lines.iter().map(|line| cells(line, &bounded, failing(all), "*")));
         let widths: Vec<usize> = (0..rows[0].len())
             .map(|c| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or(0))
             .collect();
@@ -187,7 +196,8 @@ fn print(all: &Comparison) -> io::Result<()> {
             let mut text = String::new();
             for (c, cell) in row.iter().enumerate() {
                 let gap = " ".repeat(widths[c] - cell.chars().count());
-                let cell = match (r, cell.ends_with('*'), c + 1 == row.len()) {
+                let last = failing(all) && c + 1 == row.len();
+                let cell = match (r, cell.ends_with('*'), last) {
                     (0 | 1, ..) => cell.clone(),
                     (_, true, _) => paint(cell, Colour::Green),
                     (_, _, true) if !cell.is_empty() => paint(cell, Colour::Red),
@@ -235,7 +245,7 @@ fn print_markdown(all: &Comparison) -> io::Result<()> {
         writeln!(out, "| {} |", heads.join(" | "))?;
         writeln!(out, "|{}", "---|".repeat(heads.len()))?;
         for line in all.lines.iter().filter(|line| line.case == case) {
-            writeln!(out, "| {} |", cells(line, &bounded(all), " ★").join(" | "))?;
+            writeln!(out, "| {} |", cells(line, &bounded(all), failing(all), " ★").join(" | "))?;
         }
         writeln!(out)?;
     }

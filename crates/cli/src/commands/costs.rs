@@ -73,17 +73,15 @@ fn print(rows: &[CostRow]) -> io::Result<()> {
         }
         let mut facts = Vec::new();
         for bound in &row.bounds {
-            let (Some(limit), Some(measured)) = (bound.limit, bound.measured) else { continue };
-            let relation = if bound.exact { "=" } else { "≤" };
-            let wrong = if bound.holds == Some(false) {
-                paint(" EXCEEDED", Colour::Red)
-            } else {
-                String::new()
+            let Some(measured) = bound.measured else { continue };
+            let Some((sign, limit, word)) = bound.standing() else { continue };
+            let wrong = match bound.holds {
+                Some(false) => paint(&format!(" {}", word.to_uppercase()), Colour::Red),
+                _ => String::new(),
             };
-            let metric = serde_json::to_value(bound.metric)?;
-            let metric = metric.as_str().unwrap_or_default().replace('_', " ");
             facts.push(format!(
-                "{metric} {} {relation} {}{wrong}",
+                "{} {} {sign} {}{wrong}",
+                bound.name(),
                 number(measured),
                 number(limit)
             ));

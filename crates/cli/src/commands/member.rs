@@ -18,12 +18,18 @@ pub(crate) fn member(args: &MemberArgs) -> Done {
         let message = format!("--unit {}: T is a positive number of ms", args.unit);
         return Err(Error::Usage(message).into());
     }
+    if let Some(all) = args.multicast.filter(|all| !all.ip().is_multicast()) {
+        let message = format!("--multicast {all}: multicast addresses are 224.0.0.0/4");
+        return Err(Error::Usage(message).into());
+    }
     let entry = find(&args.algorithm)?;
     let scenario = args.scenario.clone().or(Scenario::default());
     let plan = entry.plan(Scenario { algorithm: Some(entry.name()), ..scenario })?;
     let member = MemberPlan {
         me: ProcessId(args.me),
         unit: Duration::from_secs_f64(args.unit / 1e3),
+        listen: args.listen,
+        multicast: args.multicast,
         meet: &mut meet,
         tell: &mut tell,
     };

@@ -17,7 +17,7 @@ use konklave_catalog::Error;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::claims::CLAIMS;
+use self::claims::{chapters, claims};
 use crate::Done;
 use crate::args::ReproduceArgs;
 use crate::output::{
@@ -80,17 +80,12 @@ struct Row {
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
-    let chosen: Vec<&'static Claim> = CLAIMS
-        .iter()
-        .filter(|claim| {
-            let word = args.what.as_deref().unwrap_or("").to_lowercase();
-            claim.name.contains(&word) || claim.chapter.to_lowercase().contains(&word)
-        })
-        .collect();
+    let word = args.what.as_deref().unwrap_or_default().to_lowercase();
+    let fits =
+        |claim: &&Claim| claim.name.contains(&word) || claim.chapter.to_lowercase().contains(&word);
+    let chosen: Vec<&'static Claim> = claims().filter(fits).collect();
     if chosen.is_empty() {
-        let mut chapters: Vec<&str> = CLAIMS.iter().map(|c| c.chapter).collect();
-        chapters.dedup();
-        let known = chapters.join(", ");
+        let known = chapters().join(", ");
         let what = args.what.as_deref().unwrap_or_default();
         return Err(Error::Usage(format!("nothing in the sources fits `{what}`: {known}")).into());
     }
@@ -169,8 +164,17 @@ fn look(claim: &'static Claim, folder: Option<&Path>) -> Result<Row, Error> {
         measured,
         verdict: claim.verdict,
         remark: claim.remark,
-        command: format!("konklave {}", claim.command),
+        command: format!("konklave {}", typed(claim.command)),
     })
+}
+
+/// A command as one types it: `>` and `#` mean something to a shell.
+fn typed(command: &str) -> String {
+    let word = |word: &str| match word.contains(['>', '#', '|', ';']) {
+        true => format!("'{word}'"),
+        false => word.to_owned(),
+    };
+    command.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// What the command showed, in words.
@@ -258,7 +262,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_fit_for_files() {
-        let mut names: Vec<&str> = CLAIMS.iter().map(|claim| claim.name).collect();
+        let mut names: Vec<&str> = claims().map(|claim| claim.name).collect();
         names.sort_unstable();
         let before = names.len();
         names.dedup();

@@ -293,25 +293,20 @@ fn measured(_problem: &str, measures: &Value, out: &mut impl Write) -> io::Resul
 /// The bound meter.
 fn meter(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
     for bound in &report.bounds {
-        let metric = serde_json::to_value(bound.metric)?;
-        let metric = metric.as_str().unwrap_or_default().replace('_', " ");
-        let (Some(limit), Some(measured)) = (bound.limit, bound.measured) else {
+        let metric = bound.name();
+        let (Some((sign, limit, word)), Some(measured)) = (bound.standing(), bound.measured) else {
             let why = bound.why.as_deref().unwrap_or_default();
             writeln!(out, "bound       {metric}: not applicable, {} ({why})", bound.formula)?;
             continue;
         };
-        let relation = if bound.exact { "=" } else { "≤" };
-        let verdict = match bound.holds {
-            Some(true) => paint("holds", Colour::Green),
-            Some(false) => paint("exceeded", Colour::Red),
-            None => "not applicable".to_owned(),
-        };
+        let colour = if bound.holds == Some(true) { Colour::Green } else { Colour::Red };
         writeln!(
             out,
-            "bound       {metric}: {} {relation} {} ({}): {verdict}",
+            "bound       {metric}: {} {sign} {} ({}): {}",
             number(measured),
             number(limit),
-            bound.formula
+            bound.formula,
+            paint(word, colour)
         )?;
     }
     Ok(())

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::Error;
 use konklave_sweep::{
-    Case, Fit, Group, Heading, Impossible, Results, Row, Shard, Study, StudyError, fit, groups,
-    merge, work,
+    Case, Fit, Group, Heading, Impossible, Progress, Results, Row, Shard, Study, StudyError, fit,
+    groups, merge, work,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
     let (mut rows, ours, mut out) = begin(&args, &heading, ours)?;
     let stop = super::check::interrupt()?;
     let kept = rows.len();
-    rows.extend(run(&args, &ours, &stop, &mut out)?);
+    rows.extend(run(&args, &ours, &heading.study, &stop, &mut out)?);
     if kept > 0 && !rows.is_sorted_by_key(|row| row.case) {
         // A row in the middle was missing: put all in order.
         rows.sort_by_key(|row| row.case);
@@ -61,7 +61,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
             Target::open(path)?.finish(&whole)?;
         }
     }
-    let interrupted = stop.load(Ordering::Relaxed) && rows.len() < ours.len();
+    let interrupted = stop.load(Ordering::Relaxed) && rows.len() - kept < ours.len();
     if let (Some(target), false) = (plot, interrupted) {
         let picture = super::plot::plot(&groups(&rows), &args.measure);
         target.finish(&picture.map_err(Error::Usage)?)?;
@@ -108,7 +108,7 @@ fn warn(cases: &[Case]) {
 /// That there is such a measure is seen before the work, by one run.
 fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
     let Some(first) = cases.first() else { return Ok(()) };
-    let row = work(&cases[..1], 1, &AtomicBool::new(false), &mut io::sink(), |_| {});
+    let row = work(&cases[..1], "", 1, &AtomicBool::new(false), &mut io::sink(), |_| {});
     let row = row.map_err(|why| Error::Data(format!("the study: {why}")))?;
     let known: Vec<&str> = row.iter().flat_map(|r| r.measures.keys().map(String::as_str)).collect();
     if known.contains(&args.measure.as_str()) || known.is_empty() {
@@ -280,9 +280,10 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
         let why = "results go to a file, and can be resumed there; it is none";
         return Err(unwritable(io::Error::new(io::ErrorKind::InvalidInput, why)).into());
     }
-    let line = serde_json::to_string(heading).map_err(io::Error::from)? + "\n";
+    let mut line = Vec::new();
+    heading.write(&mut line)?;
     // Not even the heading was written whole: nothing is lost by beginning anew.
-    let hardly = |text: Vec<u8>| line.as_bytes().starts_with(&text);
+    let hardly = |text: Vec<u8>| line.starts_with(&text);
     let begun = args.resume && path.exists() && !std::fs::read(path).is_ok_and(hardly);
     if begun {
         let source = open_input(path)?;
@@ -324,8 +325,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
         return Err(unwritable(why).into());
     }
     let mut out = BufWriter::new(out);
-    serde_json::to_writer(&mut out, heading).map_err(io::Error::from)?;
-    writeln!(out)?;
+    out.write_all(&line)?;
     out.flush()?;
     Ok((Vec::new(), ours, Box::new(out)))
 }
@@ -333,6 +333,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
 fn run(
     args: &SweepArgs,
     cases: &[Case],
+    study: &str,
     stop: &Arc<AtomicBool>,
     out: &mut Box<dyn Write>,
 ) -> Result<Vec<Row>, Failure> {
@@ -347,7 +348,8 @@ fn run(
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left") {
         bar.set_style(style);
     }
-    let rows = work(cases, threads, stop, out, |progress| bar.set_position(progress.done as u64));
+    let done = |progress: Progress| bar.set_position(progress.done as u64);
+    let rows = work(cases, study, threads, stop, out, done);
     bar.finish_and_clear();
     let file = args.output.as_ref().map_or("the results".into(), |p| p.display().to_string());
     Ok(rows.map_err(|why| match why.kind() {
@@ -406,19 +408,25 @@ fn growth(groups: &[Group], measure: &str) -> Vec<Growth> {
         let Some(fit) = fit(&points) else { continue };
         let mut parameters = groups[0].parameters.clone();
         parameters.remove("nodes");
-        let formula = formula_of(groups[0], measure).map(|(formula, _)| formula.clone());
+        let formula = formula_of(groups[0], measure).map(|(formula, _)| formula);
         growth.push(Growth { algorithm, parameters, measure: measure.to_owned(), fit, formula });
     }
     growth
 }
 
-/// The formula that bounds a measure; that for the longest time bounds every time of the kind.
-fn formula_of<'a>(group: &'a Group, measure: &str) -> Option<&'a (String, f64)> {
+/// The formula that bounds a measure; that for the longest time bounds every time of the kind, and that
+/// for the messages of one entry those of all.
+fn formula_of(group: &Group, measure: &str) -> Option<(String, f64)> {
     let metric = match measure.split_once('.').map_or(measure, |(name, _)| name) {
         "time_to_all" => "time",
         name => name,
     };
-    group.formulas.get(metric)
+    let known = group.formulas.get(metric).cloned();
+    known.or_else(|| {
+        let per_entry = group.formulas.get("messages_per_entry").filter(|_| metric == "messages");
+        let ((formula, limit), entries) = (per_entry?, group.measures.get("entries")?);
+        Some((format!("{formula} for each entry"), limit * entries.mean))
+    })
 }
 
 fn shown(parameters: &BTreeMap<String, Value>) -> String {
@@ -437,7 +445,7 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
             break;
         };
         let formula = formula_of(group, &args.measure)
-            .map_or(String::new(), |(_, limit)| format!("  formula {}", number(*limit)));
+            .map_or(String::new(), |(_, limit)| format!("  formula {}", number(limit)));
         let failed = match group.failed {
             0 => String::new(),
             k => paint(&format!("  {k} of {} not ok", group.runs), Colour::Red),

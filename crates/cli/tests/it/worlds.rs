@@ -29,6 +29,27 @@ fn exact_counts_are_the_same_in_every_world() {
 }
 
 #[test]
+fn a_bound_on_messages_that_is_not_kept_is_a_violation_in_every_world() {
+    for world in ["sim", "threads", "tcp"] {
+        let line = "run ring-list -n 4 --initiators 0 --format json";
+        let right = run(&format!("{line} --world {world}"));
+        assert_eq!(right["verdict"], "ok", "{world}: {right}");
+        let wrong = run(&format!("{line} --mistake no-forward --world {world}"));
+        let broken: Vec<&Value> = wrong["violations"].as_array().into_iter().flatten().collect();
+        let properties: Vec<&str> = broken.iter().filter_map(|v| v["property"].as_str()).collect();
+        assert_eq!(properties, ["termination", "bound"], "{world}: {wrong}");
+        let detail = broken[1]["detail"].as_str().unwrap_or_default();
+        assert!(detail.ends_with("= 8, but 5 was measured"), "{world}: {detail}");
+    }
+    // Of several that start, and of what timers do, nobody promises an exact number in real time.
+    for line in ["run tree-wave -n 6", "run bully -n 5 --down 4 --initiators 0"] {
+        let run = run(&format!("{line} --world threads --format json"));
+        assert_eq!(run["verdict"], "ok", "{line}: {run}");
+        assert_eq!(run["bounds"][0]["holds"], Value::Null, "{line}: {run}");
+    }
+}
+
+#[test]
 fn every_algorithm_runs_on_sockets_and_its_recording_replays() {
     let folder = Folder::new("worlds");
     for entry in CATALOG {

@@ -12,6 +12,7 @@ use konklave_process::{Group, ProcessId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::datagrams::Datagrams;
 use crate::codec;
 
 /// A peer that does not answer within this time is taken for gone, for this message.
@@ -24,39 +25,62 @@ pub(super) enum Parcel<M, D> {
     Detector(D),
 }
 
-/// The connections to all others.
+/// The ways to all others.
 pub(super) struct Outlets<M, D> {
     me: ProcessId,
     frame_limit: usize,
     last_id: u64,
-    queues: BTreeMap<ProcessId, Sender<Vec<u8>>>,
+    ways: Ways,
     parcels: PhantomData<fn(M, D)>,
 }
 
-impl<M: Serialize, D: Serialize> Outlets<M, D> {
-    pub(super) fn new(
-        me: ProcessId,
-        frame_limit: usize,
-        addresses: &BTreeMap<ProcessId, SocketAddr>,
-    ) -> Self {
+/// A connection to each, or datagrams.
+pub(super) enum Ways {
+    Streams(BTreeMap<ProcessId, Sender<Vec<u8>>>),
+    Datagrams(Datagrams),
+}
+
+impl Ways {
+    pub(super) fn streams(me: ProcessId, addresses: &BTreeMap<ProcessId, SocketAddr>) -> Self {
         let others = addresses.iter().filter(|(p, _)| **p != me);
         let queues = others.map(|(&p, &address)| {
             let (sender, frames) = channel();
             thread::spawn(move || write(address, &frames));
             (p, sender)
         });
-        let queues = queues.collect();
-        Self { me, frame_limit, last_id: 0, queues, parcels: PhantomData }
+        Self::Streams(queues.collect())
+    }
+}
+
+impl<M: Serialize, D: Serialize> Outlets<M, D> {
+    pub(super) fn new(me: ProcessId, frame_limit: usize, ways: Ways) -> Self {
+        Self { me, frame_limit, last_id: 0, ways, parcels: PhantomData }
     }
 
     /// Sends, and does not wait. What cannot be sent is lost, as it would be on any network.
     pub(super) fn send(&mut self, to: ProcessId, parcel: &Parcel<M, D>) {
         self.last_id += 1;
-        let mut bytes = Vec::new();
-        let framed = codec::encode(self.me, self.last_id, parcel, self.frame_limit, &mut bytes);
-        if let (Ok(()), Some(queue)) = (framed, self.queues.get(&to)) {
-            // The thread ends with us only.
-            let _ = queue.send(bytes);
+        match &mut self.ways {
+            Ways::Streams(queues) => {
+                let (id, limit, mut bytes) = (self.last_id, self.frame_limit, Vec::new());
+                let framed = codec::encode(self.me, id, parcel, limit, &mut bytes);
+                if let (Ok(()), Some(queue)) = (framed, queues.get(&to)) {
+                    // The thread ends with us only.
+                    let _ = queue.send(bytes);
+                }
+            }
+            Ways::Datagrams(datagrams) => {
+                if let Ok(body) = postcard::to_stdvec(parcel) {
+                    datagrams.send(to, self.last_id, body);
+                }
+            }
+        }
+    }
+
+    /// The step is over: what waits for more of the same goes out.
+    pub(super) fn flush(&mut self) {
+        if let Ways::Datagrams(datagrams) = &mut self.ways {
+            datagrams.flush();
         }
     }
 }

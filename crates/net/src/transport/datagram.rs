@@ -26,14 +26,14 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use self::frame::Datagram;
+pub(crate) use self::frame::Datagram;
 use crate::codec::{CodecError, End};
 use crate::node::Parcel;
 use crate::transport::{Arrival, Body, Fates};
 use crate::{Trouble, Warning};
 
 /// A datagram of IPv4 carries no more.
-const MOST: usize = 65_507;
+pub(crate) const MOST: usize = 65_507;
 
 /// On a loopback interface nothing takes as long as this, however busy the machine is.
 const OVERDUE: Duration = Duration::from_secs(1);

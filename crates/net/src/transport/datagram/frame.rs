@@ -5,25 +5,25 @@ use konklave_process::ProcessId;
 use crate::codec::{CodecError, MAGIC, VERSION};
 
 /// A message, to one or to many.
-pub(super) struct Datagram<'a, R> {
+pub(crate) struct Datagram<'a, R> {
     /// Which run it belongs to.
-    pub(super) run: u64,
+    pub(crate) run: u64,
     /// Who sent it.
-    pub(super) sender: ProcessId,
+    pub(crate) sender: ProcessId,
     /// For whom it is: places, and the number of the message for each.
-    pub(super) receivers: R,
+    pub(crate) receivers: R,
     /// The message.
-    pub(super) body: &'a [u8],
+    pub(crate) body: &'a [u8],
 }
 
 /// The receivers of a datagram that was read.
-pub(super) struct Receivers<'a>(&'a [u8]);
+pub(crate) struct Receivers<'a>(&'a [u8]);
 
 const HEADER: usize = 19;
 const RECEIVER: usize = 12;
 
 impl Datagram<'_, &Vec<(usize, u64)>> {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let length = HEADER + RECEIVER * self.receivers.len() + self.body.len();
         let mut bytes = Vec::with_capacity(length);
         bytes.extend_from_slice(&MAGIC);
@@ -43,7 +43,7 @@ impl Datagram<'_, &Vec<(usize, u64)>> {
 }
 
 impl<'a> Datagram<'a, Receivers<'a>> {
-    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
+    pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, CodecError> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(CodecError::Magic)?;
         let short = || CodecError::TooShort(bytes.len());
         let (version, rest) = rest.split_first().ok_or_else(short)?;
@@ -64,7 +64,7 @@ impl<'a> Datagram<'a, Receivers<'a>> {
     }
 
     /// The number of the message for who stands at `place`; none if it is not for it.
-    pub(super) fn id_for(&self, place: usize) -> Option<u64> {
+    pub(crate) fn id_for(&self, place: usize) -> Option<u64> {
         let mut entries = self.receivers.0.chunks_exact(RECEIVER);
         entries.find_map(|entry| {
             let (to, id) = entry.split_first_chunk()?;

@@ -1,0 +1,111 @@
+//! The bound meter: what was measured, against the formulas of the data sheet.
+
+use konklave_algorithms::{Algorithm, Bound, Cost, Metric, Problem};
+
+use super::RunFacts;
+use crate::Plan;
+use crate::report::{BoundReport, ViolationReport};
+
+/// Every cost of the sheet beside what was measured.
+pub(super) fn bounds<P: Algorithm>(
+    plan: &Plan,
+    run: &RunFacts,
+    meter: &<P::Problem as Problem<P>>::Meter,
+) -> Vec<BoundReport> {
+    let served = P::Problem::served(meter);
+    let mut facts = plan.facts(&served);
+    if is_real(run) {
+        // Real messages take what they take: T is only a word there.
+        facts.delay_max = None;
+    }
+    let sent = run.messages.sent as f64;
+    let entries = facts.entries();
+    // Formulas speak of one election, of runs that came to their end, and of messages that
+    // arrive once: what arrives twice may be answered twice.
+    let election = P::Problem::NAME == "election";
+    let once = plan.workload.requests.iter().all(|&r| r == 1) || !election;
+    let undoubled = run.messages.duplicated == 0;
+    // Real processes do not start at one moment, and who hears of an election starts none.
+    let apart = election && is_real(run) && facts.initiators.len() > 1;
+    let mut reports = Vec::new();
+    for cost in P::SHEET.costs {
+        let measured = match cost.metric {
+            Metric::Messages => Some(sent),
+            Metric::MessagesPerEntry => (entries > 0.0).then(|| sent / entries),
+            Metric::SyncDelay | Metric::EntryDelay | Metric::Time | Metric::Delivery => {
+                P::Problem::measured(meter, cost.metric, run.unit)
+            }
+        };
+        let applies = !run.cut_off && once && undoubled && facts.assumptions_hold;
+        let bound = if applies { (cost.bound)(&facts) } else { None };
+        let (bound, why) = match (bound, measured) {
+            (Some(bound), _) if apart && bound.least().is_some() => {
+                (None, Some("real processes do not start at one moment".to_owned()))
+            }
+            (Some(bound), Some(x)) if !bound.holds(x) => match excuse(cost, run) {
+                Some(why) => (None, Some(why)),
+                None => (Some(bound), None),
+            },
+            (Some(bound), Some(_)) => (Some(bound), None),
+            (Some(bound), None) => (Some(bound), Some("there was nothing to measure".to_owned())),
+            (None, _) if run.cut_off => (None, Some("the run was cut off".to_owned())),
+            (None, _) if !once => (None, Some("it is for one election".to_owned())),
+            (None, _) if !undoubled => (None, Some("messages arrived twice".to_owned())),
+            (None, _) if !facts.assumptions_hold => {
+                (None, Some("what it assumes does not hold".to_owned()))
+            }
+            (None, _) => (None, Some(format!("only if {}", cost.when))),
+        };
+        reports.push(BoundReport {
+            metric: cost.metric,
+            formula: cost.formula.into(),
+            when: cost.when.into(),
+            limit: bound.map(Bound::limit),
+            least: bound.and_then(Bound::least),
+            exact: matches!(bound, Some(Bound::Exactly(_))),
+            measured,
+            holds: bound.zip(measured).map(|(bound, measured)| bound.holds(measured)),
+            why,
+        });
+    }
+    reports
+}
+
+fn is_real(run: &RunFacts) -> bool {
+    run.world != "sim"
+}
+
+/// Why a bound that is not kept in the real world says nothing against the algorithm: time had a part
+/// in it, of which nobody promises anything there, or the network lost something.
+fn excuse(cost: &Cost, run: &RunFacts) -> Option<String> {
+    if !is_real(run) {
+        return None;
+    }
+    let counted = matches!(cost.metric, Metric::Messages | Metric::MessagesPerEntry);
+    let datagrams = !matches!(run.world, "threads" | "tcp");
+    if !counted {
+        Some("real messages take what they take".into())
+    } else if run.timers > 0 {
+        Some("timers went off, and real messages take what they take".into())
+    } else if datagrams && run.messages.lost > 0 {
+        Some("datagrams were lost".into())
+    } else {
+        None
+    }
+}
+
+/// A bound that is not kept is a violation, where everything held that the algorithm assumes.
+pub(super) fn broken(bound: &BoundReport, at: f64) -> Option<ViolationReport> {
+    let (measured, limit) = (bound.measured?, bound.limit?);
+    if bound.holds != Some(false) {
+        return None;
+    }
+    let formula = &bound.formula;
+    let should = match bound.least {
+        Some(least) if least == limit => format!("should be {formula} = {limit}"),
+        Some(least) => format!("should be {formula}, {least} to {limit}"),
+        None => format!("should be at most {formula} = {limit}"),
+    };
+    let detail = format!("{} {should}, but {measured} was measured", bound.name());
+    Some(ViolationReport { property: "bound".into(), at, detail })
+}
