@@ -213,10 +213,13 @@ fn listen(orders: &mut Orders) -> io::Result<()> {
             }
         };
         if ready {
-            let read = input.read(&mut piece)?;
-            if read == 0 {
-                return Ok(());
-            }
+            let read = match input.read(&mut piece) {
+                // The wrapper is gone; perhaps without having read what we said last.
+                Ok(0) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
+                Ok(read) => read,
+                Err(error) => return Err(error),
+            };
             for &byte in &piece[..read] {
                 if byte == b'\n' {
                     orders.obey(&String::from_utf8_lossy(&line));
