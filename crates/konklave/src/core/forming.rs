@@ -144,11 +144,14 @@ impl Core {
     /// The founders that are there, as far as we know; where their number is given and not their
     /// addresses, everyone who is there.
     fn founders(&self) -> Vec<ProcessId> {
-        let here = |id: &ProcessId| {
-            *id == self.me || self.peers.get(id).is_some_and(|peer| peer.connected)
-        };
         let found: BTreeSet<ProcessId> = match self.config.founders {
-            Some(_) => self.forming.answered.iter().copied().filter(here).collect(),
+            // Before anyone has answered, not even we ourselves, nothing is known.
+            Some(_) if self.forming.answered.is_empty() => BTreeSet::new(),
+            // Whoever is there counts, whether we called it or it called us.
+            Some(_) => {
+                let here = self.peers.iter().filter(|(_, peer)| peer.connected);
+                here.map(|(id, _)| *id).chain([self.me]).collect()
+            }
             None => self.forming.seeds.iter().flatten().copied().collect(),
         };
         found.into_iter().collect()
