@@ -54,6 +54,9 @@ pub struct Settings {
     /// Talk over NATS instead, and find the others there: nats://host:port/prefix
     #[arg(long, env = "KONKLAVE_NATS", value_name = "URL", help_heading = "Group")]
     pub nats: Option<String>,
+    /// A file of credentials for the NATS server (.creds)
+    #[arg(long, env = "KONKLAVE_NATS_CREDENTIALS", value_name = "FILE", help_heading = "Group")]
+    pub nats_credentials: Option<PathBuf>,
     /// How many founders there are, where no list says so
     #[arg(long, env = "KONKLAVE_FOUNDERS", value_name = "N", help_heading = "Group")]
     pub founders: Option<usize>,
@@ -149,6 +152,7 @@ impl Settings {
             peers_file,
             beacon,
             nats,
+            nats_credentials,
             founders,
             found_alone,
             key_file,
@@ -213,6 +217,9 @@ impl Settings {
             && (ways.contains(&true) || self.listen.is_some() || self.advertise.is_some())
         {
             return wrong("nats: there are no addresses to listen at, to advertise or to look for");
+        }
+        if self.nats_credentials.is_some() && self.nats.is_none() {
+            return wrong("nats-credentials: and where is NATS? (nats = 'nats://host:4222')");
         }
         if self.beacon.is_some_and(|group| !group.ip().is_multicast()) {
             return wrong("beacon: an address for multicast is needed, such as 239.255.74.0:7401");
@@ -382,6 +389,7 @@ mod tests {
             "founders = 0",
             "nats = 'localhost'\npeers = ['a:1']",
             "nats = 'localhost'\nlisten = '127.0.0.1:1'",
+            "nats-credentials = 'me.creds'",
         ] {
             assert!(check(wrong).is_err(), "{wrong}");
         }

@@ -202,6 +202,9 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     builder = protect(builder.cluster(&cluster), settings)?;
     if let Some(place) = &settings.nats {
         builder = builder.nats(place);
+        if let Some(file) = &settings.nats_credentials {
+            builder = builder.nats_credentials(file);
+        }
     }
     if let Some(address) = &settings.advertise {
         builder = builder.advertise(address);

@@ -18,6 +18,9 @@ use crate::store::{Record, Store};
 /// Ids of nodes that are no founders are drawn from so many, from here on.
 const IDS: (u32, u32) = (256, 4096);
 
+/// How many turns those of a node have in a row before it listens to others, if nothing else is said.
+pub(crate) const TURNS: u32 = 8;
+
 /// How fast a group is. All members should have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timings {
@@ -92,6 +95,8 @@ pub struct Builder {
     mutex: Mutex,
     security: Option<Security>,
     nats: Option<String>,
+    nats_credentials: Option<PathBuf>,
+    turns: u32,
 }
 
 impl Default for Builder {
@@ -110,6 +115,8 @@ impl Default for Builder {
             mutex: Mutex::default(),
             security: None,
             nats: None,
+            nats_credentials: None,
+            turns: TURNS,
         }
     }
 }
@@ -159,9 +166,24 @@ impl Builder {
         self
     }
 
+    /// A file of credentials (`.creds`: a user's JWT and the seed of its key) for the server of
+    /// [`nats`](Self::nats). It is read again for each connection, so it may be replaced.
+    pub fn nats_credentials(mut self, file: impl Into<PathBuf>) -> Self {
+        self.nats_credentials = Some(file.into());
+        self
+    }
+
+    /// How many times clients of this node get locks in a row before it listens whether others want
+    /// them, where a client takes a lock again and again without a pause. More is quicker for who has
+    /// the lock, less is fairer to others. The default is 8.
+    pub fn local_turns(mut self, turns: u32) -> Self {
+        self.turns = turns;
+        self
+    }
+
     /// How many founders there are, where [`seeds`](Self::seeds) does not say: one name that
-    /// stands for all of them, for instance. No more than so many may be started before the group
-    /// is there.
+    /// stands for all of them, for instance. Fewer than twice as many may be started before
+    /// the group is there: two halves that do not see each other would be two groups.
     pub fn founders(mut self, n: usize) -> Self {
         self.founders = Some(n);
         self
@@ -237,6 +259,7 @@ impl Builder {
         let place = self.nats.as_deref().map(Place::parse).transpose()?;
         let (way, local) = match place {
             Some(place) => {
+                let place = place.with_credentials(self.nats_credentials)?;
                 net::check_place(&place, self.security.as_ref())?;
                 (Way::Nats(place), None)
             }
@@ -301,6 +324,7 @@ impl Builder {
             rng_seed: random(),
             calendar: u32::try_from(calendar_seconds()).unwrap_or(u32::MAX),
             mutex: self.mutex,
+            turns: self.turns,
         };
         let clock = Clock::Machine;
         let core = Core::new(config, clock.now());

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::lock::{Guard, Handover, LockRequest, State, check_name};
 use crate::shared::Shared;
+use crate::status::Loss;
 use crate::table::{Hold, Key, Space};
 use crate::{Error, NodeId, Session, Token};
 
@@ -87,6 +88,11 @@ impl Leadership {
     /// Returns when we lead no more.
     pub async fn lost(&self) {
         self.0.lost().await;
+    }
+
+    /// Why we lead no more, once it is told; see [`Guard::loss`].
+    pub fn loss(&self) -> Option<Loss> {
+        self.0.loss()
     }
 
     /// Something to wait for the loss with, where this itself cannot go.

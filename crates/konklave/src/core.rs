@@ -5,15 +5,18 @@
 mod circles;
 mod desk;
 mod forming;
+mod founding;
 mod lease;
 mod lifted;
 mod meetings;
+mod refusals;
 mod report;
 mod sessions;
 
 pub(crate) use circles::{Ear, Said};
 pub(crate) use desk::{Flag, Granted, Wish};
 pub(crate) use forming::Standing;
+pub(crate) use founding::Founding;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,7 +24,7 @@ use std::time::Duration;
 
 use konklave_algorithms::Setup;
 use konklave_algorithms::group::virtual_synchrony::{
-    Message, Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
+    Entry, Message, Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
 };
 use konklave_algorithms::group::{Indication, Member, Request, View};
 use konklave_process::{
@@ -32,9 +35,10 @@ use tokio::sync::broadcast;
 use crate::builder::Timings;
 use crate::mutex::Mutex;
 use crate::shared::Hurry;
-use crate::status::Event;
+use crate::status::{Event, Loss};
 use crate::store::Record;
-use crate::table::{Batch, Op, Outcome, Table};
+use crate::streak::Streak;
+use crate::table::{Batch, Hold, Op, Outcome, Space, Table};
 use crate::wire::Frame;
 use forming::{Forming, Peer};
 use lease::Lease;
@@ -70,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) calendar: u32,
     /// What serves exclusive locks.
     pub(crate) mutex: Mutex,
+    /// How many turns those here have in a row before others are listened to.
+    pub(crate) turns: u32,
 }
 
 /// What the node wants of its host, in this order.
@@ -101,6 +107,8 @@ pub(crate) struct Core {
     was_member: bool,
     pending: VecDeque<Op>,
     in_flight: usize,
+    /// How many messages of this view the table has taken in.
+    applied: u64,
     desk: desk::Desk,
     lifted: lifted::Lifted,
     circles: circles::Circles,
@@ -113,15 +121,16 @@ pub(crate) struct Core {
     thaws: BTreeMap<Member, Duration>,
     peers: BTreeMap<ProcessId, Peer>,
     forming: Forming,
+    promises: founding::Promises,
     blocked: bool,
     leaving: bool,
     /// Whether we left for good.
     left: bool,
     next_beat: Duration,
     events: broadcast::Sender<Event>,
-    /// Why a connection last came to nothing, since the last view.
-    refusal: Option<String>,
+    refusals: refusals::Refusals,
     out: Vec<Output>,
+    streak: Arc<Streak>,
     now: Duration,
 }
 
@@ -140,6 +149,7 @@ impl Core {
             was_member: false,
             pending: VecDeque::new(),
             in_flight: 0,
+            applied: 0,
             desk: desk::Desk::default(),
             lifted: lifted::Lifted::new(me, config.mutex),
             circles: circles::Circles::default(),
@@ -151,13 +161,15 @@ impl Core {
             thaws: BTreeMap::new(),
             peers: BTreeMap::new(),
             forming: Forming::new(config.seeds),
+            promises: founding::Promises::default(),
             blocked: false,
             leaving: false,
             left: false,
             next_beat: now,
             events: broadcast::Sender::new(EVENTS),
-            refusal: None,
+            refusals: refusals::Refusals::default(),
             out: Vec::new(),
+            streak: Arc::new(Streak::new(config.turns)),
             now,
             config,
         };
@@ -192,8 +204,16 @@ impl Core {
     /// itself have: what another follower has matters only for what may be forgotten. And the leader
     /// delivers what a follower sent when that one has it: it will say so.
     pub(crate) fn hurry(&self, to: ProcessId, frame: &Frame) -> Hurry {
-        let Frame::Group(Message::Ack { held, .. }) = frame else { return Hurry::Now };
         let view = self.below.view();
+        let held = match frame {
+            Frame::Group(Message::Ack { held, .. }) => held,
+            Frame::Group(Message::Order { position, entry, .. }) => {
+                let third = view.members.len() == 3 && view.has_member(to) && entry.sender != to;
+                let lazy = third && self.applied == *position && self.concerns_sender(entry);
+                return if lazy { Hurry::Lazy } else { Hurry::Now };
+            }
+            _ => return Hurry::Now,
+        };
         if view.members.len() > 3 {
             return Hurry::Soon;
         }
@@ -206,9 +226,25 @@ impl Core {
         }
     }
 
+    /// Whether a message that has just got its place concerns nobody but its sender: it asks for locks
+    /// that nobody has or wants. To know that, the table must have taken in all that came before.
+    fn concerns_sender(&self, entry: &Entry<Batch>) -> bool {
+        entry.sender != self.me
+            && entry.command.0.iter().all(|op| match op {
+                Op::Acquire { key, hold: Hold::Exclusive, .. } => {
+                    key.space == Space::Lock && self.table.lock(key).is_none()
+                }
+                _ => false,
+            })
+    }
+
     /// Whether messages have to wait: more is on its way than is good.
     pub(crate) fn is_full(&self) -> bool {
         self.pending.len() >= BACKLOG
+    }
+
+    pub(crate) fn streak(&self) -> Arc<Streak> {
+        self.streak.clone()
     }
 
     pub(crate) fn me(&self) -> ProcessId {
@@ -288,7 +324,7 @@ impl Core {
         (self.leaving, self.left) = (true, true);
         self.timers.clear();
         self.below = outside(self.me, &self.config);
-        self.forget();
+        self.forget(Loss::Left);
         self.fail_wishes();
         self.out.clear();
     }
@@ -302,6 +338,7 @@ impl Core {
     /// A frame of another member arrives.
     pub(crate) fn on_frame(&mut self, from: ProcessId, frame: Frame, now: Duration) {
         self.now = self.now.max(now);
+        self.streak.heard();
         match frame {
             Frame::Group(message) => {
                 self.step(|below, ctx| below.on_message(from, message, ctx));
@@ -310,6 +347,7 @@ impl Core {
             Frame::Pong { view, stamp } => self.on_pong(from, view, stamp),
             Frame::Standing(standing) => self.on_standing(from, standing),
             Frame::Found(view) => self.on_found(&view),
+            Frame::Founding(said) => self.on_founding(from, said),
             Frame::Inside(inside) => self.on_inside(from, inside),
             // The network's own.
             Frame::Peers(_) => {}
@@ -370,7 +408,8 @@ impl Core {
     /// What the group told us; what we answer.
     fn conclude(&mut self, told: Indication<Batch>) -> Option<Request<Batch>> {
         match told {
-            Indication::Delivered { sender, command, .. } => {
+            Indication::Delivered { sender, command, position, .. } => {
+                self.applied = position + 1;
                 if sender == self.me {
                     self.in_flight = self.in_flight.saturating_sub(1);
                 }
@@ -397,12 +436,12 @@ impl Core {
             }
             Indication::Excluded => {
                 self.tell(Event::Excluded);
-                self.forget();
+                self.forget(Loss::Excluded);
             }
             Indication::Left => {
                 self.left = self.leaving;
                 self.tell(Event::Left);
-                self.forget();
+                self.forget(Loss::Left);
             }
             Indication::Blocked => {
                 self.blocked = true;
@@ -418,7 +457,9 @@ impl Core {
     }
 
     fn on_view(&mut self, view: View, left: &ProcessSet, said: Vec<(ProcessId, Batch)>) {
-        (self.blocked, self.refusal) = (false, None);
+        (self.blocked, self.applied) = (false, 0);
+        self.promises.clear();
+        self.refusals.on_view();
         self.remember(&view);
         if self.has_table {
             let mut outcomes = Vec::new();
@@ -449,14 +490,14 @@ impl Core {
     }
 
     /// We are outside: nothing here is ours any more.
-    fn forget(&mut self) {
+    fn forget(&mut self, why: Loss) {
         self.table = Table::default();
         (self.has_table, self.was_member, self.blocked) = (false, false, false);
         self.pending.clear();
         self.in_flight = 0;
         self.thaws.clear();
         self.lease.end();
-        self.lose_everything();
+        self.lose_everything(why);
         self.lifted.clear();
         self.circles.end();
         self.meetings.fail();
@@ -495,7 +536,7 @@ impl Core {
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
         if self.is_inside() {
-            self.lose_everything();
+            self.lose_everything(Loss::Left);
             self.pump();
             if self.below.view().members.len() == 1 && self.is_member() {
                 // Nobody is there to go on without us.

@@ -57,6 +57,7 @@ fn kind(frame: &Frame) -> Option<&'static str> {
         Frame::Ping { .. } | Frame::Pong { .. } | Frame::Peers(_) => return None,
         Frame::Standing(_) => "standing",
         Frame::Found(_) => "found",
+        Frame::Founding(_) => "founding",
         Frame::Inside(inside) => match inside.say {
             Say::Note(_) => return None,
             Say::Step { .. } => "step",

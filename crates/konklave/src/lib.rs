@@ -60,6 +60,7 @@ mod session;
 mod shared;
 mod status;
 mod store;
+mod streak;
 mod table;
 pub mod testing;
 mod token;
@@ -78,7 +79,9 @@ pub use mutex::Mutex;
 pub use net::Tls;
 pub use node::{Events, Node};
 pub use session::Session;
-pub use status::{Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Why, WhyState};
+pub use status::{
+    Event, Holder, LockStatus, Loss, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
+};
 pub use token::Token;
 
 /// The name of a node: a small number, kept in its data directory.

@@ -9,6 +9,7 @@ use crate::core::{Flag, Granted, Wish};
 use crate::error::Error;
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::status::Loss;
 use crate::table::{Hold, Key, Space};
 use crate::token::Token;
 
@@ -122,8 +123,8 @@ impl LockRequest {
         }
         // A lock that is kept here is given without a wait: who takes it again and again must not keep
         // the runtime from hearing that others want it, too.
-        tokio::task::coop::consume_budget().await;
         let shared = self.session.shared().clone();
+        shared.streak.pause().await;
         let (reply, mut answer) = oneshot::channel();
         let session = self.session.number();
         let number = shared.with(|core, now| {
@@ -231,6 +232,12 @@ impl Guard {
     /// Returns when it is lost: revoked, or a majority has been silent for too long. Safe to cancel.
     pub async fn lost(&self) {
         self.flag().lost().await;
+    }
+
+    /// Why it is lost, once it is told. A lease may have run out a moment earlier: [`state`](Self::state)
+    /// looks at the clock.
+    pub fn loss(&self) -> Option<Loss> {
+        self.flag().loss()
     }
 
     /// Something to wait for the loss with, where the guard itself cannot go.

@@ -133,7 +133,7 @@ impl Carrier for Mesh {
                     order.1 = frame.encode(std::mem::take(&mut order.1));
                     order.0 = Some((*view, *position));
                 }
-                link.push_bytes(&order.1)
+                link.push_bytes(&order.1, hurry)
             }
             _ => link.push(frame, hurry),
         };

@@ -14,6 +14,7 @@ use crate::core::{Core, Output};
 use crate::flight::Flight;
 use crate::net::Security;
 use crate::store::{Record, Store};
+use crate::streak::Streak;
 use crate::wire::Frame;
 
 /// How much of a hurry a frame is in.
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) room: Notify,
     /// What passed.
     pub(crate) flight: Arc<Flight>,
+    /// How long those here have had their turns.
+    pub(crate) streak: Arc<Streak>,
 }
 
 struct Inner {
@@ -85,7 +88,7 @@ impl Shared {
         timings: Timings,
         name: Arc<str>,
     ) -> Arc<Self> {
-        let id = core.me();
+        let (id, streak) = (core.me(), core.streak());
         let (held_back, trouble, network, carrier) = (VecDeque::new(), None, None, None);
         Arc::new(Self {
             inner: Mutex::new(Inner {
@@ -107,6 +110,7 @@ impl Shared {
             changed: Notify::new(),
             room: Notify::new(),
             flight: Arc::default(),
+            streak,
         })
     }
 

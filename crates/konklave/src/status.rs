@@ -159,6 +159,49 @@ pub enum WhyState {
     NoQuorum,
 }
 
+/// Why something is held no more, though nobody gave it back.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Loss {
+    /// No majority answered for as long as a lease lasts.
+    Lease,
+    /// An operator took it.
+    Revoked,
+    /// The others went on without this node.
+    Excluded,
+    /// This node left its group, or was stopped.
+    Left,
+    /// The session that held it is over.
+    Closed,
+}
+
+impl Loss {
+    const ALL: [Self; 5] = [Self::Lease, Self::Revoked, Self::Excluded, Self::Left, Self::Closed];
+
+    /// A number that is not zero.
+    pub(crate) fn code(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// What a number stands for.
+    pub(crate) fn of(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|loss| loss.code() == code)
+    }
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Lease => "the lease ran out: no majority answered in time",
+            Self::Revoked => "an operator took it",
+            Self::Excluded => "the others went on without this node",
+            Self::Left => "this node left the group",
+            Self::Closed => "its session is over",
+        })
+    }
+}
+
 /// Something that happened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
@@ -191,12 +234,15 @@ pub enum Event {
         /// Who.
         node: NodeId,
     },
-    /// A stranger was refused, or a member that cannot be understood.
+    /// A stranger was refused, or refused us, or a member cannot be understood. Told once, and
+    /// every minute as long as it goes on.
     Refused {
         /// From where.
         address: String,
         /// Why.
         reason: String,
+        /// How often the same has happened since it was told last.
+        again: u64,
     },
     /// The network as a whole failed, or works again.
     Network {
@@ -214,6 +260,8 @@ pub enum Event {
     Lost {
         /// What.
         name: String,
+        /// Why.
+        why: Loss,
     },
     /// Events came faster than they were read.
     Missed {

@@ -109,6 +109,8 @@ pub struct Cluster {
     machines: RefCell<Vec<Machine>>,
     timings: Timings,
     mutex: Algorithm,
+    /// How many found a group, if not all.
+    founders: Option<usize>,
     seed: u64,
     lives: RefCell<u64>,
     tasks: RefCell<Vec<Task>>,
@@ -145,23 +147,46 @@ impl Cluster {
 
     /// The same with another algorithm for its exclusive locks.
     pub fn served_by(mutex: Algorithm, n: usize, seed: u64, timings: Timings) -> Self {
+        let cluster = Self::empty(mutex, n, seed, timings);
+        (0..n).for_each(|i| cluster.boot(i));
+        cluster.advance(Duration::from_millis(50));
+        cluster
+    }
+
+    /// Started at once, and told that so many of them found a group; who meets whom when, is fate.
+    #[cfg(test)]
+    pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
+        let founders = Some(founders);
+        let empty = Self::empty(Algorithm::default(), n, seed, Timings::default());
+        let cluster = Self { founders, ..empty };
+        (0..n).for_each(|i| cluster.boot(i));
+        let mut rng = Rng::new(seed ^ 0xc0de);
+        let mut pairs: Vec<_> = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).collect();
+        while !pairs.is_empty() {
+            let (i, j) = pairs.swap_remove(rng.below(pairs.len() as u32) as usize);
+            cluster.meet(i, j);
+            cluster.meet(j, i);
+            cluster.advance(Duration::from_micros(u64::from(rng.below(400))));
+        }
+        cluster
+    }
+
+    fn empty(mutex: Algorithm, n: usize, seed: u64, timings: Timings) -> Self {
         let clock = Arc::new(AtomicU64::new(Duration::from_secs(1000).as_nanos() as u64));
         let delay = (Duration::from_micros(50), Duration::from_micros(250));
         let wires = Wires { delay, rng: Some(Rng::new(seed)), ..Wires::default() };
         let hub = Arc::new(Hub { wires: Mutex::new(wires), clock });
         let machines = (0..n).map(|_| Machine { shared: None, node: None, disk: None }).collect();
-        let cluster = Self {
+        Self {
             hub,
             machines: RefCell::new(machines),
             timings,
             mutex,
+            founders: None,
             seed,
             lives: RefCell::new(0),
             tasks: RefCell::new(Vec::new()),
-        };
-        (0..n).for_each(|i| cluster.boot(i));
-        cluster.advance(Duration::from_millis(50));
-        cluster
+        }
     }
 
     fn boot(&self, i: usize) {
@@ -176,11 +201,12 @@ impl Cluster {
             timings: self.timings,
             record: Some(record),
             seeds: n,
-            founders: None,
+            founders: self.founders,
             alone: false,
             rng_seed: self.seed ^ life << 32,
             calendar: 0,
             mutex: self.mutex,
+            turns: crate::builder::TURNS,
         };
         let clock = Clock::Fake(self.hub.clock.clone());
         let name = config.name.clone();
@@ -194,7 +220,7 @@ impl Cluster {
         }
         for j in 0..n {
             let other = self.shared(j);
-            if i != j && other.is_some() {
+            if i != j && other.is_some() && self.founders.is_none() {
                 self.meet(i, j);
                 self.meet(j, i);
             }

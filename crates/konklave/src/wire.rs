@@ -8,12 +8,12 @@ use konklave_algorithms::group::virtual_synchrony::Message;
 use konklave_algorithms::group::{View, ViewId};
 use serde::{Deserialize, Serialize};
 
-use crate::core::Standing;
+use crate::core::{Founding, Standing};
 use crate::lifted::Inside;
 use crate::table::Batch;
 
 /// The version of all that follows. Raised whenever the golden bytes change.
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
 /// The longest record.
 pub(crate) const MAX_RECORD: usize = 32 << 20;
 /// The longest greeting: strangers get no more room than that.
@@ -39,6 +39,8 @@ pub(crate) enum Frame {
     Peers(Vec<(u32, String)>),
     /// About a lock that an algorithm serves inside a view.
     Inside(Inside),
+    /// About the first view, before there is one.
+    Founding(Founding),
 }
 
 /// How a connection begins, from both sides.

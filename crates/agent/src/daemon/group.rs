@@ -195,6 +195,7 @@ async fn remember(node: Node, recorder: Arc<Recorder>) {
     let mut events = node.events();
     drop(node);
     while let Some(event) = events.next().await {
+        let (kind, name, what) = report::event(&event);
         match &event {
             konklave::Event::View { generation, epoch, members, .. } => {
                 tracing::info!(generation, epoch, ?members, "view");
@@ -205,9 +206,8 @@ async fn remember(node: Node, recorder: Arc<Recorder>) {
             konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
                 tracing::debug!(?event);
             }
-            other => tracing::warn!(event = ?other),
+            _ => tracing::warn!(name = %name, "{kind}: {what}"),
         }
-        let (kind, _, what) = report::event(&event);
         let value = serde_json::to_value(&event).unwrap_or_else(|_| what.into());
         recorder.note(&kind, value);
     }

@@ -23,6 +23,9 @@ const NAP: Duration = Duration::from_millis(200);
 /// How long the agent may take to say that the lock is given back.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// Why a lock is lost that nothing else is known of.
+const LATE: &str = "it was not renewed in time";
+
 /// A command that runs.
 pub(super) struct Running<'a> {
     pub(super) job: &'a Job,
@@ -52,9 +55,10 @@ impl Running<'_> {
     /// Runs until the command has ended and the lock is given back; gives the exit code.
     pub(super) async fn run(mut self, signals: &mut Signals) -> Result<u8, Failure> {
         let code = self.watch(signals).await?;
-        // Stopped meanwhile, we cannot tell when it ended, nor whether the watchdog ended it.
-        if self.plan.ask.passed() {
-            self.lose("it was not renewed in time");
+        // Stopped meanwhile, we cannot tell when it ended; and where the watchdog was faster, it is
+        // the watchdog that ended it.
+        if self.too_late() {
+            self.lose(LATE);
         }
         self.clear().await;
         self.terminal.take();
@@ -100,10 +104,13 @@ impl Running<'_> {
             }
             if !asked && self.plan.ask.passed() {
                 asked = true;
-                self.lose("it was not renewed in time");
-                self.signal(Signal::SIGTERM);
-                // One that is stopped hears of it only when it runs.
-                self.signal(Signal::SIGCONT);
+                self.lose(LATE);
+                // Asked by the watchdog already? Programs may take a second request for an order.
+                if !self.watchdog.has_acted() {
+                    self.signal(Signal::SIGTERM);
+                    // One that is stopped hears of it only when it runs.
+                    self.signal(Signal::SIGCONT);
+                }
             }
             if self.plan.kill.passed() {
                 self.signal(Signal::SIGKILL);
@@ -160,6 +167,9 @@ impl Running<'_> {
     /// Someone killed the watchdog: there is a new one at once.
     fn replace_watchdog(&mut self) -> Result<(), Failure> {
         let session = self.client.handle().map_err(Failure::system("cannot share the session"))?;
+        if self.watchdog.has_acted() {
+            self.lose(LATE);
+        }
         self.watchdog = Watchdog::start(session)?;
         let fail = "the watchdog is gone";
         if let Some(group) = self.group() {
@@ -218,9 +228,18 @@ impl Running<'_> {
         if self.lost.is_some() || until <= self.plan.deadline {
             return;
         }
+        // Nor does a command live on that the watchdog may have asked to end.
+        if self.too_late() {
+            return self.lose(LATE);
+        }
         self.plan = Plan::new(Moment::now(), until, self.job.grace);
         // If the watchdog is gone, its end is told by a signal, and a new one learns the new plan.
         let _ = self.watchdog.renew(self.plan);
+    }
+
+    /// Whether it was to end before it was renewed, be it that nobody has said so yet.
+    fn too_late(&mut self) -> bool {
+        self.plan.ask.passed() || self.watchdog.has_acted()
     }
 
     fn lose(&mut self, why: &str) {

@@ -5,12 +5,17 @@
 //! the time passes and the watchdog stops the group. When it is killed, its end of the pipe is closed
 //! and the watchdog kills the group at once.
 //!
+//! Before it stops anything it says so, on the same socket: however late the wrapper comes to look at
+//! its dead command, it can tell whether that ended by itself. The wrapper then says what happened; the
+//! watchdog does only if there is no wrapper left to.
+//!
 //! Its stdout is a second handle of the session with the agent, never written to: so the session of a
 //! wrapper that was killed ends only when the group is dead, and nobody is granted the lock before.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -31,25 +36,32 @@ const NAP: Duration = Duration::from_millis(200);
 /// How often a group that was killed is looked at until it is gone.
 const GLANCE: Duration = Duration::from_millis(1);
 
+/// What it says before it stops the group.
+const STOPPING: &[u8] = b"stopping\n";
+
 /// The wrapper's end.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     process: Child,
-    pipe: io::PipeWriter,
+    line: UnixStream,
+    /// Whether it said that it stops the group.
+    acted: bool,
 }
 
 impl Watchdog {
     /// Starts a watchdog that holds `session` open.
     pub(super) fn start(session: OwnedFd) -> Result<Self, Failure> {
         let start = || {
-            let (reader, pipe) = io::pipe()?;
+            let (line, theirs) = UnixStream::pair()?;
+            // A watchdog that does not read must not keep us from our own work.
+            line.set_nonblocking(true)?;
             let process = self_command(COMMAND)?
-                .stdin(reader)
+                .stdin(OwnedFd::from(theirs))
                 .stdout(session)
                 // Signals of the terminal are for the command.
                 .process_group_of_its_own()
                 .spawn()?;
-            Ok(Self { process, pipe })
+            Ok(Self { process, line, acted: false })
         };
         start().map_err(Failure::system("cannot start the watchdog"))
     }
@@ -59,25 +71,33 @@ impl Watchdog {
         super::group::pid_of(&self.process)
     }
 
+    /// Whether it has stopped the group, or is about to. What it did before the command ended is known
+    /// here when that end is: it says so first.
+    pub(super) fn has_acted(&mut self) -> bool {
+        let mut said = [0; STOPPING.len()];
+        self.acted |= matches!(self.line.read(&mut said), Ok(read) if read > 0);
+        self.acted
+    }
+
     /// Names the group to be stopped.
     pub(super) fn watch(&mut self, group: Group) -> io::Result<()> {
-        writeln!(self.pipe, "group {}", group.0)
+        writeln!(self.line, "group {}", group.0)
     }
 
     /// Renews the moments at which the group is asked to end, and killed.
     pub(super) fn renew(&mut self, plan: Plan) -> io::Result<()> {
-        writeln!(self.pipe, "until {} {}", plan.second().0, plan.kill.0)
+        writeln!(self.line, "until {} {}", plan.second().0, plan.kill.0)
     }
 
     /// The wrapper asks the group to end itself; what remains is to kill it.
     pub(super) fn only_kill(&mut self, plan: Plan) -> io::Result<()> {
-        writeln!(self.pipe, "until {} {}", plan.kill.0, plan.kill.0)
+        writeln!(self.line, "until {} {}", plan.kill.0, plan.kill.0)
     }
 
     /// All is over: nothing is to be stopped any more.
     pub(super) fn dismiss(mut self) {
-        let _ = writeln!(self.pipe, "done");
-        drop(self.pipe);
+        let _ = writeln!(self.line, "done");
+        drop(self.line);
         let _ = self.process.wait();
     }
 }
@@ -100,6 +120,8 @@ struct Orders {
     ask: Option<Moment>,
     kill: Option<Moment>,
     done: bool,
+    /// Whether the group was stopped because nobody renewed its time.
+    acted: bool,
 }
 
 impl Orders {
@@ -126,18 +148,21 @@ impl Orders {
         [self.ask, self.kill].into_iter().flatten().map(Moment::left).fold(NAP, Duration::min)
     }
 
-    /// Stops the group if it is time to.
-    fn act(&mut self) {
+    /// Stops the group if it is time to; tells the wrapper before.
+    fn act(&mut self, wrapper: &mut impl Write) {
         let Some(group) = self.group else { return };
-        if self.kill.is_some_and(Moment::passed) {
+        let kill = self.kill.is_some_and(Moment::passed);
+        if !kill && !self.ask.is_some_and(Moment::passed) {
+            return;
+        }
+        self.acted = true;
+        // If nobody is there to hear it, we will learn so soon enough.
+        let _ = wrapper.write_all(STOPPING);
+        self.ask = None;
+        if kill {
             self.kill = None;
-            self.ask = None;
             group.signal(Signal::SIGKILL);
-            eprintln!(
-                "konklave: the lock's deadline is here and nobody renewed it: command killed"
-            );
-        } else if self.ask.is_some_and(Moment::passed) {
-            self.ask = None;
+        } else {
             group.signal(Signal::SIGTERM);
             // One that is stopped, too, hears of it only when it runs.
             group.signal(Signal::SIGCONT);
@@ -165,12 +190,15 @@ pub(crate) fn main() -> Result<u8, Failure> {
         while group.alive() {
             std::thread::sleep(GLANCE);
         }
+        if orders.acted {
+            eprintln!("konklave: the lock was not renewed in time: the command was stopped");
+        }
     }
     listened.map(|()| 0).map_err(Failure::system("the watchdog cannot read"))
 }
 
 fn listen(orders: &mut Orders) -> io::Result<()> {
-    // Not by the buffer of stdin: what is in there, `poll` does not see.
+    // Not by the buffer of stdin: what is in there, `poll` does not see. It is a socket, for both ways.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let (mut piece, mut line) = ([0_u8; 256], Vec::new());
     while !orders.done {
@@ -185,10 +213,13 @@ fn listen(orders: &mut Orders) -> io::Result<()> {
             }
         };
         if ready {
-            let read = input.read(&mut piece)?;
-            if read == 0 {
-                return Ok(());
-            }
+            let read = match input.read(&mut piece) {
+                // The wrapper is gone; perhaps without having read what we said last.
+                Ok(0) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
+                Ok(read) => read,
+                Err(error) => return Err(error),
+            };
             for &byte in &piece[..read] {
                 if byte == b'\n' {
                     orders.obey(&String::from_utf8_lossy(&line));
@@ -198,7 +229,7 @@ fn listen(orders: &mut Orders) -> io::Result<()> {
                 }
             }
         }
-        orders.act();
+        orders.act(&mut input);
     }
     Ok(())
 }

@@ -184,14 +184,17 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     for (bytes, why) in [
         (garbage, "does not speak our language"),
         ([b"KNKL".to_vec(), vec![9, 9, 4, 0, 0, 0, 0, 0]].concat(), "version 2313"),
-        ([b"KNKL".to_vec(), vec![2, 0, 0xff, 0xff]].concat(), "a greeting of 65535 bytes"),
-        (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "does not speak our language"),
+        ([b"KNKL".to_vec(), vec![3, 0, 0xff, 0xff]].concat(), "a greeting of 65535 bytes"),
     ] {
         let before = cluster.logged(0).matches(why).count();
         let mut stream = TcpStream::connect(cluster.address(0)).expect("it listens");
         let _ = stream.write_all(&bytes);
         until(why, || cluster.logged(0).matches(why).count() > before);
     }
+    let told = || cluster.logged(0).matches("does not speak our language").count();
+    let before = told();
+    let mut again = TcpStream::connect(cluster.address(0)).expect("it listens");
+    let _ = again.write_all(b"GET / HTTP/1.1\r\n\r\n");
     // Many who say nothing at all do not keep members out.
     let silent: Vec<TcpStream> =
         (0..200).map(|_| TcpStream::connect(cluster.address(0)).expect("it listens")).collect();
@@ -203,6 +206,7 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     until("refused", || cluster.logged(0).contains("wrong key"));
     assert_ne!(standing(&cluster, "stranger"), "primary");
     cluster.until(0, "three", members(3));
+    assert_eq!(told(), before, "the same reason is told once");
 }
 
 /// Passes connections on to `to`, and writes down what callers say. When told to `spoil`, it

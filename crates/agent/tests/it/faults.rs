@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use konklave::Token;
 use konklave_agent::client::Client;
-use konklave_agent::protocol::Request;
+use konklave_agent::protocol::{Event, Reply, Request};
 use nix::sys::signal::Signal;
 
 use crate::cluster::{Cluster, Plan, free_addresses};
@@ -242,4 +242,64 @@ fn a_listener_that_does_not_read_costs_bounded_memory_and_nobody_waits_for_it() 
     let _ = listener.kill();
     let _ = listener.wait();
     drop(deaf);
+}
+
+/// How long nine hundred messages take until a listener at the same agent has heard them all.
+fn hears_all(cluster: &Cluster, file: &str) -> Duration {
+    let mut listener = start(&cluster.socket(0), &["recv", "g", "--count", "900", "--views"]);
+    let mut heard = std::io::BufReader::new(listener.child_mut().stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut heard, &mut line).expect("a view");
+    let reading = std::thread::spawn(move || {
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut heard, &mut text).expect("all");
+        text
+    });
+    let begin = Instant::now();
+    let sent = crate::kit::konklave(&cluster.socket(0))
+        .args(["send", "g"])
+        .stdin(fs::File::open(file).expect("there"))
+        .output()
+        .expect("it starts");
+    assert_eq!(code(&sent), 0, "{}", String::from_utf8_lossy(&sent.stderr));
+    let text = reading.join().expect("read");
+    assert_eq!(text.lines().filter(|line| line.ends_with('x')).count(), 900);
+    assert_eq!(listener.end().0, 0);
+    begin.elapsed()
+}
+
+/// Both at the same agent, and more than the deaf one's session takes: others are not kept until that
+/// is given up, after five seconds.
+#[test]
+fn a_listener_that_does_not_read_does_not_stall_others_at_its_agent() {
+    let cluster = Cluster::new(1);
+    let file = cluster.file("text");
+    fs::write(&file, format!("{}\n", "x".repeat(4000)).repeat(900)).expect("written");
+    let alone = hears_all(&cluster, &file);
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let mut deaf = runtime.block_on(async {
+        let ttl = Duration::from_secs(60);
+        let mut deaf = Client::connect(&cluster.socket(0), "deaf", ttl).await.expect("connected");
+        deaf.send(Request::Receive { group: "g".into() }).await.expect("sent");
+        // The first word of the group: it is in.
+        deaf.next().await.expect("a view");
+        deaf
+    });
+    let beside = hears_all(&cluster, &file);
+    eprintln!("heard after {alone:?}, beside a deaf one after {beside:?}");
+    assert!(beside < alone * 2 + Duration::from_secs(3), "{alone:?}, {beside:?}");
+    // What the deaf one finds, should it read again, is not out of turn.
+    let numbers: Vec<u64> = runtime.block_on(async {
+        let mut numbers = Vec::new();
+        while numbers.len() < 20
+            && let Ok(Reply::Event(event)) = deaf.next().await
+        {
+            if let Event::Message { number, .. } = event {
+                numbers.push(number);
+            }
+        }
+        numbers
+    });
+    assert!(numbers.len() == 20 && numbers.is_sorted(), "{numbers:?}");
 }

@@ -9,6 +9,7 @@ mod fake;
 mod faults;
 mod history;
 mod kit;
+mod late;
 mod mutex;
 mod names;
 mod nats;

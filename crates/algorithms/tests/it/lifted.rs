@@ -352,6 +352,38 @@ fn with_leases_nobody_enters_while_an_excluded_holder_may_be_inside() {
     }
 }
 
+/// 3 holds the lock, is cut off and does not know. Of those who go on, 0 asks for it, so that it has the
+/// token of the new view, and gives up before it may enter. The token, which nobody uses, is no proof
+/// that nobody is inside: not in the next view, either.
+#[test]
+fn a_token_made_anew_and_given_up_does_not_hide_an_excluded_holder() {
+    for mutex in TOKENS {
+        let case = calm(4, mutex).set("safety", "lease").set("lease", 40);
+        let mut play = stage(&case);
+        play.settle().ask(3, acquire("a")).settle();
+        assert_eq!(holders(&play), [3], "{mutex}");
+        for p in 0..3 {
+            play.suspect(p, 3);
+        }
+        play.settle_apart(&[3]);
+        assert_eq!(play.process(0).view().members.len(), 3, "{mutex}");
+        play.ask(0, acquire("a")).settle_apart(&[3]);
+        assert_eq!(holders(&play), [3], "{mutex}: it may still be inside");
+        play.ask(0, release("a")).settle_apart(&[3]);
+        play.ask(1, Request::Reform).settle_apart(&[3]);
+        for p in 0..3 {
+            play.ask(p, acquire("a")).settle_apart(&[3]);
+        }
+        assert_eq!(holders(&play), [3], "{mutex}: it may still be inside, two views later");
+        // When the lease has run out, they go on.
+        for p in 0..3 {
+            play.fire(p, Timer::Caution).settle_apart(&[3]);
+        }
+        assert_eq!(holders(&play).len(), 2, "{mutex}");
+        tokens_grow(&play);
+    }
+}
+
 #[test]
 fn no_history_with_faults_breaks_a_lock() {
     let runs = if long() { 10_000 } else { 140 };

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use konklave_algorithms::group::Member;
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::Core;
 use crate::error::Error;
-use crate::status::Event;
+use crate::status::{Event, Loss};
 use crate::table::{Claim, Hold, Key, Op, Refusal, Space, Waiting};
 use crate::token::{KEPT_BITS, Token};
 
@@ -44,17 +44,23 @@ pub(crate) struct Granted {
 /// Whether a grant is lost.
 #[derive(Debug, Default)]
 pub(crate) struct Flag {
-    lost: AtomicBool,
+    /// Why, as a number; zero: it is not.
+    lost: AtomicU8,
     told: Notify,
 }
 
 impl Flag {
     pub(crate) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Acquire)
+        self.lost.load(Ordering::Acquire) != 0
     }
 
-    pub(crate) fn lose(&self) {
-        self.lost.store(true, Ordering::Release);
+    /// Why it is lost, if it is.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        Loss::of(self.lost.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn lose(&self, why: Loss) {
+        self.lost.store(why.code(), Ordering::Release);
         self.told.notify_waiters();
     }
 
@@ -291,6 +297,7 @@ impl Core {
             self.desk.wanted.insert(number, waits);
             return;
         }
+        self.streak.one_more();
         let flag = Arc::new(Flag::default());
         let (session, key) = (wish.session, wish.key);
         let held = Held { session, key: key.clone(), claim, flag: flag.clone() };
@@ -340,15 +347,15 @@ impl Core {
         let numbers: Vec<u64> =
             self.desk.held.iter().filter(|(_, h)| h.claim == claim).map(|(n, _)| *n).collect();
         for number in numbers {
-            self.lose(number);
+            self.lose(number, Loss::Revoked);
         }
     }
 
     /// Who here has it no more is told; the table is not.
-    pub(super) fn lose(&mut self, number: u64) -> Option<Held> {
+    pub(super) fn lose(&mut self, number: u64, why: Loss) -> Option<Held> {
         let held = self.desk.held.remove(&number)?;
-        held.flag.lose();
-        self.tell(Event::Lost { name: held.key.name.to_string() });
+        held.flag.lose(why);
+        self.tell(Event::Lost { name: held.key.name.to_string(), why });
         Some(held)
     }
 
@@ -478,12 +485,12 @@ impl Core {
     }
 
     /// We may hold nothing any more: the others may have gone on without us.
-    pub(super) fn lose_everything(&mut self) {
+    pub(super) fn lose_everything(&mut self, why: Loss) {
         let late = self.take_back_late();
         let mut numbers: Vec<u64> = self.desk.held.keys().copied().collect();
         numbers.sort_unstable();
         for number in numbers {
-            let Some(held) = self.lose(number) else { continue };
+            let Some(held) = self.lose(number, why) else { continue };
             if self.lifts(&held.key) {
                 self.let_go(number, &held.key.name, true);
             } else if !self.desk.kept.contains_key(&held.key) {
@@ -531,7 +538,7 @@ impl Core {
         let mut held: Vec<u64> = self.desk.held.iter().filter_map(held).collect();
         held.sort_unstable();
         for number in held {
-            if let Some(held) = self.lose(number) {
+            if let Some(held) = self.lose(number, Loss::Closed) {
                 self.give_back(number, held);
             }
         }

@@ -2,8 +2,8 @@
 //!
 //! Nobody who has just come up counts for an old view: it may have forgotten what it promised. So a
 //! group begins anew only when all founders are there and none of them is in a view; then the one
-//! with the lowest id names the first view, in a higher generation than anyone has seen. Everyone
-//! enters one such view at most, and all of them have the same founders, so no two have a majority.
+//! with the lowest id proposes the first view, in a higher generation than anyone has seen, and all of
+//! them enter it once all have promised to: see `founding`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use konklave_process::{Group, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use super::{Below, Core, Output, setup, summing_up};
-use crate::status::Event;
+use crate::status::{Event, Loss};
 use crate::table::Table;
 use crate::wire::Frame;
 
@@ -64,6 +64,7 @@ impl Core {
     pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: std::time::Duration) {
         self.now = self.now.max(now);
         let peer = Peer { name, connected: true, standing: None };
+        self.refusals.on_peer();
         self.peers.insert(id, peer);
         if !self.known.contains(id) {
             let members = self.known.members().iter().copied().chain([id]).collect();
@@ -118,6 +119,7 @@ impl Core {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.standing = Some(standing);
         }
+        self.check_promise(member);
         if self.is_inside() && !news {
             let ours = self.standing();
             self.send(from, Frame::Standing(ours));
@@ -133,31 +135,30 @@ impl Core {
         let inside =
             |p: &Peer| p.connected && p.standing.as_ref().is_some_and(|s| s.view.is_some());
         if self.peers.values().any(inside) {
+            self.withdraw_proposal();
             return self.step(|below, ctx| below.on_request(Request::Join, ctx));
         }
-        if let Some(view) = self.first_view() {
-            for member in view.members.iter().filter(|m| m.id != self.me) {
-                self.out.push(Output::Send { to: member.id, frame: Frame::Found(view.clone()) });
-            }
-            self.on_found(&view);
-        }
+        self.propose();
     }
 
     /// The founders that are there, as far as we know; where their number is given and not their
     /// addresses, everyone who is there.
     fn founders(&self) -> Vec<ProcessId> {
-        let here = |id: &ProcessId| {
-            *id == self.me || self.peers.get(id).is_some_and(|peer| peer.connected)
-        };
         let found: BTreeSet<ProcessId> = match self.config.founders {
-            Some(_) => self.forming.answered.iter().copied().filter(here).collect(),
+            // Before anyone has answered, not even we ourselves, nothing is known.
+            Some(_) if self.forming.answered.is_empty() => BTreeSet::new(),
+            // Whoever is there counts, whether we called it or it called us.
+            Some(_) => {
+                let here = self.peers.iter().filter(|(_, peer)| peer.connected);
+                here.map(|(id, _)| *id).chain([self.me]).collect()
+            }
             None => self.forming.seeds.iter().flatten().copied().collect(),
         };
         found.into_iter().collect()
     }
 
     /// The first view, if everyone is there and it is up to us to name it.
-    fn first_view(&self) -> Option<View> {
+    pub(super) fn first_view(&self) -> Option<View> {
         let founders = self.founders();
         let all = match self.config.founders {
             Some(n) => founders.len() >= n,
@@ -191,9 +192,11 @@ impl Core {
     pub(super) fn on_found(&mut self, view: &View) {
         let us = Member { id: self.me, incarnation: self.record.incarnation };
         let newer = view.id.generation > self.record.generation;
-        if self.is_inside() || self.leaving || !newer || !view.members.contains(&us) {
+        let promised = self.promises.covers(view);
+        if self.is_inside() || self.leaving || !newer || !view.members.contains(&us) || !promised {
             return;
         }
+        self.promises.clear();
         let setup = setup(self.me, &self.config.timings);
         let below = Below::found(self.me, &setup, view.clone());
         self.enter_first(summing_up(below, &self.config));
@@ -201,19 +204,22 @@ impl Core {
     }
 
     /// Our view can decide nothing any more when a majority of its members has been born again: what
-    /// they had promised is forgotten. We go out, to begin anew with everyone.
+    /// they had promised is forgotten; or has gone on in another generation. We go out, to begin
+    /// anew with everyone.
     pub(super) fn give_up_hope(&mut self) {
         let members = &self.below.view().members;
         let reborn = |m: &&Member| {
             let standing =
                 self.peers.get(&m.id).filter(|p| p.connected).and_then(|p| p.standing.as_ref());
-            standing.is_some_and(|s| s.incarnation != m.incarnation)
+            let elsewhere = |view: ViewId| view.generation != self.below.view().id.generation;
+            standing
+                .is_some_and(|s| s.incarnation != m.incarnation || s.view.is_some_and(elsewhere))
         };
         let lost = members.iter().filter(|m| m.id != self.me).filter(reborn).count();
         if self.is_inside() && 2 * (members.len() - lost) <= members.len() {
             self.be_born();
             self.tell(Event::Excluded);
-            self.forget();
+            self.forget(Loss::Excluded);
         }
     }
 
@@ -275,9 +281,18 @@ impl Core {
             }
             Some(_) | None => {}
         }
+        if let Some(to) = self.promises.bound_to(self.me)
+            && !self.peers.get(&to).is_some_and(|peer| peer.connected)
+        {
+            return format!(
+                "this node has promised itself to the group that {} proposed, which is gone: start \
+                 it again, or this node",
+                self.name_of(to)
+            );
+        }
         let silent = self.forming.seeds.iter().filter(|s| s.is_none()).count();
         if silent > 0 {
-            let refusal = self.refusal.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+            let refusal = self.refusals.last().map_or(String::new(), |why| format!(" ({why})"));
             return format!(
                 "{silent} of {} founders do not answer{refusal}; a group is founded by all of them, \
                  or by one that is told to do it alone",

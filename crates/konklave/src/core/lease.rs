@@ -12,6 +12,7 @@ use konklave_algorithms::group::{View, ViewId};
 use konklave_process::ProcessId;
 
 use super::Core;
+use crate::status::Loss;
 use crate::table::Op;
 use crate::wire::Frame;
 
@@ -109,7 +110,7 @@ impl Core {
                 self.hand_out_late();
             }
         } else if self.lease.until.is_some() && self.desk.has_holds() {
-            self.lose_everything();
+            self.lose_everything(Loss::Lease);
         }
     }
 

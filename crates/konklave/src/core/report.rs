@@ -54,7 +54,7 @@ impl Core {
         }
     }
 
-    fn name_of(&self, id: ProcessId) -> String {
+    pub(super) fn name_of(&self, id: ProcessId) -> String {
         if id == self.me {
             return self.config.name.to_string();
         }
@@ -192,12 +192,6 @@ impl Core {
             members: view.members.iter().map(|m| m.id.0).collect(),
             entering: view.observers.iter().map(|m| m.id.0).collect(),
         });
-    }
-
-    /// Tells everyone who looks on of a refusal.
-    pub(crate) fn refused(&mut self, address: String, reason: String) {
-        self.refusal = Some(format!("{address}: {reason}"));
-        self.tell(Event::Refused { address, reason });
     }
 
     /// Tells everyone who looks on how the network is.

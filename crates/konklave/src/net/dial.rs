@@ -105,7 +105,7 @@ async fn keep_calling(
             }
             Err(failed) => {
                 pause = pause.max(PAUSE.1 / 10);
-                shared.with(|core, _| core.refused(address.clone(), failed.to_string()));
+                shared.with(|core, now| core.refused(address.clone(), failed.to_string(), now));
             }
         }
         tokio::select! {
@@ -225,7 +225,7 @@ pub(super) async fn answer<S>(
         }
     };
     if let Err(Failed::Refused(reason)) = answered {
-        shared.with(|core, _| core.refused(from, reason));
+        shared.with(|core, now| core.refused_stranger(from, reason, now));
     }
 }
 
@@ -297,7 +297,7 @@ where
     if let Err(error) = &ended
         && error.kind() == io::ErrorKind::InvalidData
     {
-        shared.with(|core, _| core.refused(hello.address.clone(), error.to_string()));
+        shared.with(|core, now| core.refused(hello.address.clone(), error.to_string(), now));
     }
     if pipe.link.detach(number) {
         // Everyone who calls finds out whether it is gone.

@@ -92,19 +92,14 @@ impl Link {
         let mut state = self.state();
         let open = std::mem::take(&mut state.open);
         state.open = frame.encode(open);
-        match hurry {
-            Hurry::Now => {}
-            Hurry::Soon => state.soon += 1,
-            Hurry::Lazy => state.lazy += 1,
-        }
-        state.took_one()
+        state.took_one(hurry)
     }
 
     /// Takes a frame along that is bytes already.
-    pub(super) fn push_bytes(&self, bytes: &[u8]) -> u64 {
+    pub(super) fn push_bytes(&self, bytes: &[u8], hurry: Hurry) -> u64 {
         let mut state = self.state();
         state.open.extend_from_slice(bytes);
-        state.took_one()
+        state.took_one(hurry)
     }
 
     pub(super) fn wake(&self) {
@@ -226,7 +221,12 @@ impl Link {
 
 impl State {
     /// A frame was added to what is being collected; gives its number.
-    fn took_one(&mut self) -> u64 {
+    fn took_one(&mut self, hurry: Hurry) -> u64 {
+        match hurry {
+            Hurry::Now => {}
+            Hurry::Soon => self.soon += 1,
+            Hurry::Lazy => self.lazy += 1,
+        }
         let number = self.next + self.open_count;
         self.open_count += 1;
         if self.open.len() >= CHUNK {

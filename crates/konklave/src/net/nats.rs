@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_nats::{Client, ConnectOptions, Event, Message, StatusCode, Subscriber};
+use async_nats::{
+    Client, ConnectOptions, Event, Message, ReconnectToServer, ServerAddr, StatusCode, Subscriber,
+};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use rustc_hash::FxHashMap;
@@ -30,8 +32,11 @@ use talk::{Line, Talk, Took};
 
 /// How addresses of inboxes begin.
 pub(super) const SCHEME: &str = "nats:";
-/// How long to wait between attempts to reach a server: first, and at most.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+/// How long to wait between attempts to reach a server: at first, and at most. A server that restarts is
+/// back long before a lease runs out, so at first nobody waits long.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// For how long we do not wait longer than that.
+const EAGER: Duration = Duration::from_secs(5);
 /// How often we say that we are there.
 const CALL: Duration = Duration::from_secs(1);
 /// How long a server may take to answer.
@@ -128,7 +133,7 @@ impl Office {
     }
 
     /// Reaches a server, and listens.
-    async fn connect(&self) -> Result<Session, async_nats::Error> {
+    async fn connect(&self, server: &ServerAddr) -> Result<Session, async_nats::Error> {
         let (end, ended) = watch::channel(false);
         let on_event = move |event| {
             if matches!(event, Event::Disconnected | Event::Closed) {
@@ -136,15 +141,26 @@ impl Office {
             }
             std::future::ready(())
         };
+        // We call again ourselves, and say so. Asked for a server, the client gives up in silence; left to
+        // itself, it logs an error that is none.
+        let same = |servers: Vec<async_nats::Server>, _| {
+            let server = servers.into_iter().next();
+            let delay = Some(Duration::ZERO);
+            std::future::ready(server.map(|s| ReconnectToServer { addr: s.addr, delay }))
+        };
         let options = ConnectOptions::new()
             .name("konklave")
             .connection_timeout(PATIENCE)
             .ping_interval(CALL)
-            // We call again ourselves, and say so: once around is enough here.
-            .max_reconnects(self.place.servers.len())
-            .reconnect_delay_callback(|_| Duration::ZERO)
+            .max_reconnects(1)
+            .ignore_discovered_servers()
+            .reconnect_to_server_callback(same)
             .event_callback(on_event);
-        let client = timeout(PATIENCE * 2, options.connect(&self.place.servers[..])).await??;
+        let options = match self.place.credentials()? {
+            Some(text) => options.credentials(&text)?,
+            None => options,
+        };
+        let client = timeout(PATIENCE * 2, options.connect(server)).await??;
         let letters = client.subscribe(self.subject_of_letters()).await?;
         let calls = client.subscribe(format!("{}.here", self.root)).await?;
         timeout(PATIENCE, client.flush()).await??;
@@ -269,17 +285,20 @@ impl Office {
 /// Keeps a connection to the engine, for as long as the node lives.
 pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, office: Arc<Office>) {
     let mut stop = mesh.stop.subscribe();
-    let mut pause = PAUSE.0;
-    while !*stop.borrow_and_update() {
+    let (mut pause, mut away) = (PAUSE.0, Instant::now());
+    let mut servers = office.place.servers.iter().cycle();
+    while !*stop.borrow_and_update()
+        && let Some(server) = servers.next()
+    {
         let connected = tokio::select! {
-            connected = office.connect() => connected,
+            connected = office.connect(server) => connected,
             _ = stop.changed() => continue,
         };
         let why = match connected {
             Ok(session) => {
                 shared.network(None);
-                pause = PAUSE.0;
                 office.serve(&mesh, &shared, session).await;
+                (pause, away) = (PAUSE.0, Instant::now());
                 "the connection ended".to_owned()
             }
             Err(error) => reasons(&*error),
@@ -288,8 +307,12 @@ pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, office: Arc<Office
             return;
         }
         shared.network(Some(format!("NATS: {}: {why}; trying again", office.place.shown())));
-        sleep(pause).await;
-        pause = (pause * 2).min(PAUSE.1);
+        // Not everyone at the same moment.
+        let share = getrandom::u32().unwrap_or(0) % 1000;
+        sleep(pause + PAUSE.0 * share / 1000).await;
+        if away.elapsed() > EAGER {
+            pause = (pause * 2).min(PAUSE.1);
+        }
     }
 }
 

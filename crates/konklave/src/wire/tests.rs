@@ -10,7 +10,7 @@ use proptest::prelude::{
 };
 
 use super::*;
-use crate::core::Standing;
+use crate::core::{Founding, Standing};
 use crate::lifted::{Note, Party, Report, Say};
 use crate::mutex::Mutex;
 use crate::table::{Claim, Hold, Key, Op, Payload, Space, Table};
@@ -188,6 +188,13 @@ fn frames() -> Vec<Frame> {
     let inside =
         |say| Frame::Inside(Inside { view: view_id(), number: 200, name: "reports".into(), say });
     frames.extend(says().into_iter().map(inside));
+    let founding = [
+        Founding::Propose { number: 300, view: self::view() },
+        Founding::Promise { number: 300 },
+        Founding::Refuse { number: 300, to: 7 },
+        Founding::Withdraw { number: 300 },
+    ];
+    frames.extend(founding.map(Frame::Founding));
     frames
 }
 

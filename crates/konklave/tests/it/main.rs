@@ -4,6 +4,7 @@ mod engine;
 mod fences;
 mod lifted;
 mod locks;
+mod losses;
 mod nats;
 mod sweep;
 mod tcp;

@@ -194,6 +194,33 @@ async fn a_server_that_comes_back_finds_the_group_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_is_held_survives_a_restart_of_the_server() {
+    let Some(mut engine) = Engine::new() else { return };
+    let nodes = group(&[engine.url()]).await;
+    let held = nodes[0].lock("a").acquire().await.unwrap();
+    let mut survived = 0;
+    for _ in 0..3 {
+        let start = Instant::now();
+        engine.kill();
+        sleep(Duration::from_millis(350)).await;
+        engine.start();
+        let away = start.elapsed();
+        // As long as the lease without the server, and then again with it.
+        sleep(Timings::default().lease * 2).await;
+        if away > Duration::from_millis(450) {
+            eprintln!("away for {away:?}: the machine is too busy to tell");
+        } else {
+            assert_eq!(held.state(), State::Held, "away for {away:?}: {:?}", held.loss());
+            survived += 1;
+        }
+        if held.state() == State::Lost {
+            break;
+        }
+    }
+    eprintln!("survived {survived} of 3 restarts");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_server_for_long_nobody_holds_anything_and_then_all_is_well_again() {
     let Some(mut engine) = Engine::new() else { return };
     let nodes = group(&[engine.url()]).await;
@@ -302,4 +329,21 @@ async fn nobody_talks_openly_where_others_can_listen() {
     assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
     let wrong = Node::builder().nats("http://broker").insecure().start().await;
     assert!(matches!(wrong, Err(Error::Config(_))), "{wrong:?}");
+}
+
+#[tokio::test]
+async fn credentials_that_are_none_are_named_at_once() {
+    let folder = std::env::temp_dir().join(format!("konk-creds-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("me.creds");
+    let start = || Node::builder().nats("nats://127.0.0.1:1").nats_credentials(&file).start();
+    let missing = start().await.unwrap_err().to_string();
+    assert!(missing.contains("me.creds"), "{missing}");
+    for wrong in ["", "hello", "-----BEGIN NATS USER JWT-----\nx\n------END NATS USER JWT------\n"]
+    {
+        std::fs::write(&file, wrong).unwrap();
+        let error = start().await;
+        assert!(matches!(error, Err(Error::Config(_))), "{wrong}: {error:?}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

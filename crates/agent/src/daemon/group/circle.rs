@@ -1,6 +1,7 @@
 //! Groups of the application: one membership at the agent for all its clients, as long as one is there.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +16,11 @@ use crate::service::Problem;
 const IDLE: Duration = Duration::from_secs(10);
 /// How long the group may take to agree on the place of a message, or of us.
 const PROMPT: Duration = Duration::from_secs(10);
+/// How many bytes may wait for a listener that does not read: then it is sent away, so that it costs the
+/// others no time, and us no more memory.
+const WAITING: usize = 32 << 20;
+/// What an event takes besides its payload, about.
+const EVENT: usize = 128;
 /// A pause before we try to come back.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -25,7 +31,30 @@ pub(super) struct Circles(Arc<Mutex<BTreeMap<String, mpsc::UnboundedSender<Word>
 /// What a membership is told.
 enum Word {
     Send(Vec<u8>, oneshot::Sender<Result<(), Problem>>),
-    Receive(mpsc::Sender<Event>),
+    Receive(Listener),
+}
+
+/// One who listens, and what waits for it.
+struct Listener {
+    queue: mpsc::UnboundedSender<(Event, usize)>,
+    waiting: Arc<AtomicUsize>,
+    /// Told when too much waits.
+    deaf: Option<oneshot::Sender<()>>,
+}
+
+impl Listener {
+    /// Tells it, unless it is gone, or deaf: then it is false.
+    fn tell(&mut self, event: &Event, weight: usize) -> bool {
+        if self.waiting.fetch_add(weight, Ordering::Relaxed) > WAITING {
+            self.deaf.take().map(|deaf| deaf.send(()));
+            return false;
+        }
+        self.queue.send((event.clone(), weight)).is_ok()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.queue.is_closed()
+    }
 }
 
 impl Circles {
@@ -52,9 +81,28 @@ impl Circles {
         group: &str,
         to: mpsc::Sender<Event>,
     ) -> Result<(), Problem> {
-        self.tell(node, group, Word::Receive(to.clone()));
-        to.closed().await;
-        Ok(())
+        let (queue, mut events) = mpsc::unbounded_channel();
+        let (deaf, is_deaf) = oneshot::channel();
+        let waiting = Arc::<AtomicUsize>::default();
+        let listener = Listener { queue, waiting: Arc::clone(&waiting), deaf: Some(deaf) };
+        self.tell(node, group, Word::Receive(listener));
+        let passing_on = async {
+            while let Some((event, weight)) = events.recv().await {
+                if to.send(event).await.is_err() {
+                    return;
+                }
+                waiting.fetch_sub(weight, Ordering::Relaxed);
+            }
+            to.closed().await;
+        };
+        tokio::select! {
+            () = passing_on => Ok(()),
+            () = to.closed() => Ok(()),
+            Ok(()) = is_deaf => {
+                let what = format!("{group}: {} MiB wait to be read: too slow", WAITING >> 20);
+                Err((Trouble::Unavailable, what))
+            }
+        }
     }
 
     fn tell(&self, node: &Node, group: &str, word: Word) {
@@ -79,7 +127,7 @@ impl Circles {
 struct Circle {
     name: String,
     words: mpsc::UnboundedReceiver<Word>,
-    listeners: Vec<mpsc::Sender<Event>>,
+    listeners: Vec<Listener>,
     /// Who belongs to it, for those who come to listen.
     news: Option<Event>,
     number: u64,
@@ -107,7 +155,7 @@ impl Circle {
                             Word::Receive(to) => self.listeners.push(to),
                         }
                     }
-                    self.listeners.retain(|to| !to.is_closed());
+                    self.listeners.retain(|listener| !listener.is_gone());
                     if self.listeners.is_empty() {
                         return;
                     }
@@ -125,11 +173,11 @@ impl Circle {
         loop {
             tokio::select! {
                 word = self.words.recv() => match word {
-                    Some(Word::Receive(to)) => {
+                    Some(Word::Receive(mut listener)) => {
                         if let Some(news) = &self.news {
-                            let _ = to.try_send(news.clone());
+                            listener.tell(news, EVENT);
                         }
-                        self.listeners.push(to);
+                        self.listeners.push(listener);
                     }
                     Some(Word::Send(bytes, done)) => match group.send(bytes).await {
                         Ok(()) => sent.push_back(done),
@@ -148,19 +196,16 @@ impl Circle {
                             let _ = done.send(Ok(()));
                         }
                         self.number += 1;
-                        self.tell(Event::Message {
-                            group: self.name.clone(),
-                            from: from.label,
-                            number: self.number,
-                            payload: Payload::new(bytes.to_vec()),
-                        })
-                        .await;
+                        let (group, number) = (self.name.clone(), self.number);
+                        let payload = Payload::new(bytes.to_vec());
+                        let event = Event::Message { group, from: from.label, number, payload };
+                        self.tell(&event, EVENT + bytes.len());
                     }
                     Some(GroupEvent::View(view)) => {
                         let members = view.members.into_iter().map(|m| m.label).collect();
                         let news = Event::View { group: self.name.clone(), members };
                         self.news = Some(news.clone());
-                        self.tell(news).await;
+                        self.tell(&news, EVENT);
                     }
                     // There is no state: whoever comes hears what is said from then on.
                     Some(GroupEvent::State(_) | GroupEvent::Snapshot(_)) => {}
@@ -168,7 +213,7 @@ impl Circle {
                     None => return true,
                 },
                 _ = idle.tick() => {
-                    self.listeners.retain(|to| !to.is_closed());
+                    self.listeners.retain(|listener| !listener.is_gone());
                     if self.listeners.is_empty() && sent.is_empty() && self.words.is_empty() {
                         // Whoever comes now finds a closed door, and opens another.
                         self.words.close();
@@ -181,11 +226,8 @@ impl Circle {
         }
     }
 
-    async fn tell(&mut self, event: Event) {
-        self.listeners.retain(|to| !to.is_closed());
-        for to in &self.listeners {
-            // Who does not read is waited for, until its session says that it is dead.
-            let _ = to.send(event.clone()).await;
-        }
+    /// Tells everyone who listens. Nobody is waited for.
+    fn tell(&mut self, event: &Event, weight: usize) {
+        self.listeners.retain_mut(|listener| listener.tell(event, weight));
     }
 }

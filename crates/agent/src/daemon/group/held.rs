@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use konklave::{Guard, Leadership, Node};
+use konklave::{Guard, Leadership, Loss, Node};
 use serde_json::json;
 
 use super::problem;
@@ -39,15 +39,18 @@ impl Claimed {
     }
 
     fn reason(&self) -> String {
-        let status = self.node.status();
-        let quorum = status.quorum;
-        let why = match status.missing {
-            Some(missing) => format!("the agent has no group: {missing}"),
-            None if quorum.heard < quorum.needed => format!(
-                "the agent hears {} of {} voters, and {} are needed",
+        let quorum = self.node.status().quorum;
+        let loss = match &self.held {
+            Held::Lock(guard) => guard.loss(),
+            Held::Leadership(leadership) => leadership.loss(),
+        };
+        let why = match loss {
+            Some(loss @ Loss::Lease) if quorum.heard < quorum.needed => format!(
+                "{loss} ({} of {} voters are heard, and {} are needed)",
                 quorum.heard, quorum.of, quorum.needed
             ),
-            None => "it was revoked, or others went on without this agent".to_owned(),
+            Some(loss) => loss.to_string(),
+            None => "this agent's member is gone".to_owned(),
         };
         self.recorder.note("lost", json!({ "name": self.name, "why": why }));
         why

@@ -124,11 +124,14 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
         Event::Suspected { node } => {
             told("suspected", &node.to_string(), "does not answer, or is gone".into())
         }
-        Event::Refused { address, reason } => told("stranger", address, reason.clone()),
+        Event::Refused { address, reason, again: 0 } => told("stranger", address, reason.clone()),
+        Event::Refused { address, reason, again } => {
+            told("stranger", address, format!("{reason} ({again} times more)"))
+        }
         Event::Network { trouble: Some(trouble) } => told("network", "", trouble.clone()),
         Event::Network { trouble: None } => told("network", "", "works".into()),
         Event::Granted { name, token } => told("granted", name, format!("token {token}")),
-        Event::Lost { name } => told("lost", name, "no longer held here".into()),
+        Event::Lost { name, why } => told("lost", name, why.to_string()),
         Event::Missed { missed } => told("missed", "", format!("{missed} events")),
         other => told("other", "", format!("{other:?}")),
     }

@@ -13,6 +13,7 @@ use konklave_process::{ProcessId, ProcessSet};
 
 use super::{Core, Lock, Stage};
 use crate::lifted::{Report, Summary};
+use crate::status::Loss;
 use crate::table::{Batch, Name, Op};
 
 /// What was decided about one lock.
@@ -102,7 +103,7 @@ impl Core {
         let before = std::mem::take(&mut self.lifted.names);
         let lost = self.resume(view, before, &facts);
         for number in lost {
-            self.lose(number);
+            self.lose(number, Loss::Excluded);
         }
         for (from, inside) in std::mem::take(&mut self.lifted.ahead) {
             self.on_inside(from, inside);

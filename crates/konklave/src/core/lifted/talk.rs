@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::{Core, Instance, Lifted};
 use crate::error::Error;
 use crate::lifted::{Inside, Note, Party, Say};
+use crate::status::Loss;
 use crate::table::{Key, Name};
 use crate::token::Token;
 use crate::wire::Frame;
@@ -168,7 +169,7 @@ impl Core {
         let Some(number) = user.filter(|user| meant(user.token)).map(|user| user.number) else {
             return false;
         };
-        self.lose(number);
+        self.lose(number, Loss::Revoked);
         self.let_go(number, name, true);
         true
     }

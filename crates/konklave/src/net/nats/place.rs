@@ -1,8 +1,10 @@
 //! Where a NATS engine is, as people write it.
 
+use std::io;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
-use async_nats::ServerAddr;
+use async_nats::{ConnectOptions, ServerAddr};
 
 use crate::error::Error;
 
@@ -14,6 +16,8 @@ const PREFIX: &str = "konklave";
 pub(crate) struct Place {
     pub(super) servers: Vec<ServerAddr>,
     pub(super) prefix: String,
+    /// Who we are there, in a file of NATS.
+    credentials: Option<PathBuf>,
 }
 
 impl Place {
@@ -42,7 +46,25 @@ impl Place {
             let allowed = "words of letters, digits, - and _, with dots between";
             return Err(wrong(format!("{prefix:?} is no prefix of subjects: {allowed}")));
         }
-        Ok(Self { servers, prefix })
+        Ok(Self { servers, prefix, credentials: None })
+    }
+
+    /// With a file of credentials, which must be one.
+    pub(crate) fn with_credentials(mut self, file: Option<PathBuf>) -> Result<Self, Error> {
+        self.credentials = file;
+        let read = self.credentials().and_then(|text| match text {
+            Some(text) => ConnectOptions::new().credentials(&text).map(drop),
+            None => Ok(()),
+        });
+        read.map_err(|error| Error::Config(format!("nats: {error}")))?;
+        Ok(self)
+    }
+
+    /// What the file says now: it may be renewed while we run.
+    pub(super) fn credentials(&self) -> io::Result<Option<String>> {
+        let Some(file) = &self.credentials else { return Ok(None) };
+        let text = std::fs::read_to_string(file);
+        text.map(Some).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", file.display())))
     }
 
     /// Whether nobody on another machine can listen.

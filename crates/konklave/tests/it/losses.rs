@@ -1,0 +1,78 @@
+//! Why something was lost: the guard knows, and the events tell.
+
+use std::time::Duration;
+
+use konklave::testing::Cluster;
+use konklave::{Event, Events, Loss, Mutex};
+
+const LONG: Duration = Duration::from_secs(10);
+
+/// The reason that the events give for the loss of `name`.
+async fn told(events: &mut Events, name: &str) -> Loss {
+    loop {
+        match events.next().await {
+            Some(Event::Lost { name: lost, why }) if lost == name => return why,
+            Some(_) => {}
+            None => panic!("nobody tells"),
+        }
+    }
+}
+
+fn clusters() -> [Cluster; 2] {
+    let lifted = Cluster::served_by(Mutex::NaimiTrehel, 3, 7, konklave::Timings::default());
+    [Cluster::new(3), lifted]
+}
+
+#[test]
+fn an_operator_took_it() {
+    for cluster in clusters() {
+        cluster.block_on(async {
+            let mut events = cluster.node(0).events();
+            let guard = cluster.node(0).lock("a").acquire().await.unwrap();
+            assert_eq!(guard.loss(), None);
+            cluster.node(1).revoke("a", None).await.unwrap();
+            guard.lost().await;
+            assert_eq!(guard.loss(), Some(Loss::Revoked));
+            assert_eq!(told(&mut events, "a").await, Loss::Revoked);
+        });
+    }
+}
+
+#[test]
+fn no_majority_answers() {
+    for cluster in clusters() {
+        cluster.block_on(async {
+            let mut events = cluster.node(2).events();
+            let guard = cluster.node(2).lock("a").acquire().await.unwrap();
+            cluster.isolate(2);
+            cluster.sleep(LONG).await;
+            assert_eq!(guard.loss(), Some(Loss::Lease));
+            assert_eq!(told(&mut events, "a").await, Loss::Lease);
+        });
+    }
+}
+
+#[test]
+fn the_session_is_over_or_the_node_leaves() {
+    for cluster in clusters() {
+        cluster.block_on(async {
+            let session = cluster.node(1).session("a client");
+            let guard = session.lock("a").acquire().await.unwrap();
+            session.close();
+            assert_eq!(guard.loss(), Some(Loss::Closed));
+            let leader = cluster.node(1).campaign("boss").await.unwrap();
+            cluster.node(1).leave().await.unwrap();
+            assert_eq!(leader.loss(), Some(Loss::Left));
+        });
+    }
+}
+
+#[test]
+fn each_reason_says_what_it_is() {
+    for why in [Loss::Lease, Loss::Revoked, Loss::Excluded, Loss::Left, Loss::Closed] {
+        let event = Event::Lost { name: "a".into(), why };
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event, "{text}");
+        assert!(why.to_string().len() > 10);
+    }
+}
