@@ -85,15 +85,21 @@ impl Plan {
             .faults
             .iter()
             .any(|f| matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_))));
+        let undisturbed =
+            self.config.faults.is_empty() && self.config.loss + self.config.duplicate == 0.0;
+        // One who asks alone can still overtake itself.
+        let askers = self.workload.requests.iter().filter(|&&times| times > 0).count();
+        let in_order = self.config.fifo || self.config.delay.is_constant();
         Facts {
             setup: &self.setup,
             initiators: &self.workload.initiators,
             served,
             delay_max: self.config.delay.longest().filter(|_| !delayed).map(|t| t.max(TICK)),
             assumptions_hold: self.regular && self.broken.is_empty(),
-            uncontended: false,
-            undisturbed: self.config.faults.is_empty()
-                && self.config.loss + self.config.duplicate == 0.0,
+            uncontended: undisturbed && in_order && askers <= 1,
+            at_once: self.config.script.is_empty() && self.config.think == Pace::Constant(0.0),
+            elapsed: 0.0,
+            undisturbed,
         }
     }
 }

@@ -127,6 +127,7 @@ pub(crate) fn report<P: Algorithm>(
     monitor: &<P::Problem as Problem<P>>::Monitor,
 ) -> RunReport {
     let bounds = bounds::<P>(plan, &run, meter);
+    let unending = unending::<P>(&run);
     let mut violations: Vec<ViolationReport> = run
         .violations
         .into_iter()
@@ -137,7 +138,7 @@ pub(crate) fn report<P: Algorithm>(
         })
         .collect();
     let time = run.now as f64 / run.unit;
-    if plan.broken.is_empty() && !run.cut_off && run.world == "sim" {
+    if plan.broken.is_empty() && !unending && run.world == "sim" {
         for bound in bounds.iter().filter(|b| b.holds == Some(false)) {
             let (measured, limit) = (bound.measured.unwrap_or(0.0), bound.limit.unwrap_or(0.0));
             let metric = serde_json::to_value(bound.metric).unwrap_or_default();
@@ -149,7 +150,6 @@ pub(crate) fn report<P: Algorithm>(
         }
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
-    let unending = run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS;
     // That a stuck run does not end is said by "stuck".
     let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
     let verdict = if !violations.is_empty() && !only_ends {
@@ -197,6 +197,11 @@ pub(crate) fn report<P: Algorithm>(
     }
 }
 
+/// Whether the run was cut off before the end that it should have had.
+fn unending<P: Algorithm>(run: &RunFacts) -> bool {
+    run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS
+}
+
 fn bounds<P: Algorithm>(
     plan: &Plan,
     run: &RunFacts,
@@ -204,6 +209,7 @@ fn bounds<P: Algorithm>(
 ) -> Vec<BoundReport> {
     let served = P::Problem::served(meter);
     let mut facts = plan.facts(&served);
+    facts.elapsed = run.now as f64 / run.unit;
     if run.world != "sim" {
         // Real messages take what they take: T is only a word there.
         facts.delay_max = None;
@@ -219,16 +225,16 @@ fn bounds<P: Algorithm>(
                 P::Problem::measured(meter, cost.metric, run.unit)
             }
         };
-        // Formulas speak of one election, of runs that came to their end, and of messages that
-        // arrive once: what arrives twice may be answered twice.
+        // Formulas speak of one election, of runs that came to their end (or of those that have
+        // none), and of messages that arrive once: what arrives twice may be answered twice.
         let once = plan.workload.requests.iter().all(|&r| r == 1) || P::Problem::NAME != "election";
         let undoubled = run.messages.duplicated == 0;
-        let applies = !run.cut_off && once && undoubled && facts.assumptions_hold;
+        let applies = !unending::<P>(run) && once && undoubled && facts.assumptions_hold;
         let bound = if applies { (cost.bound)(&facts) } else { None };
         let why = match (bound, measured) {
             (Some(_), Some(_)) => None,
             (Some(_), None) => Some("there was nothing to measure".to_owned()),
-            (None, _) if run.cut_off => Some("the run was cut off".to_owned()),
+            (None, _) if unending::<P>(run) => Some("the run was cut off".to_owned()),
             (None, _) if !once => Some("it is for one election".to_owned()),
             (None, _) if !undoubled => Some("messages arrived twice".to_owned()),
             (None, _) if !facts.assumptions_hold => {
