@@ -66,6 +66,19 @@ fn the_largest_checks_of_four_are_right_too() {
 }
 
 #[test]
+fn if_all_start_every_run_on_four_nodes_with_four_links_is_right_without_fifo() {
+    let is_ring = |graph: &Topology| (0..4).all(|place| graph.degree(place) == 2);
+    let fits = |graph: &Topology| graph.edges() == 4 && (is_ring(graph) || long());
+    let mut states = 0;
+    for graph in Topology::all_connected(4).filter(fits) {
+        let found = Case::<Extinction>::on(graph.clone()).no_fifo().reduced().check();
+        assert_eq!(found.verdict, "exhausted", "{} {found:?}", graph.name);
+        states += found.states;
+    }
+    assert_eq!(states, if long() { 2_127_805 } else { 209_293 });
+}
+
+#[test]
 fn five_nodes_cost_at_most_what_the_table_says() {
     if long() {
         let five = sweep::<Extinction>(5, true, true, |m, k| m <= 5 && k <= 3);
