@@ -348,8 +348,12 @@ pub struct Facts<'a> {
     pub delay_max: Option<f64>,
     /// Whether nothing happened that the algorithm rules out.
     pub assumptions_hold: bool,
-    /// Whether requests never overlap.
+    /// Whether requests never meet: nobody asks before all that was said of the last is heard.
     pub uncontended: bool,
+    /// Whether all who start do so in the first moment of the run.
+    pub at_once: bool,
+    /// How long the run took, in T: what never ends of itself costs more the longer one looks.
+    pub elapsed: f64,
     /// Whether the world does nothing to messages and processes at all.
     pub undisturbed: bool,
 }

@@ -88,15 +88,21 @@ impl Plan {
             .faults
             .iter()
             .any(|f| matches!(f.what, What::Pause(_) | What::Message(_, Mishap::Delay(_))));
+        let undisturbed =
+            self.config.faults.is_empty() && self.config.loss + self.config.duplicate == 0.0;
+        // One who asks alone can still overtake itself.
+        let askers = self.workload.requests.iter().filter(|&&times| times > 0).count();
+        let in_order = self.config.fifo || self.config.delay.is_constant();
         Facts {
             setup: &self.setup,
             initiators: &self.workload.initiators,
             served,
             delay_max: self.config.delay.longest().filter(|_| !delayed).map(|t| t.max(TICK)),
             assumptions_hold: self.regular && self.broken.is_empty(),
-            uncontended: false,
-            undisturbed: self.config.faults.is_empty()
-                && self.config.loss + self.config.duplicate == 0.0,
+            uncontended: undisturbed && in_order && askers <= 1,
+            at_once: self.config.script.is_empty() && self.config.think == Pace::Constant(0.0),
+            elapsed: 0.0,
+            undisturbed,
         }
     }
 }
@@ -370,7 +376,7 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
                 "--fault {text}: {stranger} is no member; members are {members}"
             ));
         }
-        if let Some(why) = senseless(&fault) {
+        if let Some(why) = senseless(&fault, setup) {
             return usage(format!("--fault {text}: {why}"));
         }
         faults.push(fault);
@@ -409,9 +415,12 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
 }
 
 /// Why a fault makes no sense, if it makes none.
-fn senseless(fault: &Fault) -> Option<String> {
+fn senseless(fault: &Fault, setup: &Setup) -> Option<String> {
     match &fault.what {
         What::Cut(from, to) if from == to => Some(format!("{from} has no channel to itself")),
+        What::Break(one, other) if !are_linked(*one, *other, setup) => {
+            Some(format!("{one} has no link to {other}"))
+        }
         What::Partition(sides) => {
             let mut all: Vec<ProcessId> = sides.iter().flatten().copied().collect();
             all.sort_unstable();
@@ -420,6 +429,13 @@ fn senseless(fault: &Fault) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether the topology has a link between them, in either direction.
+fn are_linked(one: ProcessId, other: ProcessId, setup: &Setup) -> bool {
+    let [one, other] = [one, other].map(|p| setup.place(p));
+    let leads = |from: usize, to: usize| setup.topology.adjacent(from).any(|p| p == to);
+    one != other && (leads(one, other) || leads(other, one))
 }
 
 /// Whether this fault restarts someone whom no fault crashes, or only later ones.
@@ -478,7 +494,13 @@ fn broken_assumptions(
                 Some(format!("messages are lost with probability {}", config.loss))
             }
             Assumption::Reliable => struck(&|w| {
-                matches!(w, What::Cut(..) | What::Partition(_) | What::Message(_, Mishap::Lose))
+                matches!(
+                    w,
+                    What::Cut(..)
+                        | What::Break(..)
+                        | What::Partition(_)
+                        | What::Message(_, Mishap::Lose)
+                )
             }),
             Assumption::NoDuplicates if config.duplicate > 0.0 => {
                 Some(format!("messages arrive twice with probability {}", config.duplicate))

@@ -159,6 +159,7 @@ fn fault(fault: &Fault, unit: Duration) -> Result<NetFault, Error> {
         What::Restart(..)
         | What::Pause(_)
         | What::Cut(..)
+        | What::Break(..)
         | What::Partition(_)
         | What::Message(..)
         | What::Rate(..)

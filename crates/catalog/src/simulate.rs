@@ -132,6 +132,7 @@ pub(crate) fn report<P: Algorithm>(
     monitor: &<P::Problem as Problem<P>>::Monitor,
 ) -> RunReport {
     let bounds = bounds::<P>(plan, &run, meter);
+    let unending = unending::<P>(&run);
     let mut violations: Vec<ViolationReport> = run
         .violations
         .into_iter()
@@ -142,11 +143,10 @@ pub(crate) fn report<P: Algorithm>(
         })
         .collect();
     let time = run.now as f64 / run.unit;
-    if plan.broken.is_empty() && !run.cut_off {
+    if plan.broken.is_empty() && !unending {
         violations.extend(bounds.iter().filter_map(|bound| broken(bound, time)));
     }
     let stuck = !run.cut_off && !run.waiting.is_empty();
-    let unending = run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS;
     // That a stuck run does not end is said by "stuck".
     let only_ends = stuck && violations.iter().all(|v| v.property == "termination");
     let verdict = if !violations.is_empty() && !only_ends {
@@ -192,4 +192,9 @@ pub(crate) fn report<P: Algorithm>(
         problem: Map::from_iter([(P::Problem::NAME.to_owned(), summary)]),
         command: crate::command::<P>("run", plan),
     }
+}
+
+/// Whether the run was cut off before the end that it should have had.
+fn unending<P: Algorithm>(run: &RunFacts) -> bool {
+    run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS
 }

@@ -1,6 +1,6 @@
 //! Faults strike and end.
 
-use konklave_process::{Application, Input, Meter, Monitor, Process, ProcessId};
+use konklave_process::{Application, Input, Meter, Monitor, Process, ProcessId, ProcessSet};
 
 use crate::event::{Event, Happening, HappeningOf};
 use crate::sim::Sim;
@@ -35,6 +35,7 @@ impl Schedule {
                 What::Crash(_)
                 | What::Pause(_)
                 | What::Cut(..)
+                | What::Break(..)
                 | What::Partition(_)
                 | What::Suspect(..) => {}
             }
@@ -113,6 +114,26 @@ where
                     world.observer.on_incident(world.now, &incident);
                 }
             }
+            Control::Strike(What::Break(one, other)) => {
+                world.faulty = true;
+                world.network.break_link(one, other);
+                world.observer.on_incident(world.now, &Incident::Cut(format!("{one} – {other}")));
+                self.tell(one, other, Happening::Suspect);
+                self.tell(other, one, Happening::Suspect);
+            }
+            Control::End(What::Break(one, other)) => {
+                if !world.network.mend_link(one, other) {
+                    return;
+                }
+                let incident = Incident::Heal(format!("{one} – {other}"));
+                world.observer.on_incident(world.now, &incident);
+                // Who is down is suspected for that.
+                let is_up = |p: ProcessId| !self.world.condition.down().contains(p);
+                if is_up(one) && is_up(other) && !self.world.network.is_broken(one, other) {
+                    self.tell(one, other, Happening::Trust);
+                    self.tell(other, one, Happening::Trust);
+                }
+            }
             Control::Strike(What::Partition(sides)) => {
                 world.faulty = true;
                 let incident = Incident::Cut(format!("partition {sides:?}"));
@@ -154,7 +175,7 @@ where
         for what in backlog {
             world.waste(p, what);
         }
-        self.tell_others(p, Happening::Suspect);
+        self.tell_others(p, Happening::Suspect, &ProcessSet::new());
     }
 
     fn restart(&mut self, p: ProcessId, memory: Memory) {
@@ -177,22 +198,44 @@ where
         let saved = world.condition.saved(place);
         self.step(place, p, Input::Recover(saved), &O::Tag::default());
         self.world.consult(place, p);
-        self.tell_others(p, Happening::Trust);
+        // Whom no link leads to, it has not come back.
+        let broken: ProcessSet = self.world.network.broken_at(p).into_iter().collect();
+        self.tell_others(p, Happening::Trust, &broken);
         // The newcomer's own detector starts afresh, and learns who is down.
         if let Some(after) = self.detect_after {
-            for peer in self.world.condition.down().iter() {
+            let broken = self.world.network.broken_at(p);
+            for peer in self.world.condition.down().iter().chain(broken) {
                 let event = Event { place: place as u32, what: Happening::Suspect(peer) };
                 self.world.queue.push(self.world.now + after, event);
             }
         }
     }
 
-    /// Tells every other process, after the time that detection takes, if there is a detector.
-    fn tell_others(&mut self, p: ProcessId, what: impl Fn(ProcessId) -> HappeningOf<P, M, O>) {
+    /// Tells one process of another, after the time that detection takes, if there is a detector.
+    fn tell(
+        &mut self,
+        to: ProcessId,
+        about: ProcessId,
+        what: fn(ProcessId) -> HappeningOf<P, M, O>,
+    ) {
+        let place = self.group.place(to).expect("faults name members") as u32;
+        if let Some(after) = self.detect_after {
+            let event = Event { place, what: what(about) };
+            self.world.queue.push(self.world.now + after, event);
+        }
+    }
+
+    /// Tells every other process but some, after the time that detection takes, if there is a detector.
+    fn tell_others(
+        &mut self,
+        p: ProcessId,
+        what: impl Fn(ProcessId) -> HappeningOf<P, M, O>,
+        but: &ProcessSet,
+    ) {
         let Some(after) = self.detect_after else { return };
         let at = self.world.now + after;
         for place in 0..self.group.len() {
-            if self.group.id(place) != p {
+            if self.group.id(place) != p && !but.contains(self.group.id(place)) {
                 self.world.queue.push(at, Event { place: place as u32, what: what(p) });
             }
         }

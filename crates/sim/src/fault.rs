@@ -36,6 +36,9 @@ pub enum What {
     Pause(ProcessId),
     /// Messages one way get lost.
     Cut(ProcessId, ProcessId),
+    /// A link breaks: messages get lost both ways, and both ends come to know it, as they would of
+    /// a crash.
+    Break(ProcessId, ProcessId),
     /// Messages between the sides get lost; who is on no side is on a last one.
     Partition(Vec<Vec<ProcessId>>),
     /// Some message is lost, doubled or late.
@@ -87,6 +90,7 @@ crash:NODE@TIME            a node stops (TIME in T; #K instead: after the K-th s
 restart:NODE@TIME[:MEMORY] it comes up with what it `saved` (default), `nothing` or `everything`
 pause:NODE@FROM-TO         it does nothing for a while
 cut:NODE>NODE@FROM[-TO]    messages one way get lost
+break:NODE-NODE@FROM[-TO]  a link breaks: both ways, and both ends come to suspect each other
 partition:A,B|C@FROM[-TO]  messages between the sides get lost
 lose:[A>B][/KIND][#N]      the N-th message (from A to B, of this kind) is lost
 duplicate:…                … arrives twice
@@ -142,6 +146,11 @@ fn parse(text: &str) -> Result<Fault, String> {
             let (link, span) = at()?;
             let (from, to) = link.split_once('>').ok_or("a cut needs FROM>TO")?;
             lasting(What::Cut(node(from)?, node(to)?), span)
+        }
+        "break" => {
+            let (link, span) = at()?;
+            let (one, other) = link.split_once('-').ok_or("a break needs NODE-NODE")?;
+            lasting(What::Break(node(one)?, node(other)?), span)
         }
         "partition" => {
             let (sides, span) = at()?;
@@ -236,6 +245,7 @@ impl fmt::Display for Fault {
             What::Restart(p, Memory::Everything) => write!(f, "restart:{}@{at}:everything", p.0),
             What::Pause(p) => write!(f, "pause:{}@{span}", p.0),
             What::Cut(a, b) => write!(f, "cut:{}>{}@{span}", a.0, b.0),
+            What::Break(a, b) => write!(f, "break:{}-{}@{span}", a.0, b.0),
             What::Partition(sides) => {
                 let side = |s: &Vec<ProcessId>| {
                     s.iter().map(|p| p.0.to_string()).collect::<Vec<_>>().join(",")
@@ -269,7 +279,7 @@ impl Fault {
     pub fn nodes(&self) -> Vec<ProcessId> {
         match &self.what {
             What::Crash(p) | What::Restart(p, _) | What::Pause(p) | What::Rate(p, _) => vec![*p],
-            What::Cut(a, b) | What::Suspect(a, b) => vec![*a, *b],
+            What::Cut(a, b) | What::Break(a, b) | What::Suspect(a, b) => vec![*a, *b],
             What::Partition(sides) => sides.concat(),
             What::Message(selector, _) => selector.from.into_iter().chain(selector.to).collect(),
         }
@@ -291,6 +301,8 @@ mod tests {
             "pause:1@2-4",
             "cut:0>1@2",
             "cut:0>1@2-9",
+            "break:0-1@2",
+            "break:0-1@2-9",
             "partition:0,1|2@3-9",
             "suspect:0>2@1",
             "rate:3*0.5",
@@ -319,6 +331,8 @@ mod tests {
             "rate:1*0",
             "restart:1@2:dreams",
             "cut:1@2",
+            "break:1@2",
+            "break:1>2@2",
         ] {
             let error = text.parse::<Fault>().unwrap_err();
             assert!(error.contains(text) && error.contains("crash:NODE@TIME"), "{error}");

@@ -22,6 +22,8 @@ pub(crate) struct Network {
     latest: FxHashMap<(ProcessId, ProcessId), Time>,
     /// How many cuts each link suffers.
     cuts: BTreeMap<(ProcessId, ProcessId), u32>,
+    /// The links that are broken, which is two cuts: one that broke twice is here twice.
+    broken: Vec<(ProcessId, ProcessId)>,
     partitions: Vec<Partition>,
     /// What will happen to messages, and how many have fitted so far.
     mishaps: Vec<(Selector, Mishap, u64)>,
@@ -77,6 +79,7 @@ impl Network {
             duplicate: config.duplicate,
             latest: FxHashMap::default(),
             cuts: BTreeMap::new(),
+            broken: Vec::new(),
             partitions: Vec::new(),
             mishaps,
             calm: true,
@@ -109,6 +112,35 @@ impl Network {
         }
         self.look();
         true
+    }
+
+    /// Breaks a link.
+    pub(crate) fn break_link(&mut self, one: ProcessId, other: ProcessId) {
+        self.cut(one, other);
+        self.cut(other, one);
+        self.broken.push(link(one, other));
+    }
+
+    /// Mends a link; false if it is whole.
+    pub(crate) fn mend_link(&mut self, one: ProcessId, other: ProcessId) -> bool {
+        let Some(i) = self.broken.iter().position(|l| *l == link(one, other)) else { return false };
+        self.broken.remove(i);
+        self.join(one, other) & self.join(other, one)
+    }
+
+    /// Whether the link between them is broken.
+    pub(crate) fn is_broken(&self, one: ProcessId, other: ProcessId) -> bool {
+        self.broken.contains(&link(one, other))
+    }
+
+    /// To whom the links of `p` are broken.
+    pub(crate) fn broken_at(&self, p: ProcessId) -> Vec<ProcessId> {
+        let end = |&(a, b): &(ProcessId, ProcessId)| match p {
+            p if p == a => Some(b),
+            p if p == b => Some(a),
+            _ => None,
+        };
+        self.broken.iter().filter_map(end).collect()
     }
 
     /// Cuts all links between the sides.
@@ -203,6 +235,11 @@ impl Network {
         *latest = arrives.max(*latest);
         *latest
     }
+}
+
+/// A link by its ends, however they are named.
+fn link(one: ProcessId, other: ProcessId) -> (ProcessId, ProcessId) {
+    (one.min(other), one.max(other))
 }
 
 #[inline(never)]

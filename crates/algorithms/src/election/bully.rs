@@ -49,24 +49,33 @@ const SHEET: DataSheet = DataSheet {
     costs: &[
         Cost {
             metric: Metric::Messages,
-            formula: "(n − i)² + n − 2 (hardened: + 1), i = rank of the detector",
-            when: "the highest is down from the start, one detector, delays have a limit",
-            bound: |f| in_time(f).map(|rank| Bound::Exactly(of_one_detector(f, rank))),
+            formula: "(n − i)² + n − 2 (hardened: + 1), i = rank of the lowest detector",
+            when: "the highest is down from the start, all who detect that do so at once, and answers come in time",
+            bound: |f| detector(f).map(|rank| Bound::Exactly(of_one_detector(f, rank))),
         },
         Cost {
             metric: Metric::Messages,
             formula: "n² − n − 1 (hardened: + 1)",
-            when: "the highest is down from the start, one detector, delays have a limit",
-            bound: |f| in_time(f).map(|_| Bound::AtMost(of_one_detector(f, 1.0))),
+            when: "the highest is down from the start, all who detect that do so at once, and answers come in time",
+            bound: |f| detector(f).map(|_| Bound::AtMost(of_one_detector(f, 1.0))),
+        },
+        Cost {
+            metric: Metric::Messages,
+            formula: "n − 1",
+            when: "nobody is down, and only the highest starts",
+            bound: |f| highest_alone(f).then(|| Bound::Exactly(f.n() - 1.0)),
         },
         Cost {
             metric: Metric::Time,
             formula: "timeout + 2T",
-            when: "the highest is down from the start, one detector, delays have a limit",
-            bound: |f| {
-                let timeout = f64::from(f.setup.chosen(&SHEET, "timeout").number());
-                detector(f).and(f.delay_max).map(|t| Bound::AtMost(timeout + 2.0 * t))
-            },
+            when: "the highest is down from the start, all detectors at once, delays have a limit",
+            bound: |f| detector(f).and(f.delay_max).map(|t| Bound::AtMost(timeout(f) + 2.0 * t)),
+        },
+        Cost {
+            metric: Metric::Time,
+            formula: "T",
+            when: "nobody is down, only the highest starts, delays have a limit",
+            bound: |f| f.delay_max.filter(|_| highest_alone(f)).map(Bound::AtMost),
         },
     ],
     guarantees: &[
@@ -437,18 +446,26 @@ impl Algorithm for Bully {
     }
 }
 
-/// The rank of the only detector, counted from 1, where the highest alone is down.
-fn detector(f: &Facts<'_>) -> Option<f64> {
-    let ([detector], [down]) = (f.initiators, f.setup.down.as_slice()) else { return None };
-    let group = &f.setup.group;
-    let below = group.members().iter().filter(|p| *p < detector).count();
-    (*down == group.highest()).then_some(below as f64 + 1.0)
+fn timeout(f: &Facts<'_>) -> f64 {
+    f64::from(f.setup.chosen(&SHEET, "timeout").number())
 }
 
-/// The same, where every ELECTION finds its receiver at work on the same election. Without a limit on
-/// delays one may come so late that it opens the election again.
-fn in_time(f: &Facts<'_>) -> Option<f64> {
-    detector(f).filter(|_| f.delay_max.is_some())
+/// The rank of the lowest detector, counted from 1, where the highest alone is down. All above it
+/// hold one election each, whether they detect anything or are asked: who is asked while it waits
+/// holds no other, and an answer comes before anyone has waited long enough.
+fn detector(f: &Facts<'_>) -> Option<f64> {
+    let (lowest, [down]) = (f.initiators.iter().min()?, f.setup.down.as_slice()) else {
+        return None;
+    };
+    let together = f.at_once || f.k() == 1.0;
+    let in_time = f.delay_max.is_some_and(|t| 2.0 * t < timeout(f));
+    let group = &f.setup.group;
+    let below = group.members().iter().filter(|p| *p < lowest).count();
+    (*down == group.highest() && together && in_time).then_some(below as f64 + 1.0)
+}
+
+fn highest_alone(f: &Facts<'_>) -> bool {
+    f.setup.down.is_empty() && f.undisturbed && f.initiators == [f.setup.group.highest()]
 }
 
 fn of_one_detector(f: &Facts<'_>, rank: f64) -> f64 {

@@ -54,10 +54,17 @@ const SHEET: DataSheet = DataSheet {
             metric: Metric::Messages,
             formula: "2(n − 1), and 1 more for contention; 2(n − 1) more for the reset",
             when: "a tree, contention=id, one reset",
+            bound: |f| by_id(f).then(|| Bound::Between(least(f), least(f) + 1.0)),
+        },
+        Cost {
+            metric: Metric::Messages,
+            formula: "as many, and 2 more for each round of contention, of which 64 are less \
+                      likely than one in 10¹⁹",
+            when: "a tree, contention=random, one reset, and a long wait outlasts a short one and \
+                   two delays",
             bound: |f| {
-                let reset = if f.setup.chosen(&SHEET, "reset").is("message") { 2.0 } else { 0.0 };
-                let least = (2.0 + reset) * (f.n() - 1.0);
-                by_id(f).then_some(Bound::Between(least, least + 1.0))
+                let most = least(f) + 2.0 * ROUNDS;
+                parts_by_chance(f).then_some(Bound::Between(least(f), most))
             },
         },
         Cost {
@@ -457,6 +464,24 @@ impl Algorithm for FireWire {
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         Timing::check(&SHEET, setup)
     }
+}
+
+/// So many rounds of contention nobody will see: each is the last with a probability of one half.
+const ROUNDS: f64 = 64.0;
+
+/// The messages without contention: over each edge a question and an answer, and the reset both
+/// ways.
+fn least(f: &Facts<'_>) -> f64 {
+    let reset = if f.setup.chosen(&SHEET, "reset").is("message") { 2.0 } else { 0.0 };
+    (2.0 + reset) * (f.n() - 1.0)
+}
+
+/// Whether there is a root, and two who ask each other part once they wait differently long: the
+/// faster one's question arrives while the slower one still waits, however late it began.
+fn parts_by_chance(f: &Facts<'_>) -> bool {
+    let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
+    let parts = |t: f64| number("short-max") + 2.0 * t * number("cable") < number("long");
+    f.setup.topology.fits(Shape::Tree) && !by_id(f) && f.delay_max.is_some_and(parts)
 }
 
 /// Whether there is a root, and contention for it is settled by id.

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Election, Indication, Request};
 use crate::{
-    Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, SetupError, Switch, Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch, Winner,
 };
 
 const EQUAL_WAITS: Mistake = Mistake {
@@ -39,7 +40,21 @@ const SHEET: DataSheet = DataSheet {
     assumes: &[Assumption::KnownMembership, Assumption::UniqueIds, Assumption::StableStorage],
     topologies: &[Shape::Complete],
     winner: Some(Winner::Any),
-    costs: &[],
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "(2n + 5)(n − 1) until there is one group; then 2(n − 1) every 5 timeouts for \
+                      the check, and as many every 2 for the members' questions",
+            when: "nothing goes wrong, two delays are shorter than the timeout",
+            bound: |f| peace(f).map(|(timeout, t)| messages(f, timeout, t)),
+        },
+        Cost {
+            metric: Metric::Time,
+            formula: "7 timeouts + 2T",
+            when: "nothing goes wrong, two delays are shorter than the timeout",
+            bound: |f| peace(f).map(|(timeout, t)| Bound::AtMost(7.0 * timeout + 2.0 * t + MOMENT)),
+        },
+    ],
     guarantees: &[
         Guarantee::UniquePerEpoch,
         Guarantee::GrowingEpochs,
@@ -445,6 +460,35 @@ impl Algorithm for Invitation {
         }
         Ok(())
     }
+}
+
+/// A timer takes a moment even if it is set to none, in T.
+const MOMENT: f64 = 0.01;
+
+/// The timeout and the longest delay, if nothing goes wrong: then all look for others at once, and
+/// the highest invites all before anyone else has waited long enough to.
+fn peace(f: &Facts<'_>) -> Option<(f64, f64)> {
+    let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
+    let calm = f.undisturbed && f.setup.down.is_empty() && f.setup.mistake.is_none();
+    let unlimited = f.at_once && number("max-count") == 0.0;
+    let t = f.delay_max.filter(|t| calm && unlimited && 2.0 * t < number("timeout"))?;
+    Some((number("timeout"), t))
+}
+
+/// After four timeouts everyone asks all others whether they are coordinators; then each but the
+/// highest is invited, accepts, is accepted, hears that the group is ready and confirms. The group
+/// is ready after seven timeouts: from then on it looks for others four timeouts after the last
+/// look, which takes one, and a member asks after the coordinator two timeouts after the last
+/// answer.
+fn messages(f: &Facts<'_>, timeout: f64, t: f64) -> Bound {
+    let others = f.n() - 1.0;
+    let union = (2.0 * f.n() + 5.0) * others;
+    let times = |begin: f64, period: f64| {
+        ((f.elapsed - begin * timeout) / (period * timeout) + 1.0).floor().max(0.0)
+    };
+    let most = union + 2.0 * others * (times(11.0, 5.0) + times(9.0, 2.0));
+    let united = f.elapsed > 7.0 * timeout + 2.0 * t + MOMENT;
+    if united { Bound::Between(union, most) } else { Bound::AtMost(most) }
 }
 
 #[cfg(test)]

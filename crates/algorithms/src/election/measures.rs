@@ -35,9 +35,11 @@ impl Measures {
 
     pub(super) fn measured(&self, metric: Metric, unit: f64) -> Option<f64> {
         match metric {
-            Metric::Time => Some(
-                (self.last_informed? - self.first_start?.min(self.last_informed?)) as f64 / unit,
-            ),
+            // Who needs no start begins when the run does.
+            Metric::Time => {
+                let informed = self.last_informed?;
+                Some((informed - self.first_start.unwrap_or(0).min(informed)) as f64 / unit)
+            }
             Metric::Messages
             | Metric::MessagesPerEntry
             | Metric::SyncDelay

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Election, Indication, Request};
 use crate::{
-    Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, SetupError, Switch, Winner,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch, Winner,
 };
 
 const NO_PERSIST: Mistake = Mistake {
@@ -63,7 +64,20 @@ const SHEET: DataSheet = DataSheet {
     ],
     topologies: &[Shape::Complete],
     winner: Some(Winner::Any),
-    costs: &[],
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "4(n − 1) for the election, and 2(n − 1) every E/5 in office",
+            when: "one starts at once, nothing goes wrong, five delays are shorter than E",
+            bound: |f| undisputed(f).map(|(period, t)| messages(f, period, t)),
+        },
+        Cost {
+            metric: Metric::Time,
+            formula: "6T",
+            when: "one starts at once, nothing goes wrong, five delays are shorter than E",
+            bound: |f| undisputed(f).map(|(_, t)| Bound::AtMost(6.0 * t)),
+        },
+    ],
     guarantees: &[
         Guarantee::UniquePerEpoch,
         Guarantee::UniqueLeader,
@@ -526,6 +540,27 @@ impl Algorithm for Quorum {
         }
         Ok(())
     }
+}
+
+/// How often a leader reminds everyone, and the longest delay, if one process alone campaigns: it
+/// is in office, and everyone knows, before anyone else has missed a leader for E.
+fn undisputed(f: &Facts<'_>) -> Option<(f64, f64)> {
+    let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
+    let calm = f.undisturbed && f.setup.down.is_empty() && f.setup.mistake.is_none();
+    let unlimited = number("max-term") + number("max-beats") == 0.0;
+    let alone = f.at_once && f.k() == 1.0 && unlimited;
+    let t = f.delay_max.filter(|t| calm && alone && 5.0 * t < number("election"))?;
+    Some((number("election") / 5.0, t))
+}
+
+/// Two rounds of questions and answers bring someone into office, after four delays at most; from
+/// then on everyone is reminded again and again, and answers.
+fn messages(f: &Facts<'_>, period: f64, t: f64) -> Bound {
+    let others = f.n() - 1.0;
+    let times = |since: f64| ((f.elapsed - since) / period + 1.0).floor().max(0.0);
+    let all = |times: f64| 4.0 * others + 2.0 * others * times;
+    let answered = f.elapsed >= 5.0 * t;
+    Bound::Between(if answered { all(times(5.0 * t)) } else { 0.0 }, all(times(0.0)))
 }
 
 #[cfg(test)]

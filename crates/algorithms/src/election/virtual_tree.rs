@@ -7,7 +7,9 @@
 //! children go before it takes any parent at all. When the root is lost, the next process in the
 //! order of the registry is root, in a new epoch.
 //!
-//! It relies on a failure detector that suspects all who crash, and nobody else.
+//! It relies on a failure detector that suspects all who crash, and nobody else. A link that breaks
+//! looks to both its ends like a crash of the other; the tree gets over one, for then someone is
+//! suspected by nobody, and is root in the end.
 
 mod message;
 mod registry;

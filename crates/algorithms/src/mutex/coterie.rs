@@ -104,6 +104,20 @@ impl Coterie {
         &self.sets[self.group.place(p).expect("every member has a quorum")]
     }
 
+    /// A quorum of `p` in the tree of `group` that does without those who are `gone`, its ids in
+    /// order, if there is one. It meets every other quorum of the tree, whoever others do without.
+    pub(super) fn around(
+        group: &Group,
+        p: ProcessId,
+        gone: impl Fn(ProcessId) -> bool,
+    ) -> Option<Vec<ProcessId>> {
+        let place = group.place(p)?;
+        let path = construct::tree_path(group.len(), place, &|v| gone(group.id(v)))?;
+        let mut ids: Vec<ProcessId> = path.into_iter().map(|v| group.id(v)).collect();
+        ids.sort_unstable();
+        Some(ids)
+    }
+
     /// How many others are in the quorum of `p`: so many messages it takes to tell them all.
     pub fn others(&self, p: ProcessId) -> usize {
         let quorum = self.quorum(p);

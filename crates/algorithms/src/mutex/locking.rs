@@ -14,7 +14,7 @@ mod requester;
 use std::sync::Arc;
 
 use konklave_process::{
-    Context, Fixed, LamportClock, Process, ProcessId, ProcessMap, Timestamp, call_up,
+    Context, Fixed, Group, LamportClock, Process, ProcessId, ProcessMap, Timestamp, call_up,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -96,6 +96,9 @@ pub(super) struct Rules {
     pub(super) ask: Arc<[ProcessId]>,
     /// Whom we tell when we leave.
     pub(super) inform: Arc<[ProcessId]>,
+    /// Where quorums are paths of a tree: the group whose tree it is. Who is taken for crashed is
+    /// done without, and what was asked in vain is asked of those below it.
+    pub(super) tree: Option<Group>,
     /// As an arbiter, who will tell us when it leaves; none: everyone.
     pub(super) informants: Option<Arc<[ProcessId]>>,
     /// How many locks it takes.
@@ -201,7 +204,7 @@ impl Rules {
     /// longer than all the rest of a step, and a stranger's lock is of no use to us anyway.
     fn is_seen_as_stranger(&self, arbiter: ProcessId) -> bool {
         const SMALL: usize = 16;
-        self.ask.len() <= SMALL && !self.asks(arbiter)
+        self.ask.len() <= SMALL && self.tree.is_none() && !self.asks(arbiter)
     }
 
     /// Whether messages name the request they are about.
@@ -212,14 +215,15 @@ impl Rules {
 
     /// Whether a request may be served before it has arrived everywhere.
     fn may_be_over(&self) -> bool {
-        matches!(self.enough, Enough::Votes { .. }) && self.flaw != Some(Flaw::NoTombstone)
+        let early = self.tree.is_some() || matches!(self.enough, Enough::Votes { .. });
+        early && self.flaw != Some(Flaw::NoTombstone)
     }
 }
 
 impl Enough {
     fn is_reached(&self, locked: &Members, asked: &[ProcessId]) -> bool {
         match self {
-            Self::All => locked.are(asked),
+            Self::All => locked.include(asked),
             Self::Votes { votes, total, half, .. } => {
                 let sum: u64 = locked.iter().map(|p| u64::from(votes[p])).sum();
                 2 * sum > *total || *half && 2 * sum == *total
@@ -346,6 +350,11 @@ impl Node {
 
     pub(super) fn on_suspect<P: Locks>(&mut self, peer: ProcessId, ctx: &mut Context<'_, P>) {
         self.step(ctx, |halves, rules, post| halves.requester.on_suspect(peer, rules, post));
+    }
+
+    /// Whether it does without those who are taken for crashed.
+    pub(super) fn finds_ways_around(&self) -> bool {
+        self.rules.tree.is_some()
     }
 
     pub(super) fn on_trust(&mut self, peer: ProcessId) {

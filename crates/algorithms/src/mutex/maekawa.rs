@@ -157,6 +157,16 @@ impl Process for Maekawa {
         self.0.on_message(from, message, ctx);
     }
 
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        if self.0.finds_ways_around() {
+            self.0.on_suspect(peer, ctx);
+        }
+    }
+
+    fn on_trust(&mut self, peer: ProcessId, _ctx: &mut Context<'_, Self>) {
+        self.0.on_trust(peer);
+    }
+
     fn stamp(&self) -> u64 {
         self.0.stamp()
     }
@@ -193,13 +203,15 @@ impl Algorithm for Maekawa {
         let rules = Rules {
             ask: quorum.clone(),
             inform: quorum,
+            tree: setup.chosen(&SHEET, "quorums").is("tree").then(|| setup.group.clone()),
             informants: None,
             enough: Enough::All,
             sticky: setup.chosen(&SHEET, "failed").is("for-good"),
             clocks: Clocks::of(setup, &SHEET),
             flaw: Flaw::of(setup, &flaws),
         };
-        Self(Node::new(rules, &[]))
+        let down = if rules.tree.is_some() { &*setup.down } else { &[] };
+        Self(Node::new(rules, down))
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
@@ -331,5 +343,24 @@ mod tests {
         p0.ask(Request::Acquire);
         let effects = p0.hear(3, Message::Locked { request: 1, entries: 0, clock: 0 });
         assert_eq!(effects, [Effect::Unexpected("an answer from one who was not asked")]);
+    }
+
+    #[test]
+    fn in_a_tree_those_below_stand_in_for_one_that_crashed() {
+        let mut setup = Setup::new(Group::of(3), Topology::complete(3));
+        setup.chosen.extend([("quorums", "tree".into()), ("clock", "requests".into())]);
+        let mut p1 = Bench::new(Maekawa::new(ProcessId(1), &setup), ProcessId(1), &setup.group);
+        let request = Message::Request { time: 1 };
+        assert_eq!(p1.ask(Request::Acquire), [send(0, request)]);
+        assert_eq!(p1.suspect(0), [send(2, request)]);
+        // Its own lock and that of p2 will do; p0 may only be slow, and is told as well.
+        let granted = tell(Indication::Granted { fence: Some(Fence(0, 1)) });
+        let lock = Message::Locked { request: 1, entries: 0, clock: 0 };
+        assert_eq!(p1.hear(2, lock), [granted]);
+        let release = Message::Release { request: 1, entries: 1, clock: 0 };
+        assert_eq!(p1.ask(Request::Release), [send(0, release), send(2, release)]);
+        // From now on p0 is not even asked.
+        let request = Message::Request { time: 2 };
+        assert_eq!(p1.ask(Request::Acquire), [send(2, request)]);
     }
 }

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
-    Switch,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch,
 };
 
 const NO_PROBE: Mistake = Mistake {
@@ -52,16 +52,25 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::MessagesPerEntry,
             formula: "2(n − 1)",
-            when: "requests never overlap; else up to 3(n − 1), and two for each probe",
-            bound: |f| f.uncontended.then(|| Bound::AtMost(2.0 * (f.n() - 1.0))),
+            when: "only one process asks, and two delays are shorter than the timeout; else up to \
+                   3(n − 1), and two for each probe",
+            bound: |f| {
+                let alone = f.uncontended && prompt(f).is_some();
+                alone.then(|| Bound::Exactly(2.0 * (f.n() - 1.0)))
+            },
         },
         Cost {
             metric: Metric::SyncDelay,
-            formula: "T",
-            when: "nobody crashes, and the next one's request has arrived",
-            bound: |_| None,
+            formula: "T, or up to 3T while requests are on their way",
+            when: "nobody crashes, and two delays are shorter than the timeout",
+            bound: |f| prompt(f).map(|t| Bound::AtMost(3.0 * t)),
         },
-        Cost { metric: Metric::EntryDelay, formula: "2T", when: "nobody crashes", bound: |_| None },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "2T",
+            when: "nobody crashes, and two delays are shorter than the timeout",
+            bound: |f| prompt(f).map(|t| Bound::AtMost(2.0 * t)),
+        },
     ],
     guarantees: &[
         Guarantee::MutualExclusion,
@@ -389,6 +398,12 @@ impl Algorithm for RicartAgrawalaAcknowledged {
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         setup.need(&SHEET, 1, &["timeout"])
     }
+}
+
+/// The longest delay, if all are there and answer before anyone takes them for crashed.
+fn prompt(f: &Facts<'_>) -> Option<f64> {
+    let timeout = f64::from(f.setup.chosen(&SHEET, "timeout").number());
+    f.delay_max.filter(|t| f.undisturbed && f.setup.down.is_empty() && 2.0 * t < timeout)
 }
 
 #[cfg(test)]

@@ -157,6 +157,7 @@ impl Algorithm for Sanders {
         let rules = Rules {
             ask: structure.ask(me).clone(),
             inform: structure.inform(me).clone(),
+            tree: None,
             informants: Some(structure.informants(me).clone()),
             enough: Enough::All,
             sticky: false,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Switch,
 };
 
 const AS_PRINTED: Mistake = Mistake {
@@ -70,10 +70,20 @@ const SHEET: DataSheet = DataSheet {
     winner: None,
     costs: &[
         Cost {
+            metric: Metric::Messages,
+            formula: "i + 1 for the first entry of the i-th process, counted from 0, and nothing \
+                      from then on; so (n + 1)/2 on average, and 0 where the token is",
+            when: "only one process asks",
+            bound: |f| f.uncontended.then(|| Bound::Exactly(of_one_asker(f))),
+        },
+        Cost {
             metric: Metric::MessagesPerEntry,
-            formula: "0 where the token is, else up to n; (n + 1)/2 on average at first",
-            when: "requests never overlap; else races may cost more",
-            bound: |f| f.uncontended.then(|| Bound::AtMost(f.n())),
+            formula: "n, and for each of the requests up to E + 1 hints, E = number of entries",
+            when: "always: a hint is answered by another only if the token was faster",
+            bound: |f| {
+                let hints = (f.n() - 1.0) * (f.entries() + 1.0);
+                Some(Bound::AtMost(if f.n() > 1.0 { f.n() + hints } else { 0.0 }))
+            },
         },
         Cost {
             metric: Metric::SyncDelay,
@@ -84,7 +94,7 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::EntryDelay,
             formula: "2T, or 0 where the token is",
-            when: "requests never overlap, and delays have a limit",
+            when: "only one process asks, and delays have a limit",
             bound: |f| f.delay_max.filter(|_| f.uncontended).map(|t| Bound::AtMost(2.0 * t)),
         },
     ],
@@ -353,6 +363,15 @@ impl Algorithm for Singhal {
             takes_hints: Fixed(hints),
             no_echo: setup.makes(&NO_ECHO),
         }
+    }
+}
+
+/// At first each asks all before it, and gets the token; then it has it.
+fn of_one_asker(f: &Facts<'_>) -> f64 {
+    let asker = f.served.iter().find(|(_, times)| *times > 0);
+    match asker.map_or(0, |(p, _)| f.setup.place(*p)) {
+        0 => 0.0,
+        place => place as f64 + 1.0,
     }
 }
 

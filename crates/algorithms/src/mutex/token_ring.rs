@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fence, Indication, Mutex, Request};
 use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Switch,
 };
 pub use regeneration::Probing;
 
@@ -53,23 +53,35 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::MessagesPerEntry,
             formula: "1 if all want; when parking n where the token rests, else 2n to 3n − 2",
-            when: "parking, and requests never overlap",
+            when: "parking, and only one process asks",
             bound: |f| {
-                let parks = f.setup.chosen(&SHEET, "mode").is("parking");
-                (parks && f.uncontended).then(|| Bound::AtMost(3.0 * f.n() - 2.0))
+                let most = if f.n() > 1.0 { 3.0 * f.n() - 2.0 } else { 0.0 };
+                (parks_in_peace(f) && f.uncontended).then_some(Bound::AtMost(most))
+            },
+        },
+        Cost {
+            metric: Metric::MessagesPerEntry,
+            formula: "n² + n − 1",
+            when: "parking, and nobody crashes: each of n − 1 that a call wakes may send the token \
+                   round once more",
+            bound: |f| {
+                let most = if f.n() > 1.0 { f.n() * f.n() + f.n() - 1.0 } else { 0.0 };
+                parks_in_peace(f).then_some(Bound::AtMost(most))
             },
         },
         Cost {
             metric: Metric::SyncDelay,
             formula: "T to (n − 1)T",
-            when: "nobody crashes",
-            bound: |_| None,
+            when: "nobody crashes, and delays have a limit",
+            bound: |f| {
+                f.delay_max.filter(|_| is_intact(f)).map(|t| Bound::AtMost((f.n() - 1.0) * t))
+            },
         },
         Cost {
             metric: Metric::EntryDelay,
             formula: "0 to nT, n/2 T on average",
-            when: "nobody crashes",
-            bound: |_| None,
+            when: "nobody crashes, and delays have a limit",
+            bound: |f| f.delay_max.filter(|_| is_intact(f)).map(|t| Bound::AtMost(f.n() * t)),
         },
     ],
     guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
@@ -386,6 +398,16 @@ impl Algorithm for TokenRing {
         process.mend(me, group);
         process
     }
+}
+
+/// Whether the first token goes round all the time.
+fn is_intact(f: &Facts<'_>) -> bool {
+    let patient = f.setup.chosen(&SHEET, "patience").number() == 0;
+    f.undisturbed && f.setup.down.is_empty() && patient
+}
+
+fn parks_in_peace(f: &Facts<'_>) -> bool {
+    is_intact(f) && f.setup.chosen(&SHEET, "mode").is("parking")
 }
 
 #[cfg(test)]

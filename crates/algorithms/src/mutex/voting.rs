@@ -205,6 +205,7 @@ impl Algorithm for Voting {
         let rules = Rules {
             ask: electorate.voters.clone(),
             inform: if shared { only_me.clone() } else { electorate.voters.clone() },
+            tree: None,
             informants: shared.then_some(only_me),
             enough: Enough::Votes {
                 votes: electorate.votes.clone(),

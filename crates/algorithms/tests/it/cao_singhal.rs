@@ -95,6 +95,7 @@ fn larger_spaces_are_right_too() {
     triangle([2, 2, 1]).fenced().no_fifo().check().exhausted(499_131);
     compactly([2, 2, 2]).check().exhausted(7_512_091);
     arbiters(BOTH, [1, 1, 2]).fenced().check().exhausted(1_260_303);
+    arbiters(BOTH, [1, 1, 2]).fenced().no_fifo().check().exhausted(13_559_653);
     let quorums = "0:4,5;1:4,5;2:4,5;3:4";
     small(6, quorums).requests(&[1, 1, 1, 1, 0, 0]).check().exhausted(1_927_637);
     let counted = arbiters(BOTH, [1, 1, 1]).counting().no_fifo().check();

@@ -68,6 +68,8 @@ where
         delay_max: case.config.delay.longest(),
         assumptions_hold: true,
         uncontended: false,
+        at_once: true,
+        elapsed: seen.time,
         undisturbed: true,
     };
     for cost in P::SHEET.costs.iter().filter(|c| c.metric == Metric::Messages) {

@@ -89,6 +89,8 @@ where
         delay_max: Some(1.0),
         assumptions_hold: true,
         uncontended: false,
+        at_once: true,
+        elapsed: seen.time,
         undisturbed: true,
     };
     for cost in P::sheet(&case.setup).costs {

@@ -83,6 +83,7 @@ fn larger_spaces_are_right_by_any_arbitration() {
     Case::<Singhal>::complete(4).requests(&[1, 1, 2, 1]).no_fifo().check().exhausted(777_295);
     let four = Case::<Singhal>::complete(4).requests(&[1, 2, 2, 2]);
     four.reduced().check().exhausted(3_751_723);
+    group(&[3, 3, 3]).no_fifo().check().exhausted(16_052_799);
 }
 
 #[test]

@@ -35,6 +35,8 @@ where
         delay_max: case.config.delay.longest(),
         assumptions_hold: true,
         uncontended: false,
+        at_once: true,
+        elapsed: 0.0,
         undisturbed: case.config.loss == 0.0 && case.config.faults.is_empty(),
     };
     let mut applied = 0;

@@ -2,7 +2,7 @@
 
 use konklave_algorithms::{Algorithm, Bound, Cost, Metric, Problem};
 
-use super::RunFacts;
+use super::{RunFacts, unending};
 use crate::Plan;
 use crate::report::{BoundReport, ViolationReport};
 
@@ -14,14 +14,16 @@ pub(super) fn bounds<P: Algorithm>(
 ) -> Vec<BoundReport> {
     let served = P::Problem::served(meter);
     let mut facts = plan.facts(&served);
+    facts.elapsed = run.now as f64 / run.unit;
     if is_real(run) {
         // Real messages take what they take: T is only a word there.
         facts.delay_max = None;
     }
     let sent = run.messages.sent as f64;
     let entries = facts.entries();
-    // Formulas speak of one election, of runs that came to their end, and of messages that
-    // arrive once: what arrives twice may be answered twice.
+    // Formulas speak of one election, of runs that came to their end (or have none, in a world with
+    // a clock to count by), and of messages that arrive once: what arrives twice may be answered twice.
+    let cut_off = unending::<P>(run) || (run.cut_off && is_real(run));
     let election = P::Problem::NAME == "election";
     let once = plan.workload.requests.iter().all(|&r| r == 1) || !election;
     let undoubled = run.messages.duplicated == 0;
@@ -36,7 +38,7 @@ pub(super) fn bounds<P: Algorithm>(
                 P::Problem::measured(meter, cost.metric, run.unit)
             }
         };
-        let applies = !run.cut_off && once && undoubled && facts.assumptions_hold;
+        let applies = !cut_off && once && undoubled && facts.assumptions_hold;
         let bound = if applies { (cost.bound)(&facts) } else { None };
         let (bound, why) = match (bound, measured) {
             (Some(bound), _) if apart && bound.least().is_some() => {
@@ -48,7 +50,7 @@ pub(super) fn bounds<P: Algorithm>(
             },
             (Some(bound), Some(_)) => (Some(bound), None),
             (Some(bound), None) => (Some(bound), Some("there was nothing to measure".to_owned())),
-            (None, _) if run.cut_off => (None, Some("the run was cut off".to_owned())),
+            (None, _) if cut_off => (None, Some("the run was cut off".to_owned())),
             (None, _) if !once => (None, Some("it is for one election".to_owned())),
             (None, _) if !undoubled => (None, Some("messages arrived twice".to_owned())),
             (None, _) if !facts.assumptions_hold => {

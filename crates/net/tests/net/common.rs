@@ -102,6 +102,8 @@ pub(crate) fn messages_hold<P: Runnable>(
         delay_max: None,
         assumptions_hold: true,
         uncontended: false,
+        at_once: true,
+        elapsed: 0.0,
         undisturbed: true,
     };
     let sent = outcome.counts.sent as f64;

@@ -2,7 +2,7 @@
 
 use konklave_sim::{Config, Ending, Fault, Pace, What, When};
 
-use crate::node::{P0, P1, P2, Request, numbers, run, with_faults};
+use crate::node::{P0, P1, P2, Request, World, numbers, run, with_faults};
 
 /// One number every T, from 0 to 1.
 fn slowly(count: usize) -> (Vec<Vec<Request>>, Pace) {
@@ -132,6 +132,42 @@ fn overlapping_cuts_heal_one_by_one() {
     let config = Config { think, ..with_faults(&["cut:0>1@1.5-3.5", "cut:0>1@2.5-5.5"]) };
     let (sim, _) = run(&config, scripts);
     assert_eq!(sim.counts().lost, 4, "those of times 2 to 5");
+}
+
+#[test]
+fn a_broken_link_loses_messages_both_ways_and_both_ends_know_it() {
+    let scripts = || vec![vec![Request::Send(P1, 1); 6], vec![Request::Send(P0, 1); 6], vec![]];
+    let think = Pace::Constant(1.0);
+    let during = |faults: &[&str], after| {
+        let config = Config { think, detect_after: Some(after), ..with_faults(faults) };
+        run(&config, scripts()).0
+    };
+    let sim = during(&["break:0-1@2.5-4.5"], 1.0);
+    assert_eq!((numbers(&sim, 1).len(), numbers(&sim, 0).len()), (4, 4));
+    assert_eq!(sim.counts().lost, 4);
+    let suspects = |sim: &World, p: usize| sim.processes()[p].suspects.clone();
+    assert!((0..3).all(|p| suspects(&sim, p).is_empty()), "all is well again");
+    let sim = during(&["break:1-0@2.5"], 1.0);
+    assert_eq!([0, 1, 2].map(|p| suspects(&sim, p)), [vec![P1], vec![P0], vec![]]);
+    assert!(sim.faulty() && sim.down().is_empty());
+}
+
+#[test]
+fn a_broken_link_and_a_crash_are_told_apart() {
+    let with = |faults: &[&str]| {
+        let config = Config { detect_after: Some(1.0), ..with_faults(faults) };
+        let (sim, _) = run(&config, vec![vec![], vec![], vec![]]);
+        [0, 1, 2].map(|p| sim.processes()[p].suspects.clone())
+    };
+    // Who comes up again finds its link still broken, and only there it is not back.
+    let back = with(&["break:0-1@1", "crash:1@3", "restart:1@5"]);
+    assert!(back[0].contains(&P1) && back[1] == [P0] && back[2].is_empty(), "{back:?}");
+    // A link that is mended brings nobody back to life.
+    let dead = with(&["break:0-1@1-6", "crash:1@3"]);
+    assert!(dead[0].contains(&P1) && dead[2] == [P1], "{dead:?}");
+    // What broke twice is whole when it is mended twice.
+    let twice = with(&["break:0-1@1-6", "break:1-0@2"]);
+    assert_eq!(twice[..2], [vec![P1, P1], vec![P0, P0]]);
 }
 
 #[test]

@@ -128,19 +128,21 @@ pub(super) fn weighted(votes: &[u64], down: &[bool]) -> Sets {
 /// 2i + 1 and 2i + 2. For one that is down, paths through all its children stand in; none if a
 /// leaf that would have to stand in is down.
 pub(super) fn tree(n: usize, down: &[bool]) -> Option<Sets> {
-    let below = |v: usize| [2 * v + 1, 2 * v + 2].into_iter().filter(move |&c| c < n);
+    (0..n).map(|i| tree_path(n, i, &|v| down[v])).collect()
+}
+
+/// The path of one of them.
+pub(super) fn tree_path(n: usize, to: usize, down: &impl Fn(usize) -> bool) -> Option<Vec<usize>> {
     /// Adds a quorum of the tree under `v` that goes by way of `to`.
     fn quorum(
         v: usize,
-        to: usize,
+        (n, to): (usize, usize),
         set: &mut Vec<usize>,
-        down: &[bool],
-        below: &impl Fn(usize) -> Vec<usize>,
+        down: &impl Fn(usize) -> bool,
     ) -> bool {
-        let mut children = below(v);
-        if down[v] {
-            return !children.is_empty()
-                && children.iter().all(|&c| quorum(c, to, set, down, below));
+        let mut children: Vec<usize> = (2 * v + 1..2 * v + 3).filter(|&c| c < n).collect();
+        if down(v) {
+            return !children.is_empty() && children.iter().all(|&c| quorum(c, (n, to), set, down));
         }
         set.push(v);
         // Towards the one whose quorum this is; below it, to a side that its number decides.
@@ -149,15 +151,11 @@ pub(super) fn tree(n: usize, down: &[bool]) -> Option<Sets> {
         children.is_empty()
             || children.iter().any(|&c| {
                 set.truncate(before);
-                quorum(c, to, set, down, below)
+                quorum(c, (n, to), set, down)
             })
     }
-    let below = |v: usize| below(v).collect::<Vec<_>>();
-    let path = |i: usize| {
-        let mut set = Vec::new();
-        quorum(0, i, &mut set, down, &below).then_some(set)
-    };
-    (0..n).map(path).collect()
+    let mut set = Vec::new();
+    quorum(0, (n, to), &mut set, down).then_some(set)
 }
 
 /// Whether `v` is `w`, or above it in the tree.

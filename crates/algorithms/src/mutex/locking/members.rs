@@ -44,6 +44,11 @@ impl Members {
         *self.0 == *all
     }
 
+    /// Whether all of these, lowest first, are in.
+    pub(in crate::mutex) fn include(&self, all: &[ProcessId]) -> bool {
+        self.0.len() >= all.len() && (self.are(all) || all.iter().all(|p| self.contains(*p)))
+    }
+
     /// All, lowest first.
     pub(in crate::mutex) fn iter(&self) -> impl Iterator<Item = ProcessId> {
         self.0.iter().copied()

@@ -3,6 +3,7 @@
 use konklave_process::ProcessId;
 use serde::Serialize;
 
+use super::super::coterie::Coterie;
 use super::{Flaw, Locks, Members, Message, Post, Rules};
 
 /// Asks its arbiters for their locks, enters when it has enough, and gives locks back that others
@@ -14,6 +15,19 @@ pub(in crate::mutex) struct Requester {
     inquired: Members,
     /// Who is taken for crashed.
     suspected: Members,
+    /// Whom we ask instead of our quorum, if we have to do without some of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    way: Option<Box<Way>>,
+}
+
+/// A quorum that leads around those who are taken for crashed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+struct Way {
+    /// Whose locks it takes, lowest first.
+    needed: Vec<ProcessId>,
+    /// Whom we asked since we want in, lowest first. Who was asked in vain may only be slow: it must
+    /// be told, too, when we leave.
+    asked: Vec<ProcessId>,
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -48,16 +62,55 @@ impl Requester {
     ) {
         let (locked, failed) = Default::default();
         self.state = State::Wanting { since, locked, failed };
-        for &arbiter in &*rules.ask {
+        self.way = self.way_around(rules, post.me()).map(|needed| {
+            let asked = needed.clone();
+            Box::new(Way { needed, asked })
+        });
+        let asked = self.way.as_ref().map_or(&*rules.ask, |way| &way.asked);
+        for &arbiter in asked {
             post.send(arbiter, Message::Request { time: since });
         }
+    }
+
+    /// Whom to ask in place of the quorum, if it has members that are taken for crashed and there is
+    /// a way around them.
+    fn way_around(&self, rules: &Rules, me: ProcessId) -> Option<Vec<ProcessId>> {
+        let group = rules.tree.as_ref()?;
+        if !self.suspected.iter().any(|p| rules.asks(p)) {
+            return None;
+        }
+        Coterie::around(group, me, |p| self.suspected.contains(p))
+    }
+
+    /// Asks those who stand in for one that is taken for crashed. Locks that are not needed any more
+    /// are kept until we leave: others may have them back as any lock, if we have to wait.
+    fn find_way_around<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
+        let State::Wanting { since, .. } = self.state else { return };
+        let Some(needed) = self.way_around(rules, post.me()) else { return };
+        let mut asked = match self.way.take() {
+            Some(way) => way.asked,
+            None => rules.ask.to_vec(),
+        };
+        for &arbiter in &needed {
+            if let Err(i) = asked.binary_search(&arbiter) {
+                asked.insert(i, arbiter);
+                post.send(arbiter, Message::Request { time: since });
+            }
+        }
+        self.way = Some(Box::new(Way { needed, asked }));
+    }
+
+    /// Whose locks it takes.
+    fn needed<'a>(&'a self, rules: &'a Rules) -> &'a [ProcessId] {
+        self.way.as_ref().map_or(&*rules.ask, |way| &way.needed)
     }
 
     pub(super) fn release<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
         let State::Held { since } = self.state else { return };
         self.state = State::Idle;
         let (entries, clock) = (post.entries, post.clock);
-        for &arbiter in &*rules.inform {
+        let way = self.way.take();
+        for &arbiter in way.as_ref().map_or(&*rules.inform, |way| &way.asked) {
             post.send(arbiter, Message::Release { request: since, entries, clock });
         }
     }
@@ -77,7 +130,13 @@ impl Requester {
         if !rules.sticky {
             failed.remove(from);
         }
-        if !rules.enough.is_reached(locked, &rules.ask) {
+        self.enter_or_yield(rules, post);
+    }
+
+    /// Enters with enough locks; without, gives back those that others need more.
+    fn enter_or_yield<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
+        let State::Wanting { since, locked, .. } = &self.state else { return };
+        if !rules.enough.is_reached(locked, self.needed(rules)) {
             return self.yield_if_failing(rules, post);
         }
         self.state = State::Held { since: *since };
@@ -125,15 +184,17 @@ impl Requester {
 
     /// While we have to wait anyway, who wants its lock back gets it.
     fn yield_if_failing<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
+        let needed = self.way.as_ref().map_or(&*rules.ask, |way| &way.needed);
         let State::Wanting { since, locked, failed } = &mut self.state else { return };
         if self.inquired.is_empty() {
             return;
         }
-        let gone = self
-            .suspected
-            .iter()
-            .filter(|p| rules.asks(*p) && !locked.contains(*p) && !failed.contains(*p));
-        if !rules.enough.is_out_of_reach(failed.iter().chain(gone)) {
+        let is_needed = |p: &ProcessId| self.way.is_none() || needed.binary_search(p).is_ok();
+        let gone = self.suspected.iter().filter(|p| {
+            needed.binary_search(p).is_ok() && !locked.contains(*p) && !failed.contains(*p)
+        });
+        let lost = failed.iter().filter(is_needed).chain(gone);
+        if !rules.enough.is_out_of_reach(lost) {
             return;
         }
         let unproven = matches!(rules.flaw, Some(Flaw::AsPrinted | Flaw::UnstampedNoYieldHeld));
@@ -157,7 +218,8 @@ impl Requester {
         post: &mut Post<'_, '_, P>,
     ) {
         self.suspected.insert(peer);
-        self.yield_if_failing(rules, post);
+        self.find_way_around(rules, post);
+        self.enter_or_yield(rules, post);
     }
 
     pub(super) fn on_trust(&mut self, peer: ProcessId) {
