@@ -131,7 +131,7 @@ pub struct Entry {
     replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
     shrink: fn(&Plan, &Run) -> Result<Shrunk, Error>,
     /// The hardened form, where that is a process of its own: chosen by the switch `mode`.
-    hardened: Option<&'static Entry>,
+    hardened: Option<&'static Self>,
 }
 
 type Record = fn(&Plan, &mut dyn Write) -> Result<io::Result<RunReport>, Error>;
