@@ -6,6 +6,7 @@ mod circles;
 mod desk;
 mod forming;
 mod founding;
+mod hurry;
 mod lease;
 mod lifted;
 mod meetings;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use konklave_algorithms::Setup;
 use konklave_algorithms::group::virtual_synchrony::{
-    Entry, Message, Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
+    Message, Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
 };
 use konklave_algorithms::group::{Indication, Member, Request, View};
 use konklave_process::{
@@ -34,11 +35,10 @@ use tokio::sync::broadcast;
 
 use crate::builder::Timings;
 use crate::mutex::Mutex;
-use crate::shared::Hurry;
 use crate::status::{Event, Loss};
 use crate::store::Record;
 use crate::streak::Streak;
-use crate::table::{Batch, Hold, Op, Outcome, Space, Table};
+use crate::table::{Batch, Op, Outcome, Table};
 use crate::wire::Frame;
 use forming::{Forming, Peer};
 use lease::Lease;
@@ -198,44 +198,6 @@ impl Core {
 
     pub(crate) fn has_outputs(&self) -> bool {
         !self.out.is_empty()
-    }
-
-    /// How much of a hurry a frame is in. Among three, who follows delivers what the leader and it
-    /// itself have: what another follower has matters only for what may be forgotten. And the leader
-    /// delivers what a follower sent when that one has it: it will say so.
-    pub(crate) fn hurry(&self, to: ProcessId, frame: &Frame) -> Hurry {
-        let view = self.below.view();
-        let held = match frame {
-            Frame::Group(Message::Ack { held, .. }) => held,
-            Frame::Group(Message::Order { position, entry, .. }) => {
-                let third = view.members.len() == 3 && view.has_member(to) && entry.sender != to;
-                let lazy = third && self.applied == *position && self.concerns_sender(entry);
-                return if lazy { Hurry::Lazy } else { Hurry::Now };
-            }
-            _ => return Hurry::Now,
-        };
-        if view.members.len() > 3 {
-            return Hurry::Soon;
-        }
-        let sender = held.checked_sub(1).and_then(|last| self.below.sender_of(last));
-        let another = |sender: ProcessId| sender != self.me && sender != to;
-        match view.leader() == Some(to) {
-            true if sender.is_some_and(another) => Hurry::Lazy,
-            true => Hurry::Soon,
-            false => Hurry::Lazy,
-        }
-    }
-
-    /// Whether a message that has just got its place concerns nobody but its sender: it asks for locks
-    /// that nobody has or wants. To know that, the table must have taken in all that came before.
-    fn concerns_sender(&self, entry: &Entry<Batch>) -> bool {
-        entry.sender != self.me
-            && entry.command.0.iter().all(|op| match op {
-                Op::Acquire { key, hold: Hold::Exclusive, .. } => {
-                    key.space == Space::Lock && self.table.lock(key).is_none()
-                }
-                _ => false,
-            })
     }
 
     /// Whether messages have to wait: more is on its way than is good.
