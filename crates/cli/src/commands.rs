@@ -75,7 +75,7 @@ fn readable(path: &Path) -> Result<(), Error> {
 fn read_run(path: &Path) -> Result<Run, Error> {
     let Salvaged { run, cut } = salvage(path)?;
     if let Some(problem) = cut {
-        eprintln!("konklave: {problem}; what is there is used");
+        tell!("konklave: {problem}; what is there is used");
     }
     Ok(run)
 }

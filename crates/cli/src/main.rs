@@ -1,5 +1,12 @@
 //! `konklave`: elect a leader, take a lock, speak as a group — and see why it works.
 
+/// Says something on stderr; who has closed that does not want to know.
+macro_rules! tell {
+    ($($words:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($words)*)));
+    }};
+}
+
 mod args;
 mod commands;
 mod failure;
@@ -36,9 +43,7 @@ fn main() -> ExitCode {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(failure)) => failure.report(),
         Err(_) => {
-            eprintln!(
-                "konklave: this is a bug of ours, sorry: please report it with the lines above"
-            );
+            tell!("konklave: this is a bug of ours, sorry: please report it with the lines above");
             ExitCode::from(70)
         }
     }

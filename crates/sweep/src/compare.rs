@@ -246,7 +246,11 @@ fn line(
     }
     let measured = |column: &Column| samples.get(column.measure).map(|sample| spread(sample));
     let mean = |limits: &[f64]| limits.iter().sum::<f64>() / limits.len().max(1) as f64;
-    let formulas = limits.into_iter().map(|(text, limits)| Some((text?, mean(&limits))));
+    // A formula that holds for some of the runs says nothing of their mean.
+    let formulas = limits.into_iter().map(|(text, limits)| {
+        let whole = limits.len() as u64 == seeds;
+        text.filter(|_| whole).map(|text| (text, mean(&limits)))
+    });
     Ok(Line {
         algorithm: entry.name(),
         case,

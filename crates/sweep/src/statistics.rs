@@ -79,7 +79,12 @@ fn group(rows: &[&Row]) -> Group {
         runs: rows.len(),
         failed: rows.iter().filter(|row| row.verdict != "ok").count(),
         measures: values.into_iter().map(|(name, xs)| (name, spread(&xs))).collect(),
-        formulas: formulas.into_iter().map(|(m, (f, sum, k))| (m, (f, sum / k))).collect(),
+        // A formula that holds for some of the runs says nothing of their mean.
+        formulas: formulas
+            .into_iter()
+            .filter(|(_, (_, _, k))| *k == rows.len() as f64)
+            .map(|(m, (f, sum, k))| (m, (f, sum / k)))
+            .collect(),
     }
 }
 

@@ -170,7 +170,10 @@ impl Study {
                     match entry.plan(scenario.clone()) {
                         Ok(_) => {}
                         // A value that makes no sense is no combination that one may leave out.
-                        Err(e) if e.to_string().starts_with("--") => {
+                        Err(e)
+                            if e.to_string().starts_with("--")
+                                && self.impossible == Impossible::Stop =>
+                        {
                             let what = e.to_string().trim_start_matches('-').to_owned();
                             return Err(StudyError::Data(format!("the study: {what}")));
                         }
@@ -213,6 +216,11 @@ impl Study {
                     "the study: {key}: every study varies that, by its own key `{own}`"
                 )));
             }
+        }
+        if let Some(key) = only.clone().find(|key| self.vary.contains_key(*key)) {
+            return Err(StudyError::Data(format!(
+                "the study: {key}: it is varied, so `[[only]]` cannot say what it is"
+            )));
         }
         Ok(())
     }

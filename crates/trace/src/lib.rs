@@ -223,6 +223,17 @@ pub enum InputRecord {
     },
 }
 
+impl InputRecord {
+    /// The other process that it is about, if any.
+    pub(crate) fn peer(&self) -> Option<u32> {
+        match self {
+            Self::Message { from, .. } | Self::Stamp { from, .. } => Some(*from),
+            Self::Suspect(peer) | Self::Trust(peer) => Some(*peer),
+            Self::Start | Self::Recover { .. } | Self::Request(_) | Self::Timer(_) => None,
+        }
+    }
+}
+
 /// An [`Effect`](konklave_process::Effect) of any algorithm.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -110,6 +110,10 @@ impl<P: Recordable> Replayer<P> {
             let members = format!("{:?}", self.group.members());
             return Err(self.differs(step, "no such member", me.to_string(), members));
         };
+        if let Some(stranger) = step.input.peer().filter(|p| !self.group.contains(ProcessId(*p))) {
+            let members = format!("{:?}", self.group.members());
+            return Err(self.differs(step, "no such peer", format!("p{stranger}"), members));
+        }
         let input = step.input.to_input::<P>().map_err(|e| {
             let recorded = text(&json(&step.input));
             self.differs(step, "the input is none of this algorithm", recorded, e.to_string())

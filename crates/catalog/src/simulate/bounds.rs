@@ -27,8 +27,9 @@ pub(super) fn bounds<P: Algorithm>(
     let election = P::Problem::NAME == "election";
     let once = plan.workload.requests.iter().all(|&r| r == 1) || !election;
     let undoubled = run.messages.duplicated == 0;
-    // Real processes do not start at one moment, and who hears of an election starts none.
-    let apart = election && is_real(run) && facts.initiators.len() > 1;
+    // Those who do not start at one moment, as real processes never do, may hear of the election
+    // before: then they start none.
+    let apart = election && facts.initiators.len() > 1 && (is_real(run) || !facts.at_once);
     let mut reports = Vec::new();
     for cost in P::SHEET.costs {
         let measured = match cost.metric {
@@ -41,8 +42,10 @@ pub(super) fn bounds<P: Algorithm>(
         let applies = !cut_off && once && undoubled && facts.assumptions_hold;
         let bound = if applies { (cost.bound)(&facts) } else { None };
         let (bound, why) = match (bound, measured) {
-            (Some(bound), _) if apart && bound.least().is_some() => {
-                (None, Some("real processes do not start at one moment".to_owned()))
+            (Some(bound), _)
+                if apart && (bound.least().is_some() || cost.metric == Metric::Time) =>
+            {
+                (None, Some("they do not start at one moment".to_owned()))
             }
             (Some(bound), Some(x)) if !bound.holds(x) => match excuse(cost, run) {
                 Some(why) => (None, Some(why)),

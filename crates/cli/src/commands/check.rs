@@ -51,7 +51,7 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     };
     let broken = broken_by(&plan, &check.options);
     for (assumption, by) in &broken {
-        eprintln!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
+        tell!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
     }
     // A path that cannot be written is known before the work starts.
     drop(Target::open_if(args.checkpoint.as_ref())?);
@@ -74,13 +74,13 @@ pub(crate) fn check(args: CheckArgs) -> Done {
             target.finish(&svg::draw(witness, &diagram::Options::default()))?;
         }
     } else if record_to.is_some() || draw_to.is_some() {
-        eprintln!("konklave: there is no witness to record or draw");
+        tell!("konklave: there is no witness to record or draw");
     }
     match (args.emit, &checked.test) {
         (None, _) => print(&args, &checked, &broken)?,
         (Some(Emit::Test), Some(test)) => stdout().write_all(test.as_bytes())?,
         (Some(Emit::Test), None) => {
-            eprintln!("konklave: there is no run that breaks something and ends: no test");
+            tell!("konklave: there is no run that breaks something and ends: no test");
             print(&args, &checked, &broken)?;
         }
     }

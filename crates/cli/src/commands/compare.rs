@@ -45,7 +45,7 @@ pub(crate) fn compare(args: CompareArgs) -> Done {
     })?;
     bar.finish_and_clear();
     for why in &all.left_out {
-        eprintln!("konklave: left out: {why}");
+        tell!("konklave: left out: {why}");
     }
     for entry in &contest.entries {
         let scenario = Scenario { algorithm: Some(entry.name()), ..contest.base.clone() };

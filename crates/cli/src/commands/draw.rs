@@ -19,7 +19,7 @@ pub(crate) fn draw(args: &DrawArgs) -> Done {
     let options = options(&args.shown, &run)?;
     target.finish(&svg::draw(&run, &options))?;
     if path != Path::new("-") {
-        eprintln!("konklave: drawn to {}", path.display());
+        tell!("konklave: drawn to {}", path.display());
     }
     Ok(0)
 }

@@ -31,13 +31,20 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     if !(args.scale >= 0.1 && args.scale <= 20.0) {
         return usage(format!("--scale {}: it lies between 0.1 and 20", args.scale));
     }
+    let shown = &args.shown;
+    let filtered = shown.only.is_some() || shown.only_kinds.is_some() || shown.window.is_some();
+    if filtered && matches!(form, Form::Run | Form::Runz) {
+        return usage(
+            "a run of which something is left out does not replay: recordings take no filter",
+        );
+    }
     readable(&args.file)?;
     let target = Target::open(&path)?;
     let run = whole(args)?;
     let options = options(&args.shown, &run)?;
     let content = content(form, &run, &options, args.scale)?;
     if form == Form::Mermaid && content.len() > MERMAID_MOST {
-        eprintln!(
+        tell!(
             "konklave: {} characters; Mermaid takes {MERMAID_MOST} unless its maxTextSize is \
              raised: show less with --only, --only-kinds or --window",
             content.len()
@@ -45,7 +52,7 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
     }
     target.finish(&content)?;
     if path != Path::new("-") {
-        eprintln!("konklave: exported to {}", path.display());
+        tell!("konklave: exported to {}", path.display());
     }
     Ok(0)
 }

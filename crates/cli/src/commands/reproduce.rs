@@ -104,7 +104,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
         TableFormat::Csv => print_csv(&rows.iter().map(csv).collect::<Vec<_>>())?,
     }
     if let Some(folder) = &args.output {
-        eprintln!("konklave: recordings and pictures are in {}", folder.display());
+        tell!("konklave: recordings and pictures are in {}", folder.display());
     }
     Ok(if rows.iter().all(|row| row.confirmed) { 0 } else { 1 })
 }

@@ -76,7 +76,7 @@ fn warn_of_unmet(plan: &Plan, report: &RunReport) {
         if !kinds.contains_key(kind.as_str()) {
             let near = did_you_mean(kind, kinds.keys().map(|k| &**k));
             let sent: Vec<&str> = kinds.keys().map(|k| &**k).collect();
-            eprintln!(
+            tell!(
                 "konklave: --fault {fault} met nothing: no {kind} was sent{near}; the kinds were {}",
                 if sent.is_empty() { "none".into() } else { sent.join(", ") }
             );
@@ -133,7 +133,7 @@ fn plan(args: &RunArgs) -> Result<(&'static konklave_catalog::Entry, Plan), Erro
         Some(unit) if unit.is_nan() || unit <= 0.0 || unit > 60_000.0 => {
             return Err(Error::Usage(format!("--unit {unit}: T is a positive number of ms")));
         }
-        Some(_) if args.world == World::Sim => eprintln!(
+        Some(_) if args.world == World::Sim => tell!(
             "konklave: --unit says nothing here: simulated time is counted in T (--world threads, …)"
         ),
         Some(_) | None => {}
@@ -182,7 +182,7 @@ pub(crate) fn warn(plan: &Plan) {
 /// The same of one algorithm among several.
 pub(crate) fn warn_of(who: &str, plan: &Plan) {
     for (assumption, by) in &plan.broken {
-        eprintln!("konklave: {who} assumes {assumption}, but {by}: {}", assumption.consequence());
+        tell!("konklave: {who} assumes {assumption}, but {by}: {}", assumption.consequence());
     }
 }
 

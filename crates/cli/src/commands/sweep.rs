@@ -35,7 +35,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
         None => StudyError::Usage(error.to_string()),
     })?;
     for why in &left_out {
-        eprintln!("konklave: left out: {why}");
+        tell!("konklave: left out: {why}");
     }
     if cases.is_empty() {
         return Err(Error::Usage("of this study nothing can be run".into()).into());
@@ -77,7 +77,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Done {
             Some(_) => "are kept; `--resume` goes on",
             None => "were made; with --output they would be kept",
         };
-        eprintln!("konklave: interrupted, {} runs {fate}", rows.len());
+        tell!("konklave: interrupted, {} runs {fate}", rows.len());
         return Ok(130);
     }
     Ok(if rows.iter().all(|row| row.verdict == "ok") { 0 } else { 1 })
@@ -99,7 +99,7 @@ fn warn(cases: &[Case]) {
                 assumption.consequence()
             );
             if told.insert((line.clone(), String::new())) {
-                eprintln!("konklave: {line}");
+                tell!("konklave: {line}");
             }
         }
     }
@@ -261,7 +261,7 @@ fn shard(args: &SweepArgs) -> Result<Shard, Failure> {
     }
     let given = Shard::from_environment(|name| std::env::var(name).ok());
     if let Some(shard) = given {
-        eprintln!("konklave: shard {}/{}, as the batch system says", shard.index + 1, shard.of);
+        tell!("konklave: shard {}/{}, as the batch system says", shard.index + 1, shard.of);
     }
     Ok(given.unwrap_or(Shard::ALL))
 }
@@ -295,7 +295,7 @@ fn begin(args: &SweepArgs, heading: &Heading, ours: Vec<Case>) -> Result<Begun, 
             .into());
         }
         if there.cut {
-            eprintln!("konklave: {file}: the last line was cut off; that run is done again");
+            tell!("konklave: {file}: the last line was cut off; that run is done again");
         }
         let mut seen = BTreeSet::new();
         if let Some(row) = there.rows.iter().find(|row| !seen.insert(row.case)) {
@@ -535,7 +535,7 @@ fn put_together(args: &MergeArgs) -> Done {
     merge(parts)?.write(&mut whole)?;
     target.finish(&whole)?;
     if args.output != Path::new("-") {
-        eprintln!("konklave: {} files put together in {}", args.files.len(), args.output.display());
+        tell!("konklave: {} files put together in {}", args.files.len(), args.output.display());
     }
     Ok(0)
 }

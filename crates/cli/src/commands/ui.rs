@@ -23,7 +23,7 @@ pub(crate) fn ui(args: &UiArgs) -> Done {
     let workbench =
         runtime.block_on(Workbench::open(options)).map_err(|e| unavailable(&place, e))?;
     if !args.listen.is_loopback() {
-        eprintln!(
+        tell!(
             "konklave: {} can be reached by others, and what they send can be read on the way: \
              only where you trust the network",
             args.listen
@@ -33,9 +33,9 @@ pub(crate) fn ui(args: &UiArgs) -> Done {
     let mut out = stdout();
     writeln!(out, "{link}")?;
     out.flush()?;
-    eprintln!("konklave: the workbench is at the address above; Ctrl-C closes it");
+    tell!("konklave: the workbench is at the address above; Ctrl-C closes it");
     if !args.no_open && !open(&link) {
-        eprintln!("konklave: no browser could be started; open the address yourself");
+        tell!("konklave: no browser could be started; open the address yourself");
     }
     runtime.block_on(workbench.serve()).map_err(|e| unavailable("the workbench broke off", e))?;
     Ok(0)

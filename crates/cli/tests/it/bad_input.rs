@@ -248,6 +248,7 @@ fn a_study_says_nothing_that_would_be_ignored() {
         ("d.toml", "seeds = 0\n", "d.toml:2: seeds"),
         ("e.toml", "nodes = []\n", "e.toml:2: nodes"),
         ("f.toml", "[vary]\nhold = []\n", "f.toml:3: hold"),
+        ("h.toml", "[vary]\nhold = [1]\n[[only]]\nhold = 2\n", "h.toml:3: the study: hold"),
     ] {
         let study = folder.write(name, &format!("algorithms = [\"maekawa\"]\n{more}"));
         refused(&format!("sweep {study}"), 65, &[line]);
@@ -271,6 +272,26 @@ fn a_variable_that_is_set_to_nothing_says_nothing() {
 }
 
 #[test]
+fn a_closed_stderr_is_no_reason_to_fail() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let line = ["run", "central", "-n", "3", "--loss", "0.3", "--format", "json"];
+    let said = Command::new(env!("CARGO_BIN_EXE_konklave")).args(line).stderr(full).output();
+    assert_eq!(said.expect("konklave starts").status.code(), Some(konklave(&line).code));
+}
+
+#[test]
+fn who_starts_later_may_hear_of_the_election_and_start_none() {
+    for line in [
+        "run chang-roberts -n 4 --load low",
+        "run chang-roberts -n 4 --think uniform:0..9 --seed 3",
+        "run tree-wave -n 4 --topology path --think uniform:0..9",
+    ] {
+        let said = konklave_line(&format!("{line} --format json"));
+        assert_eq!(said.code, 0, "{line}\n{}{}", said.out, said.err);
+    }
+}
+
+#[test]
 fn a_recording_whose_header_names_nothing_is_bad_data() {
     let folder = Folder::new("headers");
     let run = folder.write("a.run", "");
@@ -278,6 +299,10 @@ fn a_recording_whose_header_names_nothing_is_bad_data() {
     let text = std::fs::read_to_string(&run).expect("it was recorded");
     let run = folder.write("b.run", &text.replace("mutex/central", "mutex/centrall"));
     refused(&format!("replay {run}"), 65, &["b.run:1:", "centrall", "central"]);
+    let stranger =
+        text.replacen("\"from\":0", "\"from\":7", 1).replacen("\"from\":1", "\"from\":7", 1);
+    let said = konklave_line(&format!("replay {}", folder.write("d.run", &stranger)));
+    assert!(said.code == 1 && said.out.contains("p7"), "{} {}{}", said.code, said.out, said.err);
     let run = folder.write("c.run", &text.replace("\"scenario\":{", "\"scenario\":{\"x\":1,"));
     refused(&format!("shrink {run}"), 65, &["c.run:1:", "`x`"]);
 }
