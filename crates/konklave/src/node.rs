@@ -50,7 +50,7 @@ impl Node {
         Self { session: Session::first(shared), address }
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         self.session.shared()
     }
 

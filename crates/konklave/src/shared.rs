@@ -266,3 +266,19 @@ impl Inner {
         sent
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Node;
+
+    #[tokio::test]
+    async fn a_lease_that_was_not_published_yet_is_asked_for() {
+        let node = Node::builder().start().await.unwrap();
+        node.ready().await.unwrap();
+        let shared = node.shared();
+        // A task sees its grant while the step that made it has not ended.
+        shared.lease.store(0, Ordering::Release);
+        assert_eq!(shared.lease(), None, "alone, nobody could take it");
+    }
+}

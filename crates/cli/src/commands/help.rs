@@ -12,8 +12,10 @@ use crate::args::{Cli, HelpArgs, Topic};
 use crate::output::stdout;
 
 const SCENARIOS: &str = "\
-A scenario file is TOML. Each key is an option of `run` without its dashes; `--fault` is the list
-`faults`, `--set` the list `set`. What the command line says goes before the file.
+A scenario file is TOML. What is run and what goes wrong have keys: the options of `run` under Group,
+Workload, Network and Run, without their dashes; `--fault` is the list `faults`, `--set` the list `set`,
+`--no-fifo` is `fifo = false`. Where a run is shown or kept is up to the command line, which also goes
+before the file.
 
   algorithm = \"mutex/suzuki-kasami\"
   nodes = 5
