@@ -17,6 +17,9 @@ use crate::store::{Record, Store};
 use crate::streak::Streak;
 use crate::wire::Frame;
 
+/// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
+pub(crate) const LAZY: u64 = 16;
+
 /// How much of a hurry a frame is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hurry {

@@ -10,16 +10,13 @@ use std::time::Instant;
 use konklave_process::ProcessId;
 use tokio::sync::Notify;
 
-use crate::shared::Hurry;
+use crate::shared::{Hurry, LAZY};
 use crate::wire::{Frame, Hello};
 
 /// How much goes into one record.
 const CHUNK: usize = 256 << 10;
 /// How much is kept for a peer that does not confirm. What is older is lost; the group copes.
 const KEPT: usize = 64 << 20;
-
-/// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
-const LAZY: u64 = 16;
 
 /// Frames with successive numbers.
 #[derive(Clone, Debug, Default)]
