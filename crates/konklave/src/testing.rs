@@ -125,6 +125,8 @@ pub struct Cluster {
     mutex: Algorithm,
     /// How many found a group, if not all.
     founders: Option<usize>,
+    /// Whether those who hold something outlive the machines.
+    lingers: bool,
     seed: u64,
     lives: RefCell<u64>,
     tasks: RefCell<Vec<Task>>,
@@ -167,6 +169,16 @@ impl Cluster {
         cluster
     }
 
+    /// Members whose holders may go on when they themselves are gone, as
+    /// [`Builder::holders_outlive`](crate::Builder::holders_outlive) has it.
+    pub fn outlived(mutex: Algorithm, n: usize) -> Self {
+        let empty = Self::empty(mutex, n, 0, Timings::default());
+        let cluster = Self { lingers: true, ..empty };
+        (0..n).for_each(|i| cluster.boot(i));
+        cluster.advance(Duration::from_millis(50));
+        cluster
+    }
+
     /// Started at once, and told that so many of them found a group; who meets whom when, is fate.
     #[cfg(test)]
     pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
@@ -197,6 +209,7 @@ impl Cluster {
             timings,
             mutex,
             founders: None,
+            lingers: false,
             seed,
             lives: RefCell::new(0),
             tasks: RefCell::new(Vec::new()),
@@ -221,6 +234,7 @@ impl Cluster {
             calendar: 0,
             mutex: self.mutex,
             turns: crate::builder::TURNS,
+            lingers: self.lingers,
         };
         let clock = Clock::Fake(self.hub.clock.clone());
         let name = config.name.clone();

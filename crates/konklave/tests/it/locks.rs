@@ -159,7 +159,7 @@ fn everyone_restarts_and_tokens_go_on_growing() {
 
 /// The leader, who asks for a lock, and who has nothing to do with it.
 fn cast(cluster: &Cluster) -> (usize, usize, usize) {
-    let leader = cluster.node(0).status().leader.expect("there is a view").0 as usize;
+    let leader = cluster.node(0).status().leader.expect("there is a view") as usize;
     (leader, (leader + 1) % 3, (leader + 2) % 3)
 }
 
