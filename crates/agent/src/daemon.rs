@@ -194,7 +194,7 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
         None => default_data_dir()?,
     };
     let mut builder = timed(Node::builder(), settings).data_dir(folder).listen(settings.listen());
-    builder = builder.mutex(settings.mutex.unwrap_or_default());
+    builder = builder.mutex(settings.mutex.unwrap_or_default()).holders_outlive();
     if let Some(name) = &settings.name {
         builder = builder.name(name);
     }

@@ -11,6 +11,7 @@ mod starters;
 
 pub mod adoption;
 pub mod bully;
+pub mod bully_1982;
 pub mod chang_roberts;
 pub mod dolev_klawe_rodeh;
 pub mod extinction;

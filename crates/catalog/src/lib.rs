@@ -36,11 +36,11 @@ use std::io::{self, Write};
 
 use konklave_algorithms::detector::{heartbeat::Heartbeat, phi_accrual::PhiAccrual};
 use konklave_algorithms::election::{
-    adoption::Adoption, bully::Bully, chang_roberts, chang_roberts::ChangRoberts,
-    dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
-    franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation,
-    itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
-    virtual_tree::VirtualTree, virtual_tree_wave::VirtualTreeWave,
+    adoption::Adoption, bully::Bully, bully_1982::Bully1982, chang_roberts,
+    chang_roberts::ChangRoberts, dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction,
+    firewire::FireWire, franklin::Franklin, hirschberg_sinclair::HirschbergSinclair,
+    invitation::Invitation, itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList,
+    tree_wave::TreeWave, virtual_tree::VirtualTree, virtual_tree_wave::VirtualTreeWave,
 };
 use konklave_algorithms::group::{
     leader::Leader, lifted::Lifted, lock_table::LockTable, virtual_synchrony::VirtualSynchrony,
@@ -66,6 +66,7 @@ use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
 pub static CATALOG: &[Entry] = &[
     entry::<Adoption>(),
     entry::<Bully>(),
+    entry::<Bully1982>(),
     entry::<ChangRoberts>().hardened(form::<chang_roberts::hardened::Hardened>()),
     entry::<DolevKlaweRodeh>(),
     entry::<Extinction>(),

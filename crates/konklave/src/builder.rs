@@ -21,7 +21,7 @@ const IDS: (u32, u32) = (256, 4096);
 /// How many turns those of a node have in a row before it listens to others, if nothing else is said.
 pub(crate) const TURNS: u32 = 8;
 
-/// How fast a group is. All members should have the same.
+/// How fast a group is. All members should have the same; who has another lease is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timings {
     /// How often members give a sign of life.
@@ -97,6 +97,7 @@ pub struct Builder {
     nats: Option<String>,
     nats_credentials: Option<PathBuf>,
     turns: u32,
+    lingers: bool,
 }
 
 impl Default for Builder {
@@ -117,6 +118,7 @@ impl Default for Builder {
             nats: None,
             nats_credentials: None,
             turns: TURNS,
+            lingers: false,
         }
     }
 }
@@ -181,6 +183,14 @@ impl Builder {
         self
     }
 
+    /// Those who hold something may go on with it when this process is gone, until the deadline they
+    /// were given: commands, for instance, that others started with a lock of this node. After a
+    /// restart of everyone, a group is then founded only when a lease is over.
+    pub fn holders_outlive(mut self) -> Self {
+        self.lingers = true;
+        self
+    }
+
     /// How many founders there are, where [`seeds`](Self::seeds) does not say: one name that
     /// stands for all of them, for instance. Fewer than twice as many may be started before
     /// the group is there: two halves that do not see each other would be two groups.
@@ -189,9 +199,10 @@ impl Builder {
         self
     }
 
-    /// Founds a group of one at once, in a new generation, which others join. For the very first
+    /// Founds a group of one, in a new generation, which others join. For the very first
     /// node of a group without a fixed list of founders, or when a majority is lost for good.
-    /// Two nodes with this found two groups.
+    /// Two nodes with this found two groups. One that has been in a group with others waits for as
+    /// long as a member may be silent, and joins if it hears of one who is in a group.
     pub fn found_alone(mut self) -> Self {
         self.alone = true;
         self
@@ -312,6 +323,7 @@ impl Builder {
             mutex: self.mutex,
             heartbeat: self.timings.heartbeat,
             silence: self.timings.silence,
+            lease: self.timings.lease,
         };
         let config = Config {
             id: ProcessId(record.id),
@@ -325,6 +337,7 @@ impl Builder {
             calendar: u32::try_from(calendar_seconds()).unwrap_or(u32::MAX),
             mutex: self.mutex,
             turns: self.turns,
+            lingers: self.lingers,
         };
         let clock = Clock::Machine;
         let core = Core::new(config, clock.now());

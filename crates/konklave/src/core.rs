@@ -76,6 +76,8 @@ pub(crate) struct Config {
     pub(crate) mutex: Mutex,
     /// How many turns those here have in a row before others are listened to.
     pub(crate) turns: u32,
+    /// Whether those who hold something outlive the node, by a lease at most.
+    pub(crate) lingers: bool,
 }
 
 /// What the node wants of its host, in this order.
@@ -122,6 +124,12 @@ pub(crate) struct Core {
     peers: BTreeMap<ProcessId, Peer>,
     forming: Forming,
     promises: founding::Promises,
+    /// Until then someone may go on with what it was granted in an earlier life of ours.
+    wary_until: Duration,
+    /// When we found a group of one, if nobody is in one by then.
+    alone_at: Option<Duration>,
+    /// Whether something that must be on disk is not.
+    unsaved: bool,
     blocked: bool,
     leaving: bool,
     /// Whether we left for good.
@@ -162,6 +170,9 @@ impl Core {
             peers: BTreeMap::new(),
             forming: Forming::new(config.seeds),
             promises: founding::Promises::default(),
+            wary_until: now,
+            alone_at: None,
+            unsaved: false,
             blocked: false,
             leaving: false,
             left: false,
@@ -173,10 +184,16 @@ impl Core {
             now,
             config,
         };
-        core.be_born();
-        if core.config.alone {
-            core.refound();
+        if core.config.lingers && core.config.record.as_ref().is_none_or(|r| r.incarnation > 0) {
+            core.wary_until = now + core.config.timings.thaw_after();
         }
+        if core.config.alone {
+            // Those of the last view may be in one: they get a while to say so.
+            let others = core.record.members.iter().any(|(id, _)| *id != me.0);
+            let patience = if others { core.config.timings.silence } else { Duration::ZERO };
+            core.alone_at = Some(core.wary_until.max(now + patience));
+        }
+        core.be_born();
         core.tick(now);
         core
     }
@@ -248,6 +265,8 @@ impl Core {
             self.beat();
         }
         self.expire_wishes();
+        self.expire_taken();
+        self.found_alone_in_time();
         self.check_lease();
         self.thaw_due();
         self.thaw_inside();
@@ -260,7 +279,8 @@ impl Core {
         let lease = self.desk.has_holds().then(|| self.lease.runs_out()).flatten();
         let thaw = self.thaws.values().copied();
         let all = timers.chain(thaw).chain(lease).chain(self.desk.first_deadline());
-        let all = all.chain(self.lifted.first_thaw());
+        let all = all.chain(self.lifted.first_thaw()).chain(self.desk.first_taken());
+        let all = all.chain(self.alone_at);
         all.fold(self.next_beat, Duration::min)
     }
 
@@ -273,6 +293,7 @@ impl Core {
         if !self.is_inside() {
             self.announce();
         }
+        self.found_alone_in_time();
         self.form();
     }
 
@@ -338,6 +359,7 @@ impl Core {
             rng: &mut self.rng,
             told,
             record: &mut self.record,
+            unsaved: &mut self.unsaved,
             now: self.now,
         };
         step(&mut self.below, &mut Context::new(self.me, &self.known, &mut stage));
@@ -433,12 +455,11 @@ impl Core {
             self.tell_view(&view);
         }
         self.lease.on_view(&view, self.me);
-        self.thaws.clear();
-        if self.is_leader() {
-            // Whoever leads gives everyone their full time again.
-            let due = self.now + self.config.timings.thaw_after();
-            self.thaws = self.table.frozen().into_iter().map(|m| (m, due)).collect();
-        }
+        // Who begins to lead gives everyone their full time again; who goes on leading has its clocks.
+        let frozen = if self.is_leader() { self.table.frozen() } else { Vec::new() };
+        self.thaws.retain(|member, _| frozen.contains(member));
+        let due = self.now + self.config.timings.thaw_after();
+        frozen.into_iter().for_each(|member| _ = self.thaws.entry(member).or_insert(due));
         if self.config.mutex != Mutex::Table {
             self.install_locks(&view, left, said);
         }
@@ -459,7 +480,9 @@ impl Core {
         self.in_flight = 0;
         self.thaws.clear();
         self.lease.end();
+        self.wary_until = self.wary_until.max(self.now + self.config.timings.thaw_after());
         self.lose_everything(why);
+        self.desk.forget_taken();
         self.lifted.clear();
         self.circles.end();
         self.meetings.fail();
@@ -487,7 +510,7 @@ impl Core {
                 Outcome::Frozen { member } => {
                     if self.is_leader() {
                         let due = self.now + self.config.timings.thaw_after();
-                        self.thaws.insert(member, due);
+                        self.thaws.entry(member).or_insert(due);
                     }
                 }
             }
@@ -555,6 +578,7 @@ struct Stage<'a> {
     rng: &'a mut Rng,
     told: &'a mut VecDeque<Indication<Batch>>,
     record: &'a mut Record,
+    unsaved: &'a mut bool,
     now: Duration,
 }
 
@@ -571,6 +595,7 @@ impl Host<Below> for Stage<'_> {
             Effect::Save(Life { incarnation, generation }) => {
                 (self.record.incarnation, self.record.generation) = (incarnation, generation);
                 self.out.push(Output::Save(self.record.clone()));
+                *self.unsaved = true;
             }
             // A frame that makes no sense is dropped: the sender's trouble, not ours.
             Effect::Unexpected(_) => {}

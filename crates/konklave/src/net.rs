@@ -76,6 +76,7 @@ pub(crate) struct Settings {
     pub(crate) mutex: crate::Mutex,
     pub(crate) heartbeat: Duration,
     pub(crate) silence: Duration,
+    pub(crate) lease: Duration,
 }
 
 /// All connections of a node.

@@ -181,7 +181,7 @@ impl Node {
     /// when a majority is lost for good. If it is not, there are two groups; tokens of this one are
     /// higher.
     pub fn found_alone(&self) {
-        self.shared().with(|core, _| core.refound());
+        self.shared().with(|core, _| core.found_alone());
     }
 
     /// Ends the node as a crash would: nothing is released in order, and its connections close.

@@ -17,6 +17,9 @@ use crate::store::{Record, Store};
 use crate::streak::Streak;
 use crate::wire::Frame;
 
+/// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
+pub(crate) const LAZY: u64 = 16;
+
 /// How much of a hurry a frame is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hurry {
@@ -227,6 +230,14 @@ impl Inner {
         }
     }
 
+    /// Something that must be on disk is there: if nothing else is to be, what waited for it goes on.
+    fn on_saved(&mut self) {
+        if !self.held_back.iter().any(|output| matches!(output, Output::Save(_))) {
+            self.core.saved();
+            self.held_back.extend(self.core.take_outputs());
+        }
+    }
+
     /// Does what the core wants done, in order; whether anything was sent. Before something is on disk
     /// that must be, nothing after it leaves.
     fn carry_out(&mut self) -> bool {
@@ -252,8 +263,11 @@ impl Inner {
                     self.note();
                 }
                 Output::Save(record) => match self.store.as_ref().map(|s| s.save(&record)) {
-                    None => {}
-                    Some(Ok(())) => (self.trouble, self.unsaved) = (None, None),
+                    None => self.on_saved(),
+                    Some(Ok(())) => {
+                        (self.trouble, self.unsaved) = (None, None);
+                        self.on_saved();
+                    }
                     Some(Err(error)) => {
                         self.trouble = Some(error.to_string());
                         // Tried again with the next step; the clock sees to it that there is one.

@@ -33,7 +33,7 @@ use crate::clock::Clock;
 use crate::core::{Config, Core};
 use crate::mutex::Mutex as Algorithm;
 use crate::node::Node;
-use crate::shared::{Carrier, Hurry, Shared};
+use crate::shared::{Carrier, Hurry, LAZY, Shared};
 use crate::store::Record;
 use crate::wire::Frame;
 
@@ -46,6 +46,8 @@ struct Wires {
     /// By arrival and order of departure: from, to, bytes.
     flying: BTreeMap<(Duration, u64), (usize, usize, Vec<u8>)>,
     sent: u64,
+    /// What waits for company on each channel, as it does on a real link.
+    lazy: BTreeMap<(usize, usize), Vec<Vec<u8>>>,
     /// The last arrival on each channel: channels keep the order.
     last: BTreeMap<(usize, usize), Duration>,
     cut: BTreeSet<(usize, usize)>,
@@ -54,6 +56,20 @@ struct Wires {
     /// Shortest and longest delay.
     delay: (Duration, Duration),
     rng: Option<Rng>,
+}
+
+impl Wires {
+    fn depart(&mut self, (from, to): (usize, usize), bytes: Vec<u8>, now: Duration) {
+        let (least, most) = self.delay;
+        let spread = u32::try_from((most - least).as_micros()).unwrap_or(u32::MAX);
+        let extra = self.rng.as_mut().map_or(0, |rng| rng.below(spread.saturating_add(1)));
+        let at = now + least + Duration::from_micros(extra.into());
+        let last = self.last.entry((from, to)).or_default();
+        let at = at.max(*last);
+        *last = at;
+        self.sent += 1;
+        self.flying.insert((at, self.sent), (from, to, bytes));
+    }
 }
 
 struct Hub {
@@ -73,22 +89,20 @@ struct Line {
 }
 
 impl Carrier for Line {
-    fn send(&self, to: ProcessId, frame: &Frame, _: Hurry) {
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) {
         let mut wires = self.hub.wires();
-        let to = to.0 as usize;
+        let channel = (self.from, to.0 as usize);
         // As bytes, as on a real network.
         let bytes = frame.encode(Vec::new());
-        let (least, most) = wires.delay;
-        let spread = u32::try_from((most - least).as_micros()).unwrap_or(u32::MAX);
-        let extra = wires.rng.as_mut().map_or(0, |rng| rng.below(spread.saturating_add(1)));
+        let waiting = wires.lazy.entry(channel).or_default();
+        waiting.push(bytes);
+        if hurry == Hurry::Lazy && waiting.len() < LAZY as usize {
+            return;
+        }
         let now = Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst));
-        let at = now + least + Duration::from_micros(extra.into());
-        let last = wires.last.entry((self.from, to)).or_default();
-        let at = at.max(*last);
-        *last = at;
-        wires.sent += 1;
-        let number = wires.sent;
-        wires.flying.insert((at, number), (self.from, to, bytes));
+        for bytes in std::mem::take(waiting) {
+            wires.depart(channel, bytes, now);
+        }
     }
 
     fn flush(&self) {}
@@ -111,6 +125,8 @@ pub struct Cluster {
     mutex: Algorithm,
     /// How many found a group, if not all.
     founders: Option<usize>,
+    /// Whether those who hold something outlive the machines.
+    lingers: bool,
     seed: u64,
     lives: RefCell<u64>,
     tasks: RefCell<Vec<Task>>,
@@ -153,6 +169,16 @@ impl Cluster {
         cluster
     }
 
+    /// Members whose holders may go on when they themselves are gone, as
+    /// [`Builder::holders_outlive`](crate::Builder::holders_outlive) has it.
+    pub fn outlived(mutex: Algorithm, n: usize) -> Self {
+        let empty = Self::empty(mutex, n, 0, Timings::default());
+        let cluster = Self { lingers: true, ..empty };
+        (0..n).for_each(|i| cluster.boot(i));
+        cluster.advance(Duration::from_millis(50));
+        cluster
+    }
+
     /// Started at once, and told that so many of them found a group; who meets whom when, is fate.
     #[cfg(test)]
     pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
@@ -183,6 +209,7 @@ impl Cluster {
             timings,
             mutex,
             founders: None,
+            lingers: false,
             seed,
             lives: RefCell::new(0),
             tasks: RefCell::new(Vec::new()),
@@ -207,6 +234,7 @@ impl Cluster {
             calendar: 0,
             mutex: self.mutex,
             turns: crate::builder::TURNS,
+            lingers: self.lingers,
         };
         let clock = Clock::Fake(self.hub.clock.clone());
         let name = config.name.clone();
@@ -293,8 +321,10 @@ impl Cluster {
         if let Some(shared) = shared {
             self.machines.borrow_mut()[i].disk = shared.look(|core| Some(core.record()));
             shared.stop();
-            // A process that is gone tells nobody anything: what it said last may still arrive.
+            // A process that is gone tells nobody anything: what it said last may still arrive, but
+            // for what it had put aside.
             shared.with(|core, _| core.die());
+            self.wires().lazy.retain(|(from, to), _| *from != i && *to != i);
         }
         drop(node);
         for j in (0..self.len()).filter(|j| *j != i) {
@@ -324,6 +354,7 @@ impl Cluster {
         let mut wires = self.wires();
         wires.cut.insert((from, to));
         wires.flying.retain(|_, (f, t, _)| (*f, *t) != (from, to));
+        wires.lazy.remove(&(from, to));
     }
 
     /// Cuts `i` off from everyone, both ways, silently.

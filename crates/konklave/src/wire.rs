@@ -13,7 +13,7 @@ use crate::lifted::Inside;
 use crate::table::Batch;
 
 /// The version of all that follows. Raised whenever the golden bytes change.
-pub(crate) const VERSION: u16 = 3;
+pub(crate) const VERSION: u16 = 4;
 /// The longest record.
 pub(crate) const MAX_RECORD: usize = 32 << 20;
 /// The longest greeting: strangers get no more room than that.
@@ -61,6 +61,8 @@ pub(crate) struct Hello {
     pub(crate) nonce: [u8; 32],
     /// What serves its exclusive locks: it must be the same for all.
     pub(crate) mutex: String,
+    /// How long its grants are safe without a sign of life, in microseconds: the same for all, too.
+    pub(crate) lease: u64,
 }
 
 /// Why bytes are no frames.

@@ -219,8 +219,19 @@ impl Claim {
                     self.counts.lost.fetch_add(1, Ordering::Relaxed);
                     let lost = Event::Lost { claim: self.id, why };
                     let _ = self.outbox.send(Reply::Event(lost)).await;
-                    return;
+                    return self.let_go(hold).await;
                 }
+            }
+        }
+    }
+
+    /// What is lost is let go when the client says that it is, or is gone: the next one waits for that.
+    async fn let_go(mut self, hold: Box<dyn Hold>) {
+        while let Some(word) = self.mailbox.recv().await {
+            // It is good for nothing any more, so nobody is told until when.
+            if let Word::Over(asked) = word {
+                let _ = hold.release().await;
+                return self.done(asked).await;
             }
         }
     }

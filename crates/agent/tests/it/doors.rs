@@ -146,7 +146,8 @@ fn a_reload_changes_the_key_and_the_list_of_peers_while_the_group_goes_on() {
     // Who has the new key only is not let in yet.
     let (list, nobody) = (cluster.file("list"), free_addresses(1)[0].to_string());
     fs::write(&list, &nobody).expect("written");
-    let fourth = beside(&cluster, "fourth", &["--key-file", &key, "--peers-file", &list]);
+    let fourth =
+        beside(&cluster, "fourth", &["--key-file", &key, "--peers-file", &list, "--lease", "10"]);
     until("it is up", || !standing(&cluster, "fourth").is_empty());
     let hang_up = |i: usize| {
         let times = |log: String| log.matches("reloaded").count();
@@ -166,7 +167,7 @@ fn a_reload_changes_the_key_and_the_list_of_peers_while_the_group_goes_on() {
     let old = cluster.file("old");
     fs::write(&old, KEY).expect("written");
     let seed = cluster.address(1).to_string();
-    let _late = beside(&cluster, "late", &["--key-file", &old, "--peers", &seed]);
+    let _late = beside(&cluster, "late", &["--key-file", &old, "--peers", &seed, "--lease", "10"]);
     until("refused", || cluster.logged(1).contains("wrong key"));
     assert_ne!(standing(&cluster, "late"), "primary");
     cluster.kill(2);
@@ -184,7 +185,7 @@ fn a_stranger_on_the_port_of_an_agent_is_refused_with_the_reason() {
     for (bytes, why) in [
         (garbage, "does not speak our language"),
         ([b"KNKL".to_vec(), vec![9, 9, 4, 0, 0, 0, 0, 0]].concat(), "version 2313"),
-        ([b"KNKL".to_vec(), vec![3, 0, 0xff, 0xff]].concat(), "a greeting of 65535 bytes"),
+        ([b"KNKL".to_vec(), vec![4, 0, 0xff, 0xff]].concat(), "a greeting of 65535 bytes"),
     ] {
         let before = cluster.logged(0).matches(why).count();
         let mut stream = TcpStream::connect(cluster.address(0)).expect("it listens");

@@ -15,5 +15,6 @@ mod names;
 mod nats;
 mod network;
 mod partitions;
+mod promises;
 mod sessions;
 mod wrapper;

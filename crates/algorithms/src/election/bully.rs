@@ -7,6 +7,7 @@
 //! The textbook form has no memory of earlier elections, and late messages deceive it. The hardened
 //! form numbers the reigns: a reign is a round and an id, later reigns supersede earlier ones, who
 //! announces an old reign is told the latest, and a leader in office answers for itself.
+//! What the paper itself specifies is in [`bully_1982`](super::bully_1982).
 
 use std::time::Duration;
 

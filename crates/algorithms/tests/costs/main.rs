@@ -1,6 +1,7 @@
 //! Formulas of data sheets that have a condition, held against runs that meet it and runs that do not.
 
 use konklave_algorithms::election::bully::Bully;
+use konklave_algorithms::election::bully_1982::Bully1982;
 use konklave_algorithms::election::firewire::FireWire;
 use konklave_algorithms::election::invitation::Invitation;
 use konklave_algorithms::election::quorum::Quorum;
@@ -121,6 +122,18 @@ fn of_bullies_that_start_at_once_the_lowest_decides_the_cost() {
             assert_eq!(elects(&uneven(case, 1)).0, 2);
         }
     }
+}
+
+#[test]
+fn the_bully_of_1982_calls_each_three_times_then_checks() {
+    for (n, time) in [(1, 100.0), (2, 3.0), (2, 90.0), (5, 15.0), (5, 300.0), (20, 900.0)] {
+        let case = Case::<Bully1982>::complete(n).initiators(&[n as u32 - 1]);
+        let case = case.config(|c| c.time_limit = time);
+        assert_eq!(elects(&case).0, 2, "{n} {time}");
+        assert_eq!(elects(&uneven(case, 1)).0, 2, "{n} {time}");
+    }
+    let lower = Case::<Bully1982>::complete(3).initiators(&[0]).config(|c| c.time_limit = 300.0);
+    assert_eq!(elects(&lower).0, 0);
 }
 
 #[test]

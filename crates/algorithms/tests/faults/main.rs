@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use konklave_algorithms::Algorithm;
 use konklave_algorithms::election::adoption::Adoption;
 use konklave_algorithms::election::bully::Bully;
+use konklave_algorithms::election::bully_1982::Bully1982;
 use konklave_algorithms::election::chang_roberts;
 use konklave_algorithms::election::dolev_klawe_rodeh::DolevKlaweRodeh;
 use konklave_algorithms::election::extinction::Extinction;
@@ -88,7 +89,8 @@ where
     let group = &case.setup.group;
     // On a ring of known order who is dead is skipped.
     let everyone_reaches_everyone =
-        ["bully", "chang-roberts", "invitation", "quorum", "ring-list"].contains(&P::SHEET.name);
+        ["bully", "bully-1982", "chang-roberts", "invitation", "quorum", "ring-list"]
+            .contains(&P::SHEET.name);
     let alive: Vec<ProcessId> =
         group.members().iter().copied().filter(|p| Some(*p) != down).collect();
     let mut parts: Vec<Vec<ProcessId>> = Vec::new();
@@ -272,6 +274,13 @@ where
 fn bully_hardened_gets_over_everything() {
     let make = |seed| group::<Bully>(seed, complete).set("mode", "hardened").set("ping", 10);
     expect(make, &ALL, &[]);
+}
+
+#[test]
+fn bully_of_1982_gets_over_crashes_and_restarts() {
+    // Often enough that all the steps that are struck are over before anyone comes back.
+    let make = |seed| group::<Bully1982>(seed, complete).set("check", 10);
+    expect(make, &[Strike::Crash, Strike::Return, Strike::Loss], &[Strike::Partition]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod bully;
+mod bully_1982;
 mod cao_singhal;
 mod carvalho_roucairol;
 mod central;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use konklave_algorithms::detector::{heartbeat::Heartbeat, phi_accrual::PhiAccrual};
 use konklave_algorithms::election::{
-    adoption::Adoption, bully::Bully, chang_roberts::ChangRoberts,
+    adoption::Adoption, bully::Bully, bully_1982::Bully1982, chang_roberts::ChangRoberts,
     dolev_klawe_rodeh::DolevKlaweRodeh, extinction::Extinction, firewire::FireWire,
     franklin::Franklin, hirschberg_sinclair::HirschbergSinclair, invitation::Invitation,
     itai_rodeh::ItaiRodeh, quorum::Quorum, ring_list::RingList, tree_wave::TreeWave,
@@ -39,6 +39,7 @@ const MAY_BE_ZERO: &[(&str, &str)] = &[
     ("ack", "limit"),
     ("ack", "share"),
     ("bully", "ping"),
+    ("bully-1982", "check"),
     ("firewire", "long"),
     ("firewire", "look"),
     ("firewire", "short"),
@@ -172,7 +173,7 @@ fn what_makes_no_sense_is_refused_and_nothing_panics() {
         ($($algorithm:ident)*) => { $(table.algorithm::<$algorithm>();)* };
     }
     all! {
-        Adoption Bully ChangRoberts DolevKlaweRodeh Extinction FireWire Franklin
+        Adoption Bully Bully1982 ChangRoberts DolevKlaweRodeh Extinction FireWire Franklin
         HirschbergSinclair Invitation ItaiRodeh Quorum RingList TreeWave VirtualTree
         VirtualTreeWave Leader Lifted LockTable VirtualSynchrony Ack BestEffort Causal Fifo Isis
         LamportOrder Nack Sequencer Srm TokenOrder CaoSinghal CarvalhoRoucairol Central Lamport

@@ -13,6 +13,10 @@ use super::{konklave_line, words};
 const EXPLORED: &[(&str, &str)] = &[
     ("adoption", "-n 4 --topology ring --initiators 0,2"),
     ("bully", "-n 3 --crash 1 --synchronous"),
+    (
+        "bully-1982",
+        "-n 3 --set check=0 --crash 1 --restart 1 --synchronous --property unique --property agreement",
+    ),
     ("chang-roberts", "-n 5 --ids desc"),
     ("dolev-klawe-rodeh", "-n 5 --ids 0,3,1,4,2"),
     ("extinction", "-n 4 --topology ring --initiators 0,2"),

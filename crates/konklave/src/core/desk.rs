@@ -89,8 +89,9 @@ impl Wanted {
         let _ = self.wish.reply.send(Err(Error::Busy(name)));
     }
 
-    pub(super) fn into_wish(self) -> Wish {
-        self.wish
+    /// What was wanted, and until when.
+    pub(super) fn into_wish(self) -> (Wish, Option<Duration>) {
+        (self.wish, self.deadline)
     }
 }
 
@@ -130,6 +131,8 @@ pub(super) struct Desk {
     deadlines: BTreeSet<(Duration, u64)>,
     held: FxHashMap<u64, Held>,
     kept: FxHashMap<Key, Kept>,
+    /// What was taken from someone here who has not let it go yet, and when it must have.
+    taken: BTreeMap<u64, (Duration, Held)>,
     revoking: BTreeMap<u64, (Key, oneshot::Sender<Result<(), Error>>)>,
     /// When we saw whom become a holder.
     since: BTreeMap<Key, Vec<(Claim, Duration)>>,
@@ -148,6 +151,15 @@ impl Desk {
 
     pub(super) fn first_deadline(&self) -> Option<Duration> {
         self.deadlines.first().map(|(due, _)| *due)
+    }
+
+    /// When the first must have let go of what was taken from it.
+    pub(super) fn first_taken(&self) -> Option<Duration> {
+        self.taken.values().map(|(due, _)| *due).min()
+    }
+
+    pub(super) fn forget_taken(&mut self) {
+        self.taken.clear();
     }
 
     pub(super) fn since(&self, key: &Key, claim: Claim) -> Option<Duration> {
@@ -228,7 +240,7 @@ impl Core {
         }
         let me = self.myself();
         let someone_waits = self.next_in_queue(&wish.key, me).is_some();
-        let leased = self.lease.holds(self.now);
+        let leased = self.lease.holds(self.now) && !self.unsaved;
         let Some(kept) = self.desk.kept.get_mut(&wish.key) else { return Some(wish) };
         if kept.user.is_some() && !wish.wait {
             let _ = wish.reply.send(Err(Error::Busy(wish.key.name.to_string())));
@@ -239,7 +251,7 @@ impl Core {
         kept.token = token;
         kept.user = Some(number);
         let claim = kept.claim;
-        self.hand_out(number, wish, claim, token);
+        self.hand_out(number, (wish, None), claim, token);
         None
     }
 
@@ -283,7 +295,7 @@ impl Core {
             self.desk.kept.insert(key.clone(), kept);
         }
         match wanted {
-            Some(wanted) => self.hand_out(claim.number, wanted.wish, claim, token),
+            Some(wanted) => self.hand_out(claim.number, wanted.into_wish(), claim, token),
             // It has been given up meanwhile.
             None if keeps => self.decide(&key),
             None => self.submit(Op::Release { claim, key }),
@@ -291,9 +303,16 @@ impl Core {
     }
 
     /// Tells who wanted it that it has it, as soon as that is safe to say.
-    pub(super) fn hand_out(&mut self, number: u64, wish: Wish, claim: Claim, token: Token) {
-        if !self.lease.holds(self.now) {
-            let waits = Wanted { wish, deadline: None, token: Some((claim, token)) };
+    pub(super) fn hand_out(
+        &mut self,
+        number: u64,
+        (wish, deadline): (Wish, Option<Duration>),
+        claim: Claim,
+        token: Token,
+    ) {
+        if !self.lease.holds(self.now) || self.unsaved {
+            self.desk.deadlines.extend(deadline.map(|due| (due, number)));
+            let waits = Wanted { wish, deadline, token: Some((claim, token)) };
             self.desk.wanted.insert(number, waits);
             return;
         }
@@ -317,7 +336,7 @@ impl Core {
         let late: Vec<_> = self.desk.wanted.iter().filter_map(late).collect();
         for (number, (claim, token)) in late {
             if let Some(wanted) = self.desk.take_wanted(number) {
-                self.hand_out(number, wanted.wish, claim, token);
+                self.hand_out(number, wanted.into_wish(), claim, token);
             }
         }
         self.advance_all();
@@ -344,10 +363,54 @@ impl Core {
             return;
         }
         self.desk.kept.remove(key);
-        let numbers: Vec<u64> =
+        let late = |(_, w): &(&u64, &mut Wanted)| w.token.is_some_and(|(c, _)| c == claim);
+        let late = self.desk.wanted.iter_mut().find(late).map(|(number, wanted)| {
+            wanted.token = None;
+            *number
+        });
+        let mut numbers: Vec<u64> =
             self.desk.held.iter().filter(|(_, h)| h.claim == claim).map(|(n, _)| *n).collect();
-        for number in numbers {
-            self.lose(number, Loss::Revoked);
+        numbers.sort_unstable();
+        if numbers.is_empty() {
+            // Nobody here has it, or not yet.
+            self.submit(Op::Release { claim, key: key.clone() });
+        }
+        numbers.into_iter().for_each(|number| self.take_away(number));
+        late.into_iter().for_each(|number| self.ask(number));
+    }
+
+    /// Who here has it is told that it has lost it, and gets as long as it was promised to let it go.
+    pub(super) fn take_away(&mut self, number: u64) {
+        let due = self.now + self.config.timings.held_for();
+        if let Some(held) = self.lose(number, Loss::Revoked) {
+            self.desk.taken.insert(number, (due, held));
+        }
+    }
+
+    /// Who here had it taken away has let it go, or must have.
+    fn let_go_taken(&mut self, number: u64) -> bool {
+        let Some((_, held)) = self.desk.taken.remove(&number) else { return false };
+        if self.lifts(&held.key) {
+            self.let_go(number, &held.key.name, true);
+        } else {
+            self.submit(Op::Release { claim: held.claim, key: held.key });
+        }
+        self.pump();
+        true
+    }
+
+    pub(super) fn expire_taken(&mut self) {
+        let due = |(n, (due, _)): (&u64, &(Duration, Held))| (*due <= self.now).then_some(*n);
+        let due: Vec<u64> = self.desk.taken.iter().filter_map(due).collect();
+        due.into_iter().for_each(|number| _ = self.let_go_taken(number));
+    }
+
+    /// What must be on disk is there: before, nothing is granted.
+    pub(crate) fn saved(&mut self) {
+        self.unsaved = false;
+        if self.lease.holds(self.now) {
+            self.hand_out_late();
+            self.pump();
         }
     }
 
@@ -361,7 +424,9 @@ impl Core {
 
     /// Gives back what a session here held.
     pub(crate) fn release(&mut self, number: u64) -> bool {
-        let Some(held) = self.desk.held.remove(&number) else { return false };
+        let Some(held) = self.desk.held.remove(&number) else {
+            return self.let_go_taken(number);
+        };
         self.give_back(number, held);
         true
     }
@@ -457,7 +522,7 @@ impl Core {
             (kept.token, kept.safe, kept.user) = (token, next.safe, Some(next.claim.number));
             self.submit(Op::Pass { key: key.clone(), from, to: next.claim, token });
             if let Some(wanted) = self.desk.take_wanted(next.claim.number) {
-                self.hand_out(next.claim.number, wanted.wish, next.claim, token);
+                self.hand_out(next.claim.number, wanted.into_wish(), next.claim, token);
             }
         } else {
             let claim = kept.claim;
@@ -542,6 +607,9 @@ impl Core {
                 self.give_back(number, held);
             }
         }
+        let taken = |(n, (_, h)): (&u64, &(Duration, Held))| (h.session == session).then_some(*n);
+        let taken: Vec<u64> = self.desk.taken.iter().filter_map(taken).collect();
+        taken.into_iter().for_each(|number| _ = self.let_go_taken(number));
     }
 
     pub(super) fn on_changed(&mut self, key: &Key) {

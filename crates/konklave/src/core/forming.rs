@@ -26,6 +26,8 @@ pub(crate) struct Standing {
     pub(crate) view: Option<ViewId>,
     /// Whether it has a data directory.
     pub(crate) remembers: bool,
+    /// Whether nobody goes on with what it was granted there before.
+    pub(crate) clear: bool,
 }
 
 /// Someone we know.
@@ -33,6 +35,13 @@ pub(super) struct Peer {
     pub(super) name: Arc<str>,
     pub(super) connected: bool,
     pub(super) standing: Option<Standing>,
+}
+
+impl Peer {
+    /// Whether it is in a group, as far as we know.
+    fn is_inside(&self) -> bool {
+        self.connected && self.standing.as_ref().is_some_and(|s| s.view.is_some())
+    }
 }
 
 /// What is known of the founders.
@@ -94,6 +103,7 @@ impl Core {
             generation: self.record.generation,
             view: self.is_inside().then(|| self.below.view().id),
             remembers: self.config.record.is_some(),
+            clear: self.now >= self.wary_until,
         }
     }
 
@@ -111,6 +121,8 @@ impl Core {
         let news = standing.view.is_some();
         let member = Member { id: from, incarnation: standing.incarnation };
         let view = self.below.view();
+        let elsewhere = |theirs: ViewId| theirs.generation != view.id.generation;
+        let apart = standing.view.is_some_and(elsewhere) && !view.has_member(from);
         if self.is_inside() && !news && view.id.epoch == 0 && view.members.contains(&member) {
             // It has not heard yet of the first view.
             let view = view.clone();
@@ -118,6 +130,10 @@ impl Core {
         }
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.standing = Some(standing);
+        }
+        if apart && self.is_member() {
+            let reason = "it is in another group: stop it, and have it join this one";
+            self.refused(self.name_of(from), reason.into(), self.now);
         }
         self.check_promise(member);
         if self.is_inside() && !news {
@@ -132,9 +148,7 @@ impl Core {
         if self.is_inside() || self.leaving {
             return;
         }
-        let inside =
-            |p: &Peer| p.connected && p.standing.as_ref().is_some_and(|s| s.view.is_some());
-        if self.peers.values().any(inside) {
+        if self.peers.values().any(Peer::is_inside) {
             self.withdraw_proposal();
             return self.step(|below, ctx| below.on_request(Request::Join, ctx));
         }
@@ -176,6 +190,10 @@ impl Core {
             return None;
         }
         standings.push((self.me, self.standing()));
+        // A new table knows nothing of what was granted before: that must be over.
+        if standings.iter().any(|(_, s)| !s.clear) {
+            return None;
+        }
         let generation = standings.iter().map(|(_, s)| s.generation).max().unwrap_or(0) + 1;
         let forgetful = standings.iter().any(|(_, s)| !s.remembers);
         let calendar = if forgetful { self.config.calendar } else { 0 };
@@ -231,7 +249,31 @@ impl Core {
     }
 
     /// An operator's last resort: a group of one, in a new generation, for the others to join.
-    pub(crate) fn refound(&mut self) {
+    pub(crate) fn found_alone(&mut self) {
+        if self.has_table {
+            return self.refound();
+        }
+        self.alone_at = Some(self.wary_until.max(self.now));
+        self.found_alone_in_time();
+    }
+
+    /// Founds a group of one, if that is wanted, it is time, and no group is there to join.
+    pub(super) fn found_alone_in_time(&mut self) {
+        if self.alone_at.is_none_or(|at| self.now < at) {
+            return;
+        }
+        self.alone_at = None;
+        if let Some((id, _)) = self.peers.iter().find(|(_, peer)| peer.is_inside()) {
+            let reason = "it is in a group, which this node joins instead of founding one";
+            let address = self.name_of(*id);
+            return self.refused(address, reason.into(), self.now);
+        }
+        if !self.is_inside() {
+            self.refound();
+        }
+    }
+
+    fn refound(&mut self) {
         if !self.has_table {
             self.table = Table::default();
             self.has_table = true;

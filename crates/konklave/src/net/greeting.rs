@@ -1,6 +1,7 @@
 //! How a connection begins: both sides say who they are, and prove that they may.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -48,6 +49,7 @@ impl Mesh {
             address: settings.address.clone(),
             nonce,
             mutex: settings.mutex.to_string(),
+            lease: micros(settings.lease),
         }
     }
 
@@ -78,6 +80,11 @@ impl Mesh {
             let reason = format!("its mutex is {}, ours {}", hello.mutex, self.settings.mutex);
             return Err(refuse(stream, reason).await);
         }
+        if hello.lease != micros(self.settings.lease) {
+            let theirs = Duration::from_micros(hello.lease);
+            let reason = format!("its lease is {theirs:?}, ours {:?}", self.settings.lease);
+            return Err(refuse(stream, reason).await);
+        }
         let secrets = match self.security() {
             Security::Key(key) => {
                 let (caller, called) = if we_call { (&ours, &theirs) } else { (&theirs, &ours) };
@@ -100,6 +107,10 @@ impl Mesh {
         let opener = Sealer::new(secrets.as_ref().map(|s| s.open));
         Ok(Greeted { hello, sealer, opener })
     }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The greeting as bytes: four that say what this is, the version, the length, the rest.

@@ -10,16 +10,13 @@ use std::time::Instant;
 use konklave_process::ProcessId;
 use tokio::sync::Notify;
 
-use crate::shared::Hurry;
+use crate::shared::{Hurry, LAZY};
 use crate::wire::{Frame, Hello};
 
 /// How much goes into one record.
 const CHUNK: usize = 256 << 10;
 /// How much is kept for a peer that does not confirm. What is older is lost; the group copes.
 const KEPT: usize = 64 << 20;
-
-/// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
-const LAZY: u64 = 16;
 
 /// Frames with successive numbers.
 #[derive(Clone, Debug, Default)]
@@ -47,8 +44,9 @@ struct State {
     kept: VecDeque<Chunk>,
     written: usize,
     bytes: usize,
-    /// The last number that came from there.
+    /// The last number that came from there, and the last of ours that was confirmed.
     received: u64,
+    confirmed: u64,
     /// The connection in use.
     connection: Option<Connection>,
     connections: u64,
@@ -196,6 +194,11 @@ impl Link {
         let mut state = self.state();
         let connection = state.connection.as_mut().filter(|c| c.number == number)?;
         connection.heard = Instant::now();
+        if confirmed < state.confirmed {
+            // It has forgotten what we said, and so what it said: it counts from one again.
+            state.received = 0;
+        }
+        state.confirmed = confirmed;
         while let Some(chunk) = state.kept.front()
             && chunk.first + chunk.count <= confirmed + 1
             && state.written > 0
@@ -261,7 +264,18 @@ mod tests {
     fn hello(boot: u64) -> Hello {
         let (cluster, name, address) = (String::new(), String::new(), String::new());
         let mutex = "table".into();
-        Hello { version: 1, cluster, id: 1, key: 1, boot, name, address, nonce: [0; 32], mutex }
+        Hello {
+            version: 1,
+            cluster,
+            id: 1,
+            key: 1,
+            boot,
+            name,
+            address,
+            nonce: [0; 32],
+            mutex,
+            lease: 0,
+        }
     }
 
     fn attach(link: &Link, boot: u64) -> u64 {
@@ -291,6 +305,21 @@ mod tests {
             std::iter::from_fn(|| link.next_chunk(second)?.0).map(|chunk| chunk.first).collect();
         assert_eq!(again, [2, 3]);
         assert!(link.next_chunk(first).is_none(), "the old connection is out of use");
+    }
+
+    #[test]
+    fn who_forgot_us_for_another_with_our_id_is_understood_again() {
+        let link = Link::new();
+        let first = attach(&link, 7);
+        link.push(&ping(0), Hurry::Now);
+        assert!(link.next_chunk(first).unwrap().0.is_some());
+        assert_eq!(link.hear(first, 1, 1), Some(0));
+        link.received(5);
+        assert!(link.detach(first));
+        let second = attach(&link, 7);
+        assert_eq!(link.hear(second, 1, 0), Some(0), "it counts from one again");
+        link.received(2);
+        assert_eq!(link.hear(second, 1, 0), Some(2));
     }
 
     #[test]

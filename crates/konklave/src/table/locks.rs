@@ -27,6 +27,8 @@ pub(crate) struct Grant {
     pub(crate) safe: bool,
     /// Whether the holder is gone and may not know.
     pub(crate) frozen: bool,
+    /// Whether it was taken from its holder, who has not let it go yet.
+    pub(crate) revoked: bool,
     pub(crate) label: Arc<str>,
 }
 
@@ -116,7 +118,8 @@ impl Table {
         let token = self.next_token();
         let Waiting { claim, hold, safe, label, .. } = waiting;
         let Some(lock) = self.locks.get_mut(key) else { return };
-        lock.holders.push(Grant { claim, hold, token, safe, frozen: false, label });
+        let (frozen, revoked) = (false, false);
+        lock.holders.push(Grant { claim, hold, token, safe, frozen, revoked, label });
         out.push(Outcome::Granted { claim, key: key.clone(), token });
         out.push(Outcome::Changed { key: key.clone() });
     }
@@ -163,6 +166,10 @@ impl Table {
         let Some(lock) = self.locks.get_mut(key) else { return };
         let Some(grant) = lock.holders.iter_mut().find(|g| g.claim == from) else { return };
         (grant.claim, grant.token) = (to, token);
+        if grant.revoked {
+            // It was taken from the one before: who has it now hears that, too.
+            out.push(Outcome::Taken { claim: to, key: key.clone(), token });
+        }
         let place = lock.queue.iter().position(|w| w.claim == to);
         if let Some(next) = place.and_then(|place| lock.queue.remove(place)) {
             (grant.safe, grant.label) = (next.safe, next.label);
@@ -206,7 +213,11 @@ impl Table {
             let (claim, token) = (grant.claim, grant.token);
             out.push(Outcome::Taken { claim, key: key.clone(), token });
         }
-        self.drop_holders(key, |g| gone.contains(&g.claim), out);
+        // Nobody gets it before its holder has let it go, where that was promised.
+        for grant in self.locks.get_mut(key).into_iter().flat_map(|lock| &mut lock.holders) {
+            grant.revoked |= gone.contains(&grant.claim);
+        }
+        self.drop_holders(key, |g| !g.safe && gone.contains(&g.claim), out);
         !gone.is_empty()
     }
 
@@ -237,11 +248,8 @@ impl Table {
         out: &mut Vec<Outcome>,
     ) {
         let gone = |claim: Claim| !members.contains(&claim.member);
-        // Who comes again in another life knows that the old one is over.
-        let knows = |m: Member| {
-            left.contains(m.id)
-                || members.iter().any(|x| x.id == m.id && x.incarnation > m.incarnation)
-        };
+        // Who comes again in another life says nothing of what it began in the one before.
+        let knows = |m: Member| left.contains(m.id);
         let mut frozen = Vec::new();
         for key in self.keys_of(gone) {
             let Some(lock) = self.locks.get_mut(&key) else { continue };

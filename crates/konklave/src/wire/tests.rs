@@ -176,7 +176,7 @@ fn says() -> Vec<Say> {
 
 fn frames() -> Vec<Frame> {
     let view = Some(view_id());
-    let standing = Standing { incarnation: 4, generation: 2, view, remembers: true };
+    let standing = Standing { incarnation: 4, generation: 2, view, remembers: true, clear: true };
     let mut frames: Vec<Frame> = messages().into_iter().map(Frame::Group).collect();
     frames.extend([
         Frame::Ping { view: view_id(), stamp: u64::MAX, said: 300 },
@@ -215,6 +215,7 @@ fn the_bytes_are_those_of_this_version() {
         address: "127.0.0.1:7400".into(),
         nonce: [0xab; 32],
         mutex: "naimi-trehel".into(),
+        lease: 1_000_000,
     };
     let mut text = format!("hello {}\n", hex(&crate::net::encode_hello(&hello)));
     for frame in frames() {

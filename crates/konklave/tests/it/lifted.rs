@@ -363,9 +363,11 @@ fn an_operator_takes_a_lock_away_wherever_it_is() {
             assert!(matches!(missing, Err(Error::NotHeld(_))), "{missing:?}");
             cluster.node(1).revoke("a", Some(held.token())).await.unwrap();
             assert_eq!(held.state(), State::Lost, "{mutex}");
+            drop(held);
             let next = cluster.node(2).lock("a").timeout(5 * MS).acquire().await.unwrap();
             cluster.node(2).revoke("a", None).await.unwrap();
             assert_eq!(next.state(), State::Lost);
+            drop(next);
             let nobody = cluster.node(0).revoke("a", None).await;
             assert!(matches!(nobody, Err(Error::NotHeld(_))), "{nobody:?}");
         });

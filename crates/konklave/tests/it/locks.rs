@@ -156,3 +156,47 @@ fn everyone_restarts_and_tokens_go_on_growing() {
         assert!(after.generation > before.generation, "{before} {after}");
     });
 }
+
+/// The leader, who asks for a lock, and who has nothing to do with it.
+fn cast(cluster: &Cluster) -> (usize, usize, usize) {
+    let leader = cluster.node(0).status().leader.expect("there is a view") as usize;
+    (leader, (leader + 1) % 3, (leader + 2) % 3)
+}
+
+#[test]
+fn of_a_lock_that_was_free_the_third_hears_with_the_next_sign_of_life() {
+    let cluster = Cluster::new(3);
+    let (_, asker, third) = cast(&cluster);
+    cluster.block_on(async {
+        let held = cluster.node(asker).lock("free").acquire().await.unwrap();
+        assert_eq!(cluster.node(third).status().locks, [], "nobody waits for it to know");
+        cluster.sleep(300 * MS).await;
+        assert_eq!(cluster.node(third).status().locks.len(), 1);
+        // Who asks for it knows it first: what was put aside goes along.
+        let late = cluster.node(third).lock("free").timeout(10 * MS).acquire().await;
+        assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
+        drop(held);
+    });
+}
+
+#[test]
+fn what_only_the_leader_and_the_holder_know_outlives_the_leader() {
+    for seed in 0..100 {
+        let cluster = Cluster::seeded(3, seed);
+        let (leader, asker, third) = cast(&cluster);
+        cluster.block_on(async {
+            let held = cluster.node(asker).lock("free").mode(Handover::Fast).acquire().await;
+            let held = held.unwrap();
+            assert_eq!(cluster.node(third).status().locks, []);
+            cluster.crash(leader);
+            let next = cluster.node(third).lock("free").mode(Handover::Fast);
+            let refused = next.timeout(500 * MS).acquire().await;
+            assert!(matches!(refused, Err(Error::TimedOut(_))), "seed {seed}: {refused:?}");
+            assert_eq!(held.state(), State::Held);
+            let token = held.token();
+            held.release().await.unwrap();
+            let next = cluster.node(third).lock("free").acquire().await.unwrap();
+            assert!(next.token() > token, "seed {seed}");
+        });
+    }
+}

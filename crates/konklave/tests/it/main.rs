@@ -2,6 +2,7 @@
 
 mod engine;
 mod fences;
+mod leases;
 mod lifted;
 mod locks;
 mod losses;

@@ -155,6 +155,29 @@ async fn everyone_restarts_from_disk_in_a_new_generation() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_in_a_group_joins_the_one_that_is_there_instead_of_founding_one_alone() {
+    let folder = std::env::temp_dir().join(format!("konklave-alone-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let with = |b: Builder, i: usize| b.data_dir(folder.join(i.to_string()));
+    let (mut nodes, addresses) = group(3, with).await;
+    let generation = nodes[1].status().view.unwrap().0;
+    nodes.remove(0).kill();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let again = with(builder(&addresses, 0), 0).found_alone().start().await.unwrap();
+    timeout(LONG, again.ready()).await.unwrap().unwrap();
+    assert_eq!(again.status().view.unwrap().0, generation);
+    assert_eq!(again.status().members.len(), 3);
+    drop((nodes, again));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    // Where nobody answers it does what it is told.
+    let alone = with(builder(&addresses, 0), 0).found_alone().start().await.unwrap();
+    timeout(LONG, alone.ready()).await.unwrap().unwrap();
+    assert!(alone.status().view.unwrap().0 > generation);
+    drop(alone);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_takes_nothing_keeps_a_node_out_and_says_so() {
     let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -164,9 +187,12 @@ async fn a_disk_that_takes_nothing_keeps_a_node_out_and_says_so() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(node.status().trouble.unwrap().contains("node.json"));
     assert!(!folder.join("node.json").exists());
+    // A token that is not remembered could be given again.
+    let early = node.lock("a").timeout(Duration::from_millis(300)).acquire().await;
+    assert!(matches!(early, Err(Error::TimedOut(_))), "{early:?}");
     std::fs::remove_dir(folder.join("node.json.new")).unwrap();
     timeout(LONG, node.ready()).await.unwrap().unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    drop(timeout(LONG, node.lock("a").acquire()).await.unwrap().unwrap());
     assert_eq!(node.status().trouble, None);
     assert!(folder.join("node.json").exists());
     drop(node);
@@ -179,8 +205,8 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let mut events = nodes[0].events();
     let wrong_version = [b"KNKL".to_vec(), vec![0xee, 0xee, 4, 0, 0, 0, 0, 0]].concat();
-    let too_long = [b"KNKL".to_vec(), vec![3, 0, 0xff, 0xff]].concat();
-    let no_sense = [b"KNKL".to_vec(), vec![3, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
+    let too_long = [b"KNKL".to_vec(), vec![4, 0, 0xff, 0xff]].concat();
+    let no_sense = [b"KNKL".to_vec(), vec![4, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
     for (bytes, why) in [
         (wrong_version, "version 61166"),
@@ -302,6 +328,18 @@ async fn every_algorithm_serves_locks_while_a_member_dies() {
         seen.await.expect("it is told");
         drop(held);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_another_lease_is_refused_with_the_reason() {
+    let (nodes, addresses) = group(2, |b, _| b).await;
+    let mut events = nodes[0].events();
+    let lease = Duration::from_secs(8);
+    let timings = konklave::Timings { lease, ..Default::default() };
+    let stranger = Node::builder().id(77).seeds(addresses).timings(timings);
+    let stranger = stranger.start().await.unwrap();
+    assert_eq!(refusal(&mut events).await, "its lease is 8s, ours 1s");
+    assert!(!stranger.status().member);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -120,9 +120,8 @@ impl Core {
         was_there: bool,
     ) {
         let until = self.now + self.config.timings.thaw_after();
-        // Who comes again in another life knows that the old one is over.
-        let again = |m: &Member| view.find(m.id).is_some_and(|n| n.incarnation > m.incarnation);
-        let gone = |m: &Member| !view.includes(*m) && !left.contains(m.id) && !again(m);
+        // Who comes again in another life says nothing of what it began in the one before.
+        let gone = |m: &Member| !view.includes(*m) && !left.contains(m.id);
         let mut frozen = std::mem::take(&mut self.lifted.frozen);
         for (name, facts) in facts {
             if facts.holder.is_some() {

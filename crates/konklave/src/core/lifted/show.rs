@@ -14,7 +14,15 @@ use crate::token::Token;
 fn grant(member: Member, token: Token, party: &Party, frozen: bool) -> Grant {
     let Party { session, number, safe, ref label, .. } = *party;
     let claim = Claim { member, session, number };
-    Grant { claim, hold: Hold::Exclusive, token, safe, frozen, label: label.clone() }
+    Grant {
+        claim,
+        hold: Hold::Exclusive,
+        token,
+        safe,
+        frozen,
+        revoked: false,
+        label: label.clone(),
+    }
 }
 
 fn waiting(member: Member, party: &Party) -> Waiting {

@@ -11,7 +11,6 @@ use tokio::sync::oneshot;
 use super::{Core, Instance, Lifted};
 use crate::error::Error;
 use crate::lifted::{Inside, Note, Party, Say};
-use crate::status::Loss;
 use crate::table::{Key, Name};
 use crate::token::Token;
 use crate::wire::Frame;
@@ -166,11 +165,12 @@ impl Core {
     fn take_from_user(&mut self, name: &Name, token: Option<Token>) -> bool {
         let user = self.lifted.names.get(name).and_then(|lock| lock.user.as_ref());
         let meant = |t: Token| token.is_none_or(|token| token == t);
-        let Some(number) = user.filter(|user| meant(user.token)).map(|user| user.number) else {
-            return false;
-        };
-        self.lose(number, Loss::Revoked);
-        self.let_go(number, name, true);
+        let Some(user) = user.filter(|user| meant(user.token)) else { return false };
+        let (number, safe) = (user.number, user.safe);
+        self.take_away(number);
+        if !safe {
+            self.release(number);
+        }
         true
     }
 

@@ -1,0 +1,117 @@
+//! What was promised to a holder is kept, whatever becomes of the node it got it from.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use konklave::testing::Cluster;
+use konklave::{Mutex, Node, State};
+
+const MS: Duration = Duration::from_millis(1);
+const ALGORITHMS: [Mutex; 3] = [Mutex::Table, Mutex::NaimiTrehel, Mutex::RicartAgrawala];
+
+/// How long it takes until member `i` has the lock.
+async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
+    let before = cluster.now();
+    drop(cluster.node(i).lock("a").acquire().await.unwrap());
+    cluster.now() - before
+}
+
+#[test]
+fn a_node_that_comes_back_says_nothing_of_who_held_before() {
+    for mutex in ALGORITHMS {
+        let cluster = Cluster::served_by(mutex, 3, 0, konklave::Timings::default());
+        cluster.block_on(async {
+            let _held = cluster.node(0).lock("a").acquire().await.unwrap();
+            cluster.crash(0);
+            cluster.restart(0);
+            let took = time_to_get(&cluster, 1).await;
+            assert!(took > 950 * MS && took < 1500 * MS, "{mutex:?}: {took:?}");
+        });
+    }
+}
+
+#[test]
+fn after_a_restart_of_all_what_was_granted_before_must_be_over() {
+    for mutex in ALGORITHMS {
+        for (n, outlived) in [(3, true), (3, false), (1, true), (1, false)] {
+            let cluster = if outlived {
+                Cluster::outlived(mutex, n)
+            } else {
+                Cluster::served_by(mutex, n, 0, konklave::Timings::default())
+            };
+            cluster.block_on(async {
+                let _held = cluster.node(0).lock("a").acquire().await.unwrap();
+                (0..n).for_each(|i| cluster.crash(i));
+                (0..n).for_each(|i| cluster.restart(i));
+                let took = time_to_get(&cluster, n - 1).await;
+                assert_eq!(took > 950 * MS, outlived, "{mutex:?}, {n}: {took:?}");
+                assert!(took < 1500 * MS, "{mutex:?}, {n}: {took:?}");
+            });
+        }
+    }
+}
+
+#[test]
+fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
+    for mutex in ALGORITHMS {
+        for lets_go in [true, false] {
+            let cluster = Cluster::served_by(mutex, 3, 0, konklave::Timings::default());
+            cluster.block_on(async {
+                let held = cluster.node(0).lock("a").acquire().await.unwrap();
+                let token = held.token();
+                let got = Rc::new(Cell::new(None));
+                cluster.spawn(wait_for(cluster.node(1), got.clone()));
+                cluster.sleep(20 * MS).await;
+                cluster.node(2).revoke("a", None).await.unwrap();
+                held.lost().await;
+                assert_eq!(held.state(), State::Lost);
+                cluster.sleep(300 * MS).await;
+                assert_eq!(got.get(), None, "{mutex:?}: its holder may still be at it");
+                if lets_go {
+                    drop(held);
+                    cluster.sleep(20 * MS).await;
+                    assert!(got.get().is_some_and(|next| next > token), "{mutex:?}");
+                } else {
+                    cluster.sleep(800 * MS).await;
+                    assert!(got.get().is_some_and(|next| next > token), "{mutex:?}");
+                }
+            });
+        }
+    }
+}
+
+async fn wait_for(node: Node, got: Rc<Cell<Option<konklave::Token>>>) {
+    let guard = node.lock("a").acquire().await.unwrap();
+    got.set(Some(guard.token()));
+    std::future::pending::<()>().await;
+}
+
+#[test]
+fn a_kept_lock_that_is_taken_is_free_at_once() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        drop(cluster.node(0).lock("a").acquire().await.unwrap());
+        cluster.node(2).revoke("a", None).await.unwrap();
+        let took = time_to_get(&cluster, 1).await;
+        assert!(took < 20 * MS, "{took:?}");
+    });
+}
+
+#[test]
+fn views_that_change_faster_than_the_lease_do_not_keep_a_lock_frozen() {
+    let cluster = Cluster::new(5);
+    cluster.block_on(async {
+        let _held = cluster.node(4).lock("a").acquire().await.unwrap();
+        cluster.crash(4);
+        let got = Rc::new(Cell::new(None));
+        cluster.spawn(wait_for(cluster.node(1), got.clone()));
+        for _ in 0..8 {
+            cluster.sleep(150 * MS).await;
+            cluster.crash(3);
+            cluster.sleep(50 * MS).await;
+            cluster.restart(3);
+        }
+        assert!(got.get().is_some(), "the one who leads has led all the time");
+    });
+}
