@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use prefetch_index::prefetch_index;
 use thiserror::Error;
 
 use crate::{MAX_ID, ProcessId};
@@ -130,6 +131,16 @@ impl Group {
         } else {
             self.places.of(id)
         }
+    }
+
+    /// Calls up what [`id`](Self::id) looks at; the id at this place, if that needs no look.
+    #[inline]
+    pub fn call_up(&self, place: usize) -> Option<ProcessId> {
+        if let Places::Same(_) = self.places {
+            return Some(ProcessId(place as u32));
+        }
+        prefetch_index(&self.members, place);
+        None
     }
 
     pub(crate) fn places(&self) -> &Places {

@@ -152,7 +152,8 @@ pub trait Process: Clone + Eq + Hash + Debug {
     #[inline]
     fn call_up(&self) {}
 
-    /// The one door for hosts: what a trace records is what a replay feeds in.
+    /// The door for hosts: what a trace records is what a replay feeds in. A host that has nothing to
+    /// record may hand a message to [`on_message`](Self::on_message) itself, which is all that happens here.
     // Inlined, an input is never built: the host's kind of input picks the handler at once.
     #[inline(always)]
     fn handle(&mut self, input: Input<Self>, ctx: &mut Context<'_, Self>) {
