@@ -8,6 +8,7 @@ mod config;
 mod control;
 mod delay;
 mod event;
+mod far;
 mod fault;
 mod kinds;
 mod network;
