@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use konklave_process::{
     Application, Context, End, Group, Input, Meter, Monitor, Process, ProcessId, ProcessSet, Rng,
-    Violation,
+    Violation, call_up_whole,
 };
-use prefetch_index::prefetch_index;
 
 use crate::condition::Condition;
 use crate::control::Schedule;
@@ -241,10 +240,8 @@ where
     /// Calls up what the step of a member looks at.
     #[inline]
     fn call_up_member(&self, place: usize) {
-        prefetch_index(self.processes.as_slice(), place);
-        // It may reach into the line after the one where it begins.
-        if size_of::<P>() > 16 {
-            prefetch_index(self.processes.as_slice(), place + 1);
+        if let Some(process) = self.processes.get(place) {
+            call_up_whole(process);
         }
         // What is kept by id stands in no order that could be called up, unless ids are places.
         let Some(id) = self.group.call_up(place) else { return };
