@@ -8,7 +8,6 @@ mod config;
 mod control;
 mod delay;
 mod event;
-mod far;
 mod fault;
 mod kinds;
 mod network;
