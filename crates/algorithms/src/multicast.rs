@@ -7,6 +7,8 @@ mod clients;
 mod measures;
 mod numbers;
 mod properties;
+mod table;
+mod window;
 
 pub mod ack;
 pub mod best_effort;

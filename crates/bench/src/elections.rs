@@ -193,12 +193,8 @@ fn row(contest: Contest, spine: &Best, options: &Options) -> Result<(), String> 
     let what = What::Election(contest);
     let best = apart(what, false, runs(what))?;
     let beside = contest.measure();
-    // By processor time where both have it: a busy machine stretches the clock, and unevenly.
-    let ratio = match (best.cpu_nanos, spine.cpu_nanos) {
-        (Some(ours), Some(theirs)) => ours / theirs,
-        _ => best.wall_nanos / spine.wall_nanos,
-    };
-    let spine_nanos = spine.cpu_nanos.unwrap_or(spine.wall_nanos);
+    let [ratio, _] = best.ratios(spine);
+    let spine_nanos = spine.per_message();
     let megabytes = best.peak_kilobytes as f64 / 1024.0;
     if options.json {
         let row = json!({

@@ -47,11 +47,41 @@ pub(crate) fn peak_kilobytes() -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Best {
     pub(crate) messages: u64,
+    /// Inputs that processes handled.
+    pub(crate) events: u64,
     /// Per message, in the quickest run.
     pub(crate) wall_nanos: f64,
     /// Per message, in the mean: the system counts too coarsely for one run. None for short runs.
     pub(crate) cpu_nanos: Option<f64>,
     pub(crate) peak_kilobytes: u64,
+}
+
+impl Best {
+    /// The time for one message, by the processor where that is known.
+    pub(crate) fn per_message(&self) -> f64 {
+        self.cpu_nanos.unwrap_or(self.wall_nanos)
+    }
+
+    /// The time for one event: for one input of one process.
+    pub(crate) fn per_event(&self) -> f64 {
+        self.per_message() * self.messages as f64 / self.events.max(1) as f64
+    }
+
+    /// How many times as long as `other` a message takes, and an event.
+    pub(crate) fn ratios(&self, other: &Self) -> [f64; 2] {
+        match (self.cpu_nanos, other.cpu_nanos) {
+            // By the processor where both know: a busy machine stretches the clock, and unevenly.
+            (Some(_), Some(theirs)) if theirs > 0.0 => {
+                [self.per_message() / theirs, self.per_event() / other.per_event()]
+            }
+            _ => {
+                let by_clock = |best: &Self| Self { cpu_nanos: None, ..*best };
+                let (ours, theirs) = (by_clock(self), by_clock(other));
+                let events = ours.per_event() / theirs.per_event();
+                [ours.per_message() / theirs.per_message(), events]
+            }
+        }
+    }
 }
 
 /// Runs one side of `what` until it has taken long enough to be measured, at least `runs` times,
@@ -60,14 +90,14 @@ pub(crate) fn child(what: What, floor: bool, runs: u32) -> Result<(), String> {
     const ENOUGH: u64 = 50_000_000;
     // Below this, reading the clock of the processor takes longer than what it measures.
     const SHORT: u64 = 1_000_000;
-    let (mut messages, mut quickest, mut peak) = (0, u64::MAX, 0);
+    let (mut messages, mut events, mut quickest, mut peak) = (0, 0, u64::MAX, 0);
     let (mut spent, mut spent_cpu, mut done) = (0, 0, 0);
     while done < runs || spent < ENOUGH && done < 10_000 {
         let taken = if floor { what.floor()? } else { what.simulate()? };
         if done == 0 {
             // Later runs find the heap as the ones before left it.
             peak = peak_kilobytes();
-            messages = taken.messages;
+            (messages, events) = (taken.messages, taken.events);
         } else if messages != taken.messages {
             return Err("two runs of one seed sent different numbers of messages".into());
         }
@@ -80,6 +110,7 @@ pub(crate) fn child(what: What, floor: bool, runs: u32) -> Result<(), String> {
     let cpu = (quickest > SHORT).then(|| spent_cpu as f64 / f64::from(done) / messages_each);
     say(&json!({
         "messages": messages,
+        "events": events,
         "wall": quickest as f64 / messages_each,
         "cpu": cpu,
         "peak_kb": peak,
@@ -104,6 +135,7 @@ pub(crate) fn apart(what: What, floor: bool, runs: u32) -> Result<Best, String> 
     let number = |key: &str| row[key].as_f64().ok_or_else(failed);
     Ok(Best {
         messages: number("messages")? as u64,
+        events: number("events")? as u64,
         wall_nanos: number("wall")?,
         cpu_nanos: row["cpu"].as_f64(),
         peak_kilobytes: number("peak_kb")? as u64,

@@ -36,6 +36,8 @@ pub(crate) enum What {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) messages: u64,
+    /// Inputs that processes handled: messages, timers, requests; starts, too. 0 for floors.
+    pub(crate) events: u64,
     pub(crate) wall_nanos: u64,
     pub(crate) cpu_nanos: u64,
 }
@@ -215,7 +217,8 @@ where
     let ending = sim.run();
     let wall_nanos = wall.elapsed().as_nanos() as u64;
     let cpu_nanos = cpu_nanos().saturating_sub(cpu);
-    let taken = Taken { messages: sim.counts().sent, wall_nanos, cpu_nanos };
+    let Counts { sent: messages, steps: events, .. } = *sim.counts();
+    let taken = Taken { messages, events, wall_nanos, cpu_nanos };
     sim.judge(ending);
     match sim.violations().first() {
         Some((_, violation)) => Err(format!("{}: {}", violation.property, violation.detail)),
@@ -228,5 +231,5 @@ fn timed(work: impl FnOnce() -> u64) -> Taken {
     let (cpu, wall) = (cpu_nanos(), Instant::now());
     let messages = work();
     let wall_nanos = wall.elapsed().as_nanos() as u64;
-    Taken { messages, wall_nanos, cpu_nanos: cpu_nanos().saturating_sub(cpu) }
+    Taken { messages, events: 0, wall_nanos, cpu_nanos: cpu_nanos().saturating_sub(cpu) }
 }

@@ -15,3 +15,29 @@ pub fn call_up<T>(list: &[T]) {
         prefetch_index(list, list.len() / 2);
     }
 }
+
+/// Bytes that memory gives at once.
+const LINE: usize = 64;
+
+/// Of what is larger, so many lines.
+const MOST_LINES: usize = 8;
+
+/// Calls up all of `value`, which is not read: of a large one, its beginning.
+#[inline]
+pub fn call_up_whole<T>(value: &T) {
+    let (start, size) = (std::ptr::from_ref(value).addr(), size_of::<T>().min(LINE * MOST_LINES));
+    for offset in (0..size).step_by(LINE) {
+        call_up_address(start + offset);
+    }
+    // What begins anywhere in a line may end in one more.
+    if size > 16 && align_of::<T>() < LINE {
+        call_up_address(start + size - 1);
+    }
+}
+
+/// An address is as far from any list of bytes as it is.
+#[inline]
+fn call_up_address(address: usize) {
+    static ANYWHERE: [u8; 1] = [0];
+    prefetch_index(ANYWHERE.as_slice(), address.wrapping_sub(ANYWHERE.as_ptr().addr()));
+}

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use prefetch_index::prefetch_index;
 use thiserror::Error;
 
 use crate::{MAX_ID, ProcessId};
 
 /// The members of a group, in *node order*: the order in which a topology places them.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Eq, Debug)]
 pub struct Group {
     members: Arc<[ProcessId]>,
     places: Places,
@@ -67,6 +68,13 @@ pub enum GroupError {
     /// An id is larger than we can handle.
     #[error("id {0} is too large: ids go from 0 to {MAX_ID}")]
     TooLarge(u32),
+}
+
+impl PartialEq for Group {
+    // Most groups that are compared are the same one.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.members, &other.members) || self.members == other.members
+    }
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -130,6 +138,16 @@ impl Group {
         } else {
             self.places.of(id)
         }
+    }
+
+    /// Calls up what [`id`](Self::id) looks at; the id at this place, if that needs no look.
+    #[inline]
+    pub fn call_up(&self, place: usize) -> Option<ProcessId> {
+        if let Places::Same(_) = self.places {
+            return Some(ProcessId(place as u32));
+        }
+        prefetch_index(&self.members, place);
+        None
     }
 
     pub(crate) fn places(&self) -> &Places {

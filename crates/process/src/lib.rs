@@ -55,13 +55,14 @@ mod group;
 mod id;
 mod input;
 mod map;
+mod maybe;
 mod meter;
 mod monitor;
 mod rng;
 mod set;
 pub mod topology;
 
-pub use ahead::call_up;
+pub use ahead::{call_up, call_up_whole};
 pub use application::Application;
 pub use clock::{LamportClock, Timestamp, VectorClock};
 pub use context::{Context, Host, Indications};
@@ -70,6 +71,7 @@ pub use group::{Group, GroupError};
 pub use id::{MAX_ID, Port, ProcessId};
 pub use input::{Effect, Input, NoRecord, NoRequest, NoTimer};
 pub use map::ProcessMap;
+pub use maybe::Maybe;
 pub use meter::Meter;
 pub use monitor::{End, Monitor, Verdict, Violation};
 pub use rng::Rng;
@@ -152,7 +154,8 @@ pub trait Process: Clone + Eq + Hash + Debug {
     #[inline]
     fn call_up(&self) {}
 
-    /// The one door for hosts: what a trace records is what a replay feeds in.
+    /// The door for hosts: what a trace records is what a replay feeds in. A host that has nothing to
+    /// record may hand a message to [`on_message`](Self::on_message) itself, which is all that happens here.
     // Inlined, an input is never built: the host's kind of input picks the handler at once.
     #[inline(always)]
     fn handle(&mut self, input: Input<Self>, ctx: &mut Context<'_, Self>) {

@@ -20,21 +20,22 @@ const MOST: usize = 255;
 impl Kinds {
     /// Counts `message`.
     #[inline]
-    pub(crate) fn count<M: Debug>(&mut self, message: &M) {
+    pub(crate) fn count<M: Debug + Clone>(&mut self, message: &M) {
         match self.0.get_mut(number(message)) {
             Some(kind) if kind.count > 0 => kind.count += 1,
-            _ => self.meet(message),
+            // A copy, so that no message need have an address: most go from registers to the queue.
+            _ => self.meet(message.clone()),
         }
     }
 
     /// The first message of its kind.
     #[cold]
-    fn meet<M: Debug>(&mut self, message: &M) {
-        let number = number(message);
+    fn meet<M: Debug>(&mut self, message: M) {
+        let number = number(&message);
         if number >= self.0.len() {
             self.0.resize(number + 1, Kind::default());
         }
-        self.0[number] = Kind { count: 1, name: name_of(message) };
+        self.0[number] = Kind { count: 1, name: name_of(&message) };
     }
 
     /// The name of the kind of `message`, which was counted.
@@ -82,7 +83,7 @@ fn name_of(message: &impl Debug) -> String {
 mod tests {
     use super::*;
 
-    #[derive(Debug)]
+    #[derive(Debug, Clone)]
     #[expect(dead_code, reason = "only the names are read")]
     enum Message {
         Ask { when: u32 },

@@ -11,6 +11,17 @@ pub trait Observer<P: Process> {
 
     /// A step begins.
     fn before_step(&mut self, _now: Time, _at: ProcessId, _input: &Input<P>, _tag: &Self::Tag) {}
+    /// A step begins with the receipt of a message: one of the inputs, and in most runs most of them.
+    fn before_message(
+        &mut self,
+        now: Time,
+        at: ProcessId,
+        from: ProcessId,
+        message: &P::Message,
+        tag: &Self::Tag,
+    ) {
+        self.before_step(now, at, &Input::Message { from, message: message.clone() }, tag);
+    }
     /// The process does something; the answer travels with the message, if it is one.
     fn on_effect(&mut self, _now: Time, _at: ProcessId, _effect: &Effect<P>) -> Self::Tag {
         Self::Tag::default()
@@ -43,6 +54,10 @@ pub trait Observer<P: Process> {
 
 impl<P: Process> Observer<P> for () {
     type Tag = ();
+
+    // Nothing of an input is put together for nobody.
+    #[inline]
+    fn before_message(&mut self, _: Time, _: ProcessId, _: ProcessId, _: &P::Message, (): &()) {}
 
     #[inline]
     fn on_send(&mut self, _: Time, _: ProcessId, _: ProcessId, _: &P::Message) {}

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use prefetch_index::prefetch_index;
+
 /// Time in ticks of the simulation.
 pub type Time = u64;
 
@@ -55,6 +57,12 @@ const EMPTY: Slot = Slot { first: NIL, last: NIL };
 /// moment has hardly an event of its own, the next ones stand in the slots that follow.
 const SLOTS_AHEAD: u32 = 4;
 const TICKS_AHEAD: Time = 256;
+
+/// With so many events pending, their chunks are called up ahead of their turn.
+const MANY: usize = 1 << 13;
+
+/// Bytes that memory gives at once.
+const LINE: usize = 64;
 
 /// Events in a chunk.
 const CHUNK: u32 = 16;
@@ -300,12 +308,24 @@ impl<E> Wheel<E> {
         self.free = first / CHUNK;
         if first != last {
             self.slots[index].first = next * CHUNK;
-            return;
+            return self.call_up_after(next);
         }
         self.slots[index] = EMPTY;
         self.busy[index / 64] &= !(1 << (index % 64));
         if self.busy[index / 64] == 0 {
             self.busy_words &= !(1 << (index / 64));
+        }
+    }
+
+    /// Calls up the chunk after this one, if there are so many that it is in no near cache.
+    #[inline]
+    fn call_up_after(&self, chunk: u32) {
+        if self.len >= MANY
+            && let Some(after) = self.pool.get(self.pool[chunk as usize].next as usize)
+        {
+            for line in 0..size_of_val(&after.events).div_ceil(LINE) {
+                prefetch_index(after.events.as_slice(), line * LINE / size_of::<Option<E>>());
+            }
         }
     }
 

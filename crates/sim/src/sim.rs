@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use konklave_process::{
     Application, Context, End, Group, Input, Meter, Monitor, Process, ProcessId, ProcessSet, Rng,
-    Violation,
+    Violation, call_up_whole,
 };
-use prefetch_index::prefetch_index;
 
 use crate::condition::Condition;
 use crate::control::Schedule;
@@ -205,7 +204,8 @@ where
                     let verdict = world.monitor.on_receive(id, Some(&message), &tags.0);
                     world.note(verdict);
                     let before = world.counts.sent;
-                    self.step(place, id, Input::Message { from, message }, &tags.1);
+                    world.observer.before_message(world.now, id, from, &message, &tags.1);
+                    self.act(place, id, |process, ctx| process.on_message(from, message, ctx));
                     if self.crowded && self.world.queue.len() < SPARSE {
                         self.call_receivers(before);
                     }
@@ -240,13 +240,12 @@ where
     /// Calls up what the step of a member looks at.
     #[inline]
     fn call_up_member(&self, place: usize) {
-        prefetch_index(self.processes.as_slice(), place);
-        // It may reach into the line after the one where it begins.
-        if size_of::<P>() > 16 {
-            prefetch_index(self.processes.as_slice(), place + 1);
+        if let Some(process) = self.processes.get(place) {
+            call_up_whole(process);
         }
+        // What is kept by id stands in no order that could be called up, unless ids are places.
+        let Some(id) = self.group.call_up(place) else { return };
         let world = &self.world;
-        let id = self.group.id(place);
         let told = world.counts.steps - world.last_told < LATELY;
         world.monitor.call_up(id, told);
         if told {
@@ -344,16 +343,22 @@ where
         self.world.consult(place, id);
     }
 
-    /// One step of one process.
+    /// One step of one process, other than the receipt of a message.
     // Inlined wherever an input is made, it leaves of the process only what meets that input.
     #[inline(always)]
     pub(crate) fn step(&mut self, place: usize, id: ProcessId, input: Input<P>, seen: &O::Tag) {
+        self.world.observer.before_step(self.world.now, id, &input, seen);
+        self.act(place, id, |process, ctx| process.handle(input, ctx));
+    }
+
+    /// A process acts, and is judged by what it did.
+    #[inline(always)]
+    fn act(&mut self, place: usize, id: ProcessId, act: impl FnOnce(&mut P, &mut Context<'_, P>)) {
         let world = &mut self.world;
         world.counts.steps += 1;
-        world.observer.before_step(world.now, id, &input, seen);
         let process = &mut self.processes[place];
         let mut host = At { place, id, group: &self.group, world, consult: false };
-        process.handle(input, &mut Context::new(id, &self.group, &mut host));
+        act(process, &mut Context::new(id, &self.group, &mut host));
         let consult = host.consult;
         let verdict = world.monitor.after_step(id, process);
         world.note(verdict);

@@ -140,20 +140,17 @@ where
                 what: Happening::Message { from, message, tags },
             });
         } else {
-            self.brave((from, to), place, message, tags, group);
+            let event = Event { place, what: Happening::Message { from, message, tags } };
+            self.brave(to, event, group);
         }
     }
 
     /// A message leaves through a network in which something may happen to it.
     #[inline(never)]
-    fn brave(
-        &mut self,
-        (from, to): (ProcessId, ProcessId),
-        place: u32,
-        message: P::Message,
-        tags: (M::Tag, O::Tag),
-        group: &Group,
-    ) {
+    fn brave(&mut self, to: ProcessId, event: EventOf<P, M, O>, group: &Group) {
+        let Event { place, what: Happening::Message { from, message, tags } } = event else {
+            return;
+        };
         let kind = self.kinds.name(&message);
         let mut push = |at, message, tags| {
             self.queue.push(at, Event { place, what: Happening::Message { from, message, tags } });

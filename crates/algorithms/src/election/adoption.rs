@@ -8,7 +8,7 @@
 
 use konklave_process::topology::Shape;
 use konklave_process::{
-    Context, Fixed, NoRecord, NoTimer, Port, PortSet, Process, ProcessId, call_up,
+    Context, Fixed, Maybe, NoRecord, NoTimer, Port, PortSet, Process, ProcessId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -87,22 +87,26 @@ const SHEET: DataSheet = DataSheet {
     switches: &[],
 };
 
-/// One process of the algorithm.
+/// One process of the algorithm. Graphs of many are built of these: it takes one line of the cache.
+#[repr(align(64))]
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Adoption {
     /// The strongest wave that came by, if any: ours.
-    wave: Option<ProcessId>,
+    wave: Maybe<ProcessId>,
     /// Where it came from; none if it is of our own.
-    parent: Option<Port>,
-    /// The strongest explorer we sent over each edge.
-    marks: Box<[Option<ProcessId>]>,
+    parent: Maybe<Port>,
+    /// Our edges, each with the strongest explorer we sent over it.
+    #[serde(rename = "marks")]
+    edges: Edges<Maybe<ProcessId>, 2>,
     /// The edges that are not done; never the one to our parent.
     open: PortSet,
-    leader: Option<ProcessId>,
+    leader: Maybe<ProcessId>,
     #[serde(skip)]
-    edges: Edges,
+    case3_literal: Fixed<bool>,
     #[serde(skip)]
-    mistake: Fixed<Option<&'static str>>,
+    case3_close_edge: Fixed<bool>,
+    #[serde(skip)]
+    no_flood: Fixed<bool>,
 }
 
 /// What goes over an edge.
@@ -119,10 +123,10 @@ pub enum Message {
 impl Adoption {
     /// The first wave that reaches us, or our own, goes out over all other edges.
     fn begin(&mut self, wave: ProcessId, parent: Option<Port>, ctx: &mut Context<'_, Self>) {
-        self.wave = Some(wave);
-        self.parent = parent;
+        self.wave = wave.into();
+        self.parent = parent.into();
         self.open = self.edges.all_but(parent);
-        let silent = self.makes(NO_FLOOD) && parent.is_some();
+        let silent = *self.no_flood && parent.is_some();
         for port in self.open.clone().iter().filter(|_| !silent) {
             self.explore(wave, port, ctx);
         }
@@ -130,7 +134,7 @@ impl Adoption {
     }
 
     fn explore(&mut self, wave: ProcessId, port: Port, ctx: &mut Context<'_, Self>) {
-        self.marks[port.0 as usize] = Some(wave);
+        self.edges[port] = wave.into();
         ctx.send(self.edges.peer(port), Message::Explore(wave));
     }
 
@@ -141,11 +145,11 @@ impl Adoption {
         port: Port,
         ctx: &mut Context<'_, Self>,
     ) {
-        let mark = self.marks[port.0 as usize];
-        if Some(theirs) == mark {
+        let mark = self.edges[port];
+        if mark == Some(theirs) {
             // Two explorers of one wave have met: this is no edge of the tree.
             self.close(port, ctx);
-        } else if Some(theirs) < mark {
+        } else if mark > Some(theirs) {
             // Our stronger explorer is on its way to them.
         } else if theirs == ours {
             self.explore(ours, port, ctx);
@@ -165,10 +169,10 @@ impl Adoption {
         port: Port,
         ctx: &mut Context<'_, Self>,
     ) {
-        if self.makes(CASE3_LITERAL) {
+        if *self.case3_literal {
             return self.explore(theirs, port, ctx);
         }
-        if self.makes(CASE3_CLOSE_EDGE) {
+        if *self.case3_close_edge {
             self.explore(theirs, port, ctx);
             return self.close(port, ctx);
         }
@@ -184,10 +188,10 @@ impl Adoption {
     /// Their wave is stronger: we join it with all that was explored behind us, but for the way to
     /// our former parent.
     fn adopt(&mut self, wave: ProcessId, port: Port, ctx: &mut Context<'_, Self>) {
-        let former = self.parent.replace(port);
-        self.wave = Some(wave);
+        let former = std::mem::replace(&mut self.parent, port.into());
+        self.wave = wave.into();
         self.open.remove(port);
-        if let Some(former) = former
+        if let Some(former) = former.get()
             && former != port
         {
             self.explore(wave, former, ctx);
@@ -204,10 +208,10 @@ impl Adoption {
     }
 
     fn echo_if_done(&mut self, ctx: &mut Context<'_, Self>) {
-        if let Some(wave) = self.wave
+        if let Some(wave) = self.wave.get()
             && self.open.is_empty()
         {
-            match self.parent {
+            match self.parent.get() {
                 Some(parent) => ctx.send(self.edges.peer(parent), Message::Echo(wave)),
                 None => self.decide(ctx.me(), None, ctx),
             }
@@ -215,13 +219,9 @@ impl Adoption {
     }
 
     fn decide(&mut self, leader: ProcessId, by: Option<Port>, ctx: &mut Context<'_, Self>) {
-        self.leader = Some(leader);
+        self.leader = leader.into();
         ctx.indicate(Indication::outcome(leader, ctx.me()));
         self.edges.send_all_but(by, Message::Info(leader), ctx);
-    }
-
-    fn makes(&self, mistake: Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
     }
 }
 
@@ -233,7 +233,7 @@ impl Process for Adoption {
     type Record = NoRecord;
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
-        match (self.leader, self.wave) {
+        match (self.leader.get(), self.wave.get()) {
             (Some(leader), _) => ctx.indicate(Indication::outcome(leader, ctx.me())),
             // Who was captured is no candidate any more.
             (None, Some(_)) => {}
@@ -249,13 +249,13 @@ impl Process for Adoption {
             return ctx.unexpected("a message from a stranger");
         };
         match message {
-            Message::Explore(theirs) => match self.wave {
+            Message::Explore(theirs) => match self.wave.get() {
                 None => self.begin(theirs, Some(port), ctx),
                 Some(ours) => self.on_explore(theirs, ours, port, ctx),
             },
             // The echo of a wave that did not reach them as the last over this edge is void.
             Message::Echo(wave) => {
-                if Some(wave) == self.marks[port.0 as usize] {
+                if self.edges[port] == Some(wave) {
                     self.close(port, ctx);
                 }
             }
@@ -270,7 +270,6 @@ impl Process for Adoption {
     #[inline]
     fn call_up(&self) {
         self.edges.call_up();
-        call_up(&self.marks);
     }
 
     fn at_rest(&self) -> bool {
@@ -278,7 +277,7 @@ impl Process for Adoption {
     }
 
     fn parent(&self) -> Option<ProcessId> {
-        self.parent.map(|port| self.edges.peer(port))
+        self.parent.get().map(|port| self.edges.peer(port))
     }
 }
 
@@ -287,15 +286,15 @@ impl Algorithm for Adoption {
     const SHEET: DataSheet = SHEET;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
-        let edges = Edges::new(me, setup);
         Self {
-            wave: None,
-            parent: None,
-            marks: vec![None; edges.len()].into(),
+            wave: Maybe::NONE,
+            parent: Maybe::NONE,
+            edges: Edges::new(me, setup),
             open: PortSet::new(),
-            leader: None,
-            edges,
-            mistake: Fixed(setup.mistake),
+            leader: Maybe::NONE,
+            case3_literal: setup.makes(&CASE3_LITERAL),
+            case3_close_edge: setup.makes(&CASE3_CLOSE_EDGE),
+            no_flood: setup.makes(&NO_FLOOD),
         }
     }
 }

@@ -1,19 +1,38 @@
 //! The edges of a process, as it numbers them.
 
+use std::fmt;
+use std::ops::{Index, IndexMut};
+
 use konklave_process::{Context, Fixed, Port, PortSet, Process, ProcessId, call_up};
+use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use crate::{Bound, Facts, Setup};
 
-/// The edges of one process: port i leads to the neighbour with the i-th lowest id. Few of them, as
-/// most processes of a tree have, are kept where the process is.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Edges(Fixed<SmallVec<[ProcessId; 4]>>);
+/// The edges of one process: port i leads to the neighbour with the i-th lowest id. What an
+/// algorithm notes of each (`N`, shown and recorded as the list of these) stands beside it: who
+/// looks for a sender's port has found both. A few, as most processes of a tree have, are kept where
+/// the process is.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Edges<N = (), const FEW: usize = 4>(SmallVec<[Edge<N>; FEW]>);
 
-impl Edges {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Edge<N> {
+    peer: Fixed<ProcessId>,
+    note: N,
+}
+
+impl<N, const FEW: usize> Default for Edges<N, FEW> {
+    fn default() -> Self {
+        Self(SmallVec::new())
+    }
+}
+
+impl<N: Copy + Default, const FEW: usize> Edges<N, FEW> {
     /// The edges of `me`.
     pub(super) fn new(me: ProcessId, setup: &Setup) -> Self {
-        Self(Fixed(setup.neighbours(me).into()))
+        let edge = |peer| Edge { peer: Fixed(peer), note: N::default() };
+        Self(setup.neighbours(me).into_iter().map(edge).collect())
     }
 
     /// Calls them up ahead of their use.
@@ -30,7 +49,7 @@ impl Edges {
     }
 
     /// All ports, in order.
-    pub(super) fn ports(&self) -> impl Iterator<Item = Port> + use<> {
+    pub(super) fn ports(&self) -> impl Iterator<Item = Port> + use<N, FEW> {
         (0..self.len() as u32).map(Port)
     }
 
@@ -45,12 +64,12 @@ impl Edges {
 
     /// The port that leads to `peer`, if it is a neighbour.
     pub(super) fn port(&self, peer: ProcessId) -> Option<Port> {
-        self.0.binary_search(&peer).ok().map(|i| Port(i as u32))
+        self.0.binary_search_by_key(&peer, |edge| edge.peer.0).ok().map(|i| Port(i as u32))
     }
 
     /// The neighbour behind `port`.
     pub(super) fn peer(&self, port: Port) -> ProcessId {
-        self.0[port.0 as usize]
+        self.0[port.0 as usize].peer.0
     }
 
     /// Sends `message` over all edges but `except`.
@@ -63,6 +82,31 @@ impl Edges {
         for port in self.ports().filter(|&port| Some(port) != except) {
             ctx.send(self.peer(port), message.clone());
         }
+    }
+}
+
+impl<N, const FEW: usize> Index<Port> for Edges<N, FEW> {
+    type Output = N;
+    fn index(&self, port: Port) -> &N {
+        &self.0[port.0 as usize].note
+    }
+}
+
+impl<N, const FEW: usize> IndexMut<Port> for Edges<N, FEW> {
+    fn index_mut(&mut self, port: Port) -> &mut N {
+        &mut self.0[port.0 as usize].note
+    }
+}
+
+impl<N: fmt::Debug, const FEW: usize> fmt::Debug for Edges<N, FEW> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|edge| &edge.note)).finish()
+    }
+}
+
+impl<N: Serialize, const FEW: usize> Serialize for Edges<N, FEW> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|edge| &edge.note))
     }
 }
 

@@ -6,7 +6,9 @@
 //! to its parent. The initiator whose neighbours have all answered has won, and tells everyone.
 
 use konklave_process::topology::Shape;
-use konklave_process::{Context, Fixed, NoRecord, NoTimer, Port, PortSet, Process, ProcessId};
+use konklave_process::{
+    Context, Fixed, Maybe, NoRecord, NoTimer, Port, PortSet, Process, ProcessId,
+};
 use serde::{Deserialize, Serialize};
 
 use super::edges::{Edges, echo_time, flood, links};
@@ -74,16 +76,17 @@ const SHEET: DataSheet = DataSheet {
     switches: &[],
 };
 
-/// One process of the algorithm.
+/// One process of the algorithm. Graphs of many are built of these: it takes one line of the cache.
+#[repr(align(64))]
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Extinction {
     /// The strongest wave that came by, if any: ours.
-    wave: Option<ProcessId>,
+    wave: Maybe<ProcessId>,
     /// Where it came from; none if it is of our own.
-    parent: Option<Port>,
+    parent: Maybe<Port>,
     /// Who has not answered in this wave.
     awaited: PortSet,
-    leader: Option<ProcessId>,
+    leader: Maybe<ProcessId>,
     #[serde(skip)]
     edges: Edges,
     #[serde(skip)]
@@ -105,8 +108,8 @@ pub enum Message {
 
 impl Extinction {
     fn join(&mut self, wave: ProcessId, parent: Option<Port>, ctx: &mut Context<'_, Self>) {
-        self.wave = Some(wave);
-        self.parent = parent;
+        self.wave = wave.into();
+        self.parent = parent.into();
         self.awaited = self.edges.all_but(parent);
         self.edges.send_all_but(parent, Message::Explore(wave), ctx);
         if self.awaited.is_empty() {
@@ -122,14 +125,14 @@ impl Extinction {
 
     /// All have answered: tells the parent, or, at the initiator, everyone.
     fn echo(&mut self, wave: ProcessId, ctx: &mut Context<'_, Self>) {
-        match self.parent {
+        match self.parent.get() {
             Some(parent) => ctx.send(self.edges.peer(parent), Message::Echo(wave)),
             None => self.decide(ctx.me(), None, ctx),
         }
     }
 
     fn decide(&mut self, leader: ProcessId, by: Option<Port>, ctx: &mut Context<'_, Self>) {
-        self.leader = Some(leader);
+        self.leader = leader.into();
         ctx.indicate(Indication::outcome(leader, ctx.me()));
         self.edges.send_all_but(by, Message::Info(leader), ctx);
     }
@@ -143,7 +146,7 @@ impl Process for Extinction {
     type Record = NoRecord;
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
-        match (self.leader, self.wave) {
+        match (self.leader.get(), self.wave.get()) {
             (Some(leader), _) => ctx.indicate(Indication::outcome(leader, ctx.me())),
             // Who was captured is no candidate any more.
             (None, Some(_)) if !*self.late_start => {}
@@ -159,10 +162,10 @@ impl Process for Extinction {
             return ctx.unexpected("a message from a stranger");
         };
         match message {
-            Message::Explore(wave) if Some(wave) > self.wave => self.join(wave, Some(port), ctx),
+            Message::Explore(wave) if self.wave < Some(wave) => self.join(wave, Some(port), ctx),
             Message::Explore(_) if *self.no_crossing => {}
             // An explorer of our own wave that comes to meet us is an answer, too.
-            Message::Explore(wave) | Message::Echo(wave) if Some(wave) == self.wave => {
+            Message::Explore(wave) | Message::Echo(wave) if self.wave == Some(wave) => {
                 self.on_answer(wave, port, ctx);
             }
             // What belongs to a weaker wave dies here.
@@ -185,7 +188,7 @@ impl Process for Extinction {
     }
 
     fn parent(&self) -> Option<ProcessId> {
-        self.parent.map(|port| self.edges.peer(port))
+        self.parent.get().map(|port| self.edges.peer(port))
     }
 }
 
@@ -195,10 +198,10 @@ impl Algorithm for Extinction {
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
         Self {
-            wave: None,
-            parent: None,
+            wave: Maybe::NONE,
+            parent: Maybe::NONE,
             awaited: PortSet::new(),
-            leader: None,
+            leader: Maybe::NONE,
             edges: Edges::new(me, setup),
             late_start: setup.makes(&LATE_START),
             no_crossing: setup.makes(&NO_CROSSING),

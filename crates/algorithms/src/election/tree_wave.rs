@@ -5,7 +5,9 @@
 //! number of all and spread it. Processes know their edges only, not the tree.
 
 use konklave_process::topology::Shape;
-use konklave_process::{Context, Fixed, NoRecord, NoTimer, Port, PortSet, Process, ProcessId};
+use konklave_process::{
+    Context, Fixed, Maybe, NoRecord, NoTimer, Port, PortSet, Process, ProcessId,
+};
 use serde::{Deserialize, Serialize};
 
 use super::edges::Edges;
@@ -60,7 +62,8 @@ const SHEET: DataSheet = DataSheet {
     switches: &[],
 };
 
-/// One process of the algorithm.
+/// One process of the algorithm. Trees of millions are built of these: it takes one line of the cache.
+#[repr(align(64))]
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct TreeWave {
     awake: bool,
@@ -68,7 +71,7 @@ pub struct TreeWave {
     echoed: PortSet,
     left: u32,
     /// Where our echo went out.
-    sent: Option<Port>,
+    sent: Maybe<Port>,
     /// The highest number we know of.
     best: ProcessId,
     decided: bool,
@@ -110,7 +113,7 @@ impl TreeWave {
             1 => {
                 let last = self.edges.ports().find(|port| !self.echoed.contains(*port));
                 let last = last.expect("one edge is left");
-                self.sent = Some(last);
+                self.sent = last.into();
                 ctx.send(self.edges.peer(last), Message::Echo(self.best));
             }
             _ => {}
@@ -191,7 +194,7 @@ impl Algorithm for TreeWave {
             awake: false,
             echoed: PortSet::new(),
             left: edges.len() as u32,
-            sent: None,
+            sent: Maybe::NONE,
             best: me,
             decided: false,
             edges,

@@ -9,6 +9,7 @@ use konklave_process::{
 };
 
 use self::orders::{Causes, Log};
+use super::table::Table;
 use super::{Indication, Note, Numbers, Request, Unit};
 use crate::{Assumption, DataSheet, Guarantee, Order, Watch};
 
@@ -21,7 +22,7 @@ pub struct Properties {
     /// How many it had multicast when it crashed: what came after is owed again.
     before: ProcessMap<u32>,
     /// What each member has delivered, by sender: only senders cost anything.
-    delivered: ProcessMap<Delivered>,
+    delivered: ProcessMap<Table<Numbers>>,
     /// What each member was told to be gone.
     gone: Vec<(ProcessId, Unit)>,
     log: Option<Log>,
@@ -37,8 +38,6 @@ pub struct Properties {
     violations: u64,
     rules: Fixed<Rules>,
 }
-
-type Delivered = Vec<(ProcessId, Numbers)>;
 
 #[derive(Clone, Copy, Debug)]
 struct Rules {
@@ -70,7 +69,7 @@ impl Properties {
         Self {
             sent: ProcessMap::new(group, 0),
             before: ProcessMap::new(group, 0),
-            delivered: ProcessMap::new(group, Vec::new()),
+            delivered: ProcessMap::new(group, Table::default()),
             gone: Vec::new(),
             log: (all || claims(Guarantee::TotalOrder)).then(|| Log::new(group)),
             causes: (all || claims(Guarantee::CausalOrder)).then(Causes::default),
@@ -101,7 +100,7 @@ impl Properties {
     }
 
     fn has(&self, at: ProcessId, unit: Unit) -> bool {
-        of(&self.delivered[at], unit.from).is_some_and(|numbers| numbers.contains(unit.number))
+        self.delivered[at].get(unit.from).is_some_and(|numbers| numbers.contains(unit.number))
     }
 
     fn deliver(&mut self, at: ProcessId, unit: Unit) -> Verdict {
@@ -110,12 +109,7 @@ impl Properties {
             let detail = format!("{at} delivered {unit}, which nobody multicast");
             return Err(Violation::new("no creation", detail));
         }
-        let own = &mut self.delivered[at];
-        let i = own.binary_search_by_key(&unit.from, |(p, _)| *p).unwrap_or_else(|i| {
-            own.insert(i, (unit.from, Numbers::default()));
-            i
-        });
-        let numbers = &mut own[i].1;
+        let numbers = self.delivered[at].of(unit.from);
         let (next, highest) = (numbers.upto() + 1, numbers.highest());
         let holes: Vec<u32> = match self.rules.fifo && unit.number > next {
             true => numbers.missing(unit.number - 1).collect(),
@@ -142,7 +136,7 @@ impl Properties {
         // What breaks several orders is told as the weakest of them.
         if let Some(causes) = &mut self.causes {
             let own = &self.delivered[at];
-            let has = |u: Unit| of(own, u.from).is_some_and(|numbers| numbers.contains(u.number));
+            let has = |u: Unit| own.get(u.from).is_some_and(|numbers| numbers.contains(u.number));
             let repeats = self.log.as_ref().is_some_and(|log| log.repeats(at, unit));
             verdict = verdict.and(causes.deliver(at, unit, self.rules.n, repeats, has));
         }
@@ -168,11 +162,6 @@ impl Properties {
     }
 }
 
-fn of(delivered: &Delivered, from: ProcessId) -> Option<&Numbers> {
-    let i = delivered.binary_search_by_key(&from, |(p, _)| *p).ok()?;
-    Some(&delivered[i].1)
-}
-
 impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
     type Tag = ();
 
@@ -180,7 +169,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         let Request::Multicast(number) = *request;
         self.sent[at] = number;
         if let Some(causes) = &mut self.causes {
-            let known = self.delivered[at].iter().map(|(p, numbers)| (*p, numbers.highest()));
+            let known = self.delivered[at].iter().map(|(p, numbers)| (p, numbers.highest()));
             causes.send(Unit { from: at, number }, known);
         }
         Ok(())
@@ -245,8 +234,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         let lacks = |unit: Unit| {
             correct.iter().find(|&p| !self.has(p, unit) && !self.gone.contains(&(p, unit)))
         };
-        for (from, &sent) in self.sent.iter() {
-            let upto = |p| of(&self.delivered[p], from).map_or(0, Numbers::upto);
+        for (from, &sent) in self.sent.iter().filter(|(_, sent)| **sent > 0) {
+            let upto = |p| self.delivered[p].get(from).map_or(0, Numbers::upto);
             let all_have = correct.iter().map(upto).min().unwrap_or(sent);
             for number in all_have + 1..=sent {
                 let unit = Unit { from, number };

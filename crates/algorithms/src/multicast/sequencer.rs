@@ -10,6 +10,7 @@ use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId, ProcessMap};
 use serde::{Deserialize, Serialize};
 
+use super::table::Table;
 use super::{Indication, Multicast, Note, Request, Unit};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -137,7 +138,7 @@ pub struct Sequencer {
     /// How many we have delivered: the next number is this one.
     delivered: u32,
     /// How many of each sender we have delivered.
-    streams: BTreeMap<ProcessId, u32>,
+    streams: Table<u32>,
     /// All below this number we hold, message and number.
     held: u32,
     /// The sequencer's own.
@@ -156,7 +157,7 @@ pub struct Desk {
     /// The next number to give.
     next: u32,
     /// How many of each sender have a number.
-    numbered: BTreeMap<ProcessId, u32>,
+    numbered: Table<u32>,
     /// Numbers that have not gone out.
     batch: Vec<(ProcessId, u32)>,
 }
@@ -228,7 +229,7 @@ impl Sequencer {
     fn accept(&mut self, from: ProcessId, seq: u32, number: u32, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         if me == self.settings.sequencer {
-            let numbered = self.desk.numbered.entry(from).or_default();
+            let numbered = self.desk.numbered.of(from);
             if seq <= *numbered && !self.makes(&TWICE) && !self.makes(&ANY_TURN) {
                 return;
             }
@@ -239,7 +240,7 @@ impl Sequencer {
             while let Some(seq) = self.due(from) {
                 self.give_number(from, seq, ctx);
             }
-        } else if seq > self.streams.get(&from).copied().unwrap_or(0) {
+        } else if seq > self.streams.get(from).copied().unwrap_or(0) {
             self.bodies.insert((from, seq), number);
             self.hold(ctx);
         }
@@ -247,14 +248,14 @@ impl Sequencer {
 
     /// The next of this sender, if it is here.
     fn due(&self, from: ProcessId) -> Option<u32> {
-        let next = self.desk.numbered.get(&from).copied().unwrap_or(0) + 1;
+        let next = self.desk.numbered.get(from).copied().unwrap_or(0) + 1;
         self.bodies.contains_key(&(from, next)).then_some(next)
     }
 
     fn give_number(&mut self, from: ProcessId, seq: u32, ctx: &mut Context<'_, Self>) {
         let position = self.desk.next;
         self.desk.next += 1;
-        self.desk.numbered.insert(from, seq);
+        *self.desk.numbered.of(from) = seq;
         self.order.insert(position, (from, seq));
         if self.settings.bb {
             self.desk.batch.push((from, seq));
@@ -341,7 +342,7 @@ impl Sequencer {
         while self.delivered < allowed {
             let Some(id) = self.order.remove(&self.delivered) else { return };
             self.delivered += 1;
-            self.streams.insert(id.0, id.1);
+            *self.streams.of(id.0) = id.1;
             let Some(number) = self.bodies.remove(&id) else { continue };
             if id.0 != ctx.me() || !self.makes(&OWN_TURN) {
                 ctx.indicate(Indication::Delivered(Unit { from: id.0, number }));
@@ -431,7 +432,7 @@ impl Algorithm for Sequencer {
             bodies: BTreeMap::new(),
             order: BTreeMap::new(),
             delivered: 0,
-            streams: BTreeMap::new(),
+            streams: Table::default(),
             held: 0,
             desk: Desk::default(),
             holds: counts.then(|| ProcessMap::new(&setup.group, 0)),

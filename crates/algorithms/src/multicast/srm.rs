@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::adapt::{Side, Tuning};
 pub use self::recovery::Request as Asking;
+use super::table::Table;
 use super::{Indication, Multicast, Numbers, Request, Unit};
 use crate::{
     Algorithm, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError, Switch,
@@ -101,9 +102,9 @@ const SHEET: DataSheet = DataSheet {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Srm {
     /// What we have, by source.
-    held: BTreeMap<ProcessId, Numbers>,
+    held: Table<Numbers>,
     /// How far each source has come, as far as we know.
-    high: BTreeMap<ProcessId, u32>,
+    high: Table<u32>,
     /// What we lack.
     #[serde(serialize_with = "super::pairs")]
     asking: BTreeMap<Unit, Asking>,
@@ -180,8 +181,8 @@ impl Srm {
         let number = |name| setup.chosen(&SHEET, name).number();
         let members = setup.group.len() as u32;
         Self {
-            held: BTreeMap::new(),
-            high: BTreeMap::new(),
+            held: Table::default(),
+            high: Table::default(),
             asking: BTreeMap::new(),
             repairing: BTreeMap::new(),
             resting: BTreeSet::new(),
@@ -211,7 +212,7 @@ impl Srm {
     }
 
     fn has(&self, unit: Unit) -> bool {
-        self.held.get(&unit.from).is_some_and(|numbers| numbers.contains(unit.number))
+        self.held.get(unit.from).is_some_and(|numbers| numbers.contains(unit.number))
     }
 
     /// `links` links, times a part in 1/256.
@@ -292,7 +293,7 @@ impl Process for Srm {
             }
             Timer::Session => {
                 self.sessions += 1;
-                let highs = self.high.iter().map(|(p, high)| (*p, *high)).collect();
+                let highs = self.high.iter().map(|(p, high)| (p, *high)).collect();
                 ctx.send_to_others(Message::Session(highs));
                 if self.sessions < self.settings.sessions {
                     self.next_session(ctx);

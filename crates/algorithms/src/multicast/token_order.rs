@@ -7,7 +7,7 @@
 mod sheet;
 mod token;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::sheet::{AGREED, NO_COPY, ONE_VISIT, SAFE, SHEET, SILENT_LAG, TWICE};
 pub use self::token::Token;
+use super::window::Window;
 use super::{Indication, Multicast, Note, Request, Unit};
 use crate::{Algorithm, DataSheet, Mistake, Setup, SetupError};
 
@@ -24,7 +25,7 @@ pub struct TokenOrder {
     /// Our messages that have no number.
     backlog: VecDeque<u32>,
     /// What is here and may be asked for, or is not delivered, by its number in the order.
-    bodies: BTreeMap<u32, Unit>,
+    bodies: Window<Unit>,
     /// All numbers up to here are here.
     aru: u32,
     /// All up to here are delivered.
@@ -111,12 +112,11 @@ impl TokenOrder {
 
     /// Takes in a message with its number.
     fn store(&mut self, seq: u32, unit: Unit, ctx: &mut Context<'_, Self>) {
-        if seq <= self.aru || self.bodies.contains_key(&seq) {
+        if seq <= self.aru || !self.bodies.insert(seq, unit) {
             return ctx.indicate(Indication::Note(Note::Unwanted(unit)));
         }
-        self.bodies.insert(seq, unit);
         ctx.indicate(Indication::Note(Note::Held(unit)));
-        while self.bodies.contains_key(&(self.aru + 1)) {
+        while self.bodies.contains(self.aru + 1) {
             self.aru += 1;
         }
         self.deliver(ctx);
@@ -124,15 +124,13 @@ impl TokenOrder {
 
     fn deliver(&mut self, ctx: &mut Context<'_, Self>) {
         let due = if self.settings.safe { self.safe.min(self.aru) } else { self.aru };
-        while self.delivered < due {
+        while self.delivered < due
+            && let Some(&unit) = self.bodies.get(self.delivered + 1)
+        {
             self.delivered += 1;
-            let unit = self.bodies[&self.delivered];
             ctx.indicate(Indication::Delivered(unit));
         }
-        let done = self.safe.min(self.delivered);
-        while self.bodies.first_key_value().is_some_and(|(&seq, _)| seq <= done) {
-            self.bodies.pop_first();
-        }
+        self.bodies.forget_upto(self.safe.min(self.delivered));
     }
 
     /// The token is here for the first time on this round.
@@ -163,7 +161,7 @@ impl TokenOrder {
     fn repair(&mut self, token: &mut Token, ctx: &mut Context<'_, Self>) {
         let (bodies, mut left) = (&self.bodies, self.settings.burst);
         token.lacking.retain(|&seq| {
-            let Some(&unit) = bodies.get(&seq).filter(|_| left > 0) else { return true };
+            let Some(&unit) = bodies.get(seq).filter(|_| left > 0) else { return true };
             left -= 1;
             ctx.indicate(Indication::Note(Note::Repaired(unit)));
             ctx.send_to_others(Message::Data { seq, unit });
@@ -194,7 +192,7 @@ impl TokenOrder {
     /// token is no slower than the messages.
     fn ask(&self, token: &mut Token) {
         let upto = if self.settings.patient { self.left.seq } else { token.seq };
-        let here = |seq: &u32| self.bodies.contains_key(seq);
+        let here = |seq: &u32| self.bodies.contains(*seq);
         token.ask((self.aru + 1..=upto).filter(|seq| !here(seq)));
     }
 
@@ -355,7 +353,7 @@ impl Algorithm for TokenOrder {
         let number = |name| setup.chosen(&SHEET, name).number();
         Self {
             backlog: VecDeque::new(),
-            bodies: BTreeMap::new(),
+            bodies: Window::default(),
             aru: 0,
             delivered: 0,
             safe: 0,

@@ -14,7 +14,7 @@ mod requester;
 use std::sync::Arc;
 
 use konklave_process::{
-    Context, Fixed, Group, LamportClock, Process, ProcessId, ProcessMap, Timestamp, call_up,
+    Context, Fixed, Group, LamportClock, Process, ProcessId, ProcessMap, Timestamp, call_up_whole,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -386,7 +386,7 @@ impl Node {
 
     /// Calls up what most messages look at: quorums and queues of a large group are long.
     pub(super) fn call_up(&self) {
-        call_up(std::slice::from_ref(&**self.rules));
+        call_up_whole(&**self.rules);
         self.halves.requester.call_up();
         self.halves.arbiter.call_up();
     }

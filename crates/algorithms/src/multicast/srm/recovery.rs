@@ -28,14 +28,14 @@ const GRAINS: u32 = 1 << 12;
 impl Srm {
     /// A message is here: it is delivered, whatever came before.
     pub(super) fn take(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
-        if !self.held.entry(unit.from).or_default().insert(unit.number) {
+        if !self.held.of(unit.from).insert(unit.number) {
             return;
         }
         if self.asking.remove(&unit).is_some() {
             ctx.cancel_timer(Timer::Ask(unit));
             ctx.cancel_timer(Timer::Listen(unit));
         }
-        let high = self.high.entry(unit.from).or_insert(0);
+        let high = self.high.of(unit.from);
         let news = unit.number > *high;
         if news && unit.from == ctx.me() {
             *high = unit.number;
@@ -51,12 +51,12 @@ impl Srm {
         if !ctx.group().contains(source) {
             return;
         }
-        let before = self.high.get(&source).copied().unwrap_or(0);
+        let before = self.high.get(source).copied().unwrap_or(0);
         if source == ctx.me() || high <= before {
             return;
         }
-        self.high.insert(source, high);
-        let held = self.held.entry(source).or_default();
+        *self.high.of(source) = high;
+        let held = self.held.of(source);
         let missing: Vec<u32> = held.missing(high).filter(|number| *number > before).collect();
         for number in missing {
             self.detect(Unit { from: source, number }, 0, ctx);

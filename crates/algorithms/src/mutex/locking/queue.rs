@@ -1,13 +1,27 @@
 //! Who waits at an arbiter.
 
+use std::fmt;
+
 use konklave_process::{Timestamp, call_up};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-/// The requests that wait at an arbiter, oldest first.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(transparent)]
+/// The requests that wait at an arbiter. They stand youngest first: the oldest comes and goes most
+/// often, and at the end of a list nothing has to make room. Shown and recorded oldest first.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(in crate::mutex) struct Queue(SmallVec<[Waiting; 3]>);
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().rev()).finish()
+    }
+}
+
+impl Serialize for Queue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().rev())
+    }
+}
 
 /// A request that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -20,9 +34,10 @@ struct Waiting {
 impl Queue {
     /// Lets `request` wait; returns how many go before it. None if it waits already.
     pub(in crate::mutex) fn insert(&mut self, request: Timestamp, failed: bool) -> Option<usize> {
-        let place = self.find(request).err()?;
-        self.0.insert(place, Waiting { request, failed });
-        Some(place)
+        let index = self.find(request).err()?;
+        let older = self.0.len() - index;
+        self.0.insert(index, Waiting { request, failed });
+        Some(older)
     }
 
     /// Calls them up ahead of their use.
@@ -32,26 +47,25 @@ impl Queue {
 
     /// The oldest request.
     pub(in crate::mutex) fn head(&self) -> Option<Timestamp> {
-        self.0.first().map(|waiting| waiting.request)
+        self.0.last().map(|waiting| waiting.request)
     }
 
     /// Takes the oldest request out.
     pub(in crate::mutex) fn pop(&mut self) -> Option<Timestamp> {
-        let head = self.head()?;
-        self.0.remove(0);
-        Some(head)
+        self.0.pop().map(|waiting| waiting.request)
     }
 
     /// Takes `request` out; false if it does not wait.
     pub(in crate::mutex) fn remove(&mut self, request: Timestamp) -> bool {
         let found = self.find(request);
-        found.map(|place| self.0.remove(place)).is_ok()
+        found.map(|index| self.0.remove(index)).is_ok()
     }
 
     /// The request behind `place` others, if its owner has yet to be told that it has to wait.
     /// From now on it was told.
     pub(in crate::mutex) fn fail(&mut self, place: usize) -> Option<Timestamp> {
-        let waiting = self.0.get_mut(place)?;
+        let index = self.0.len().checked_sub(place + 1)?;
+        let waiting = self.0.get_mut(index)?;
         let told = std::mem::replace(&mut waiting.failed, true);
         (!told).then_some(waiting.request)
     }
@@ -61,6 +75,6 @@ impl Queue {
     }
 
     fn find(&self, request: Timestamp) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&request, |waiting| waiting.request)
+        self.0.binary_search_by(|waiting| request.cmp(&waiting.request))
     }
 }

@@ -1,0 +1,141 @@
+//! A number or none, in four bytes.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::{Serialize, Serializer};
+
+use crate::set::Numbered;
+
+/// An id or a port, or none, where millions are kept: half the size of an [`Option`], which it is
+/// compared with, shown and recorded like.
+pub struct Maybe<T> {
+    /// The number plus one; 0 for none.
+    code: u32,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Numbered> Maybe<T> {
+    /// None.
+    pub const NONE: Self = Self { code: 0, of: PhantomData };
+
+    /// What it is.
+    #[inline]
+    pub fn get(self) -> Option<T> {
+        self.code.checked_sub(1).map(|number| T::numbered(number as usize))
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_none(self) -> bool {
+        self.code == 0
+    }
+
+    /// Whether there is one.
+    #[inline]
+    pub fn is_some(self) -> bool {
+        self.code != 0
+    }
+}
+
+impl<T: Numbered> From<Option<T>> for Maybe<T> {
+    #[inline]
+    fn from(x: Option<T>) -> Self {
+        Self { code: x.map_or(0, |x| x.number() as u32 + 1), of: PhantomData }
+    }
+}
+
+impl<T: Numbered> From<T> for Maybe<T> {
+    #[inline]
+    fn from(x: T) -> Self {
+        Some(x).into()
+    }
+}
+
+impl<T> Clone for Maybe<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Maybe<T> {}
+impl<T> Default for Maybe<T> {
+    fn default() -> Self {
+        Self { code: 0, of: PhantomData }
+    }
+}
+impl<T> PartialEq for Maybe<T> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code
+    }
+}
+impl<T> Eq for Maybe<T> {}
+impl<T> std::hash::Hash for Maybe<T> {
+    #[inline]
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.code.hash(state);
+    }
+}
+impl<T> PartialOrd for Maybe<T> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<T> Ord for Maybe<T> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.code.cmp(&other.code)
+    }
+}
+
+impl<T: Numbered> PartialEq<Option<T>> for Maybe<T> {
+    #[inline]
+    fn eq(&self, other: &Option<T>) -> bool {
+        *self == Self::from(*other)
+    }
+}
+impl<T: Numbered> PartialOrd<Option<T>> for Maybe<T> {
+    #[inline]
+    fn partial_cmp(&self, other: &Option<T>) -> Option<Ordering> {
+        self.partial_cmp(&Self::from(*other))
+    }
+}
+
+impl<T: Numbered + fmt::Debug> fmt::Debug for Maybe<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+impl<T: Numbered + Serialize> Serialize for Maybe<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.get().serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Port, ProcessId};
+
+    #[test]
+    fn it_is_what_an_option_is_in_half_the_size() {
+        assert_eq!(size_of::<Maybe<ProcessId>>(), 4);
+        let all = [None, Some(0), Some(1), Some(crate::MAX_ID)].map(|x| x.map(ProcessId));
+        for a in all {
+            let maybe = Maybe::from(a);
+            assert_eq!(maybe.get(), a);
+            assert_eq!((maybe.is_none(), maybe.is_some()), (a.is_none(), a.is_some()));
+            assert_eq!(format!("{maybe:?}"), format!("{a:?}"));
+            for b in all {
+                assert_eq!(maybe.cmp(&Maybe::from(b)), a.cmp(&b));
+                assert_eq!((maybe == b, maybe < b), (a == b, a < b));
+            }
+        }
+        assert_eq!(Maybe::<Port>::default(), Maybe::NONE);
+        assert_eq!(Maybe::from(Port(3)), Some(Port(3)));
+    }
+}
