@@ -16,7 +16,7 @@ use crate::{Entry, Filter, Header, IncidentKind, Run, View};
 
 use place::Layout;
 
-pub(crate) use place::short;
+pub(crate) use place::{short, words_of};
 
 pub use crate::spans::Lasting;
 
@@ -453,7 +453,8 @@ fn is_violation(entry: &Entry) -> bool {
 
 fn subtitle(run: &Run, only: &Filter) -> String {
     let Header { nodes, topology, seed, world, mistake, .. } = &run.header;
-    let mut parts = vec![format!("{} nodes", nodes.len())];
+    let many = if nodes.len() == 1 { "" } else { "s" };
+    let mut parts = vec![format!("{} node{many}", nodes.len())];
     parts.extend((!topology.is_empty()).then(|| topology.clone()));
     parts.extend((!world.is_empty()).then(|| world.clone()));
     parts.push(format!("seed {seed}"));

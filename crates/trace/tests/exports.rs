@@ -309,6 +309,10 @@ fn each_layer_has_a_colour_and_each_kind_a_pattern() {
         legend,
         ["Ask (1)", "Yes (1)", "Group/Prepare (1)", "Group/Promise (1)", "Inside/Token (1)"]
     );
+    let labels =
+        diagram.arrows.iter().filter_map(|arrow| Some(arrow.label.as_ref()?.text.as_str()));
+    assert_eq!(labels.collect::<Vec<_>>(), ["Prepare", "Promise", "Ask", "Token", "Yes 1"]);
+    assert!(mermaid(&run, &everything()).contains("p0->>p1: Prepare @1"));
     let picture = svg::render(&diagram);
     for colour in ["k0", "k1", "k2"] {
         assert!(picture.contains(&format!("class=\"arrow {colour}")), "{colour}");

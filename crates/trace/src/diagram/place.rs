@@ -266,7 +266,7 @@ impl Layout<'_> {
         let font = self.diagram.font;
         for i in 0..self.diagram.arrows.len() {
             let Arrow { id, from, to, .. } = self.diagram.arrows[i];
-            let text = self.messages[&id].body.map_or("application".into(), short);
+            let text = words_of(&self.messages[&id]);
             let width = width_of(&text, font);
             let (dx, dy) = (to.0 - from.0, to.1 - from.1);
             let length = dx.hypot(dy);
@@ -366,6 +366,14 @@ impl Layout<'_> {
         }
         let head = width_of(&diagram.title, 19.0).max(width_of(&diagram.subtitle, 13.0)) + 48.0;
         diagram.width = diagram.width.max(x).max(head);
+    }
+}
+
+/// A message in one or two words; of one of a layer below, its kind there.
+pub(crate) fn words_of(message: &Message<'_>) -> String {
+    match message.layer() {
+        Some((_, kind)) => cut_to(kind, 24),
+        None => message.body.map_or("application".into(), short),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::axis::{Track, typical_delay};
-use crate::diagram::{Fate, Lasting, Options, lane_order, short};
+use crate::diagram::{Fate, Lasting, Options, lane_order, short, words_of};
 use crate::messages::{Message, messages};
 use crate::spans::spans;
 use crate::text::{incident_line, render, time, trimmed};
@@ -134,7 +134,7 @@ impl Told<'_> {
 
     fn arrow(&self, id: u64, fate: Fate) -> Option<Item> {
         let message = self.messages.get(&id).filter(|m| self.view.shows_message(m))?;
-        let label = message.body.map_or("application".to_owned(), short);
+        let label = words_of(message);
         let fate_words = match fate {
             Fate::Arrived | Fate::Beyond => "",
             Fate::Again => " (again)",
