@@ -213,6 +213,18 @@ pub(crate) struct BufferArgs {
     /// Which code
     #[arg(value_enum)]
     pub(crate) code: BufferCode,
+    /// Let so many workers hold an election over such buffers, in time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) workers: Option<u32>,
+    /// How many of them start it, all at once
+    #[arg(long, value_name = "K", default_value_t = 1, requires = "workers")]
+    pub(crate) initiators: u32,
+    /// How long one waits until its message is taken, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 2000, requires = "workers")]
+    pub(crate) timeout: u32,
+    /// How long a worker sleeps after each task, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 500, requires = "workers")]
+    pub(crate) worker_sleep: u32,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -46,6 +46,7 @@ mod log;
 mod options;
 mod printed;
 mod queue;
+mod rendezvous;
 mod report;
 mod worker;
 
@@ -59,6 +60,7 @@ pub use flags::Flags;
 pub use log::{Level, Target};
 pub use options::{Elsewhere, FailAt, Options, World};
 pub use printed::{Code, Fault, Findings, explore};
+pub use rendezvous::{Met, Rendezvous};
 pub use report::{Election, Outcome, Verdict};
 
 use controller::Controller;

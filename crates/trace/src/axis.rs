@@ -1,9 +1,16 @@
-//! From time to place: proportional, but never closer than one can see, and without long silence.
+//! From time to place: proportional, so that two ticks suffice to read the time of what lies between
+//! them. There are two exceptions, and both are written on the axis: silence is cut short, and what
+//! happens at one moment is spread where it would lie on top of each other.
+
+mod ticks;
 
 use std::collections::BTreeMap;
 
+use crate::filter::View;
 use crate::messages::Message;
 use crate::{Entry, IncidentKind, InputRecord, Run};
+
+pub(crate) use ticks::{TimeMark, label_of};
 
 /// How much room things take, in points.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -20,6 +27,8 @@ pub(crate) struct Room {
     pub(crate) quiet: f64,
     /// The width of a gap.
     pub(crate) gap: f64,
+    /// The width of the time of a moment, as it is written at the axis.
+    pub(crate) label: f64,
 }
 
 /// One run on the axis.
@@ -29,6 +38,24 @@ pub(crate) struct Track<'a> {
     pub(crate) messages: &'a BTreeMap<u64, Message<'a>>,
     /// On which lane each node is, if it is shown.
     pub(crate) places: &'a BTreeMap<u32, usize>,
+    /// What of it is shown.
+    pub(crate) view: &'a View<'a>,
+}
+
+/// What lies within so many typical delays may be drawn as one moment.
+const MOMENT: f64 = 0.08;
+
+/// What happens at about the same time, and where it lies.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Moment {
+    /// Its time, in ticks: from, to.
+    time: (u64, u64),
+    /// Its place: from, to.
+    x: (f64, f64),
+    /// Whether it takes more room than its time.
+    wide: bool,
+    /// Whether the silence before it was cut short.
+    after_gap: bool,
 }
 
 /// Where each entry lies in time.
@@ -36,12 +63,13 @@ pub(crate) struct Track<'a> {
 pub(crate) struct Axis {
     /// For each entry.
     xs: Vec<f64>,
-    /// For each moment: its time and its place.
-    moments: Vec<(u64, f64)>,
+    moments: Vec<Moment>,
     /// Silences that were shortened: from, to, and how long they took in ticks.
     pub(crate) gaps: Vec<(f64, f64, u64)>,
     /// The place of the last entry.
     pub(crate) end: f64,
+    /// Points for a tick.
+    scale: f64,
 }
 
 /// An axis in the making.
@@ -53,10 +81,8 @@ struct Making<'a> {
     /// The place of the last step of each lane.
     last: BTreeMap<(usize, usize), f64>,
     xs: Vec<Vec<f64>>,
-    base: f64,
-    moments: Vec<(u64, f64)>,
+    moments: Vec<Moment>,
     gaps: Vec<(f64, f64, u64)>,
-    end: f64,
 }
 
 impl Axis {
@@ -67,40 +93,40 @@ impl Axis {
             tracks,
             causes: tracks.iter().map(|track| causes(track.messages)).collect(),
             room,
-            scale: room.delay / typical_delay(tracks),
+            scale: scale(tracks, room),
             last: BTreeMap::new(),
             xs: tracks.iter().map(|track| vec![room.left; track.run.entries.len()]).collect(),
-            base: room.left,
             moments: Vec::new(),
             gaps: Vec::new(),
-            end: room.left,
         };
-        let mut later = Vec::new();
-        let mut earlier = false;
         let runs: Vec<&Run> = tracks.iter().map(|track| track.run).collect();
-        for (track, i) in in_order(&runs) {
-            let at = tracks[track].run.entries[i].at();
+        let (mut later, mut hidden) = (Vec::new(), Vec::new());
+        for (at, track, i) in in_order(&runs) {
             match window {
-                Some((from, _)) if at < from => earlier = true,
-                Some((_, to)) if at > to => later.push((track, i)),
-                Some((from, _)) => {
-                    if std::mem::take(&mut earlier) {
+                Some((from, _)) if at < from => {
+                    if making.moments.is_empty() {
                         making.advance(from);
                     }
-                    making.place(track, i);
                 }
-                None => making.place(track, i),
+                Some((_, to)) if at > to => later.push((track, i)),
+                _ if tracks[track].view.shows(i) => making.place(at, track, i),
+                _ => hidden.push((at, track, i)),
             }
         }
         if let (Some((_, to)), false) = (window, later.is_empty()) {
             making.advance(to);
-            making.end = making.end.max(making.base);
+        }
+        making.close();
+        let Making { mut xs, moments, gaps, scale, .. } = making;
+        let end = moments.last().map_or(room.left, |moment| moment.x.1);
+        let axis = |xs| Self { xs, moments: moments.clone(), gaps: gaps.clone(), end, scale };
+        let empty = axis(Vec::new());
+        for (at, track, i) in hidden {
+            xs[track][i] = empty.at(at);
         }
         for (track, i) in later {
-            making.xs[track][i] = making.end;
+            xs[track][i] = end;
         }
-        let Making { xs, moments, gaps, end, .. } = making;
-        let axis = |xs| Self { xs, moments: moments.clone(), gaps: gaps.clone(), end };
         xs.into_iter().map(axis).collect()
     }
 
@@ -109,70 +135,65 @@ impl Axis {
         self.xs[i]
     }
 
-    /// Where time `at` lies, unless its silence was cut short.
-    pub(crate) fn at(&self, at: f64) -> Option<f64> {
-        let next = self.moments.partition_point(|(t, _)| *t as f64 <= at);
-        let (t0, x0) = *self.moments.get(next.checked_sub(1)?)?;
-        if at == t0 as f64 {
-            return Some(x0);
-        }
-        let (t1, x1) = *self.moments.get(next)?;
-        let x = x0 + (x1 - x0) * (at - t0 as f64) / (t1 - t0) as f64;
-        self.gaps.iter().all(|(from, to, _)| x <= *from || x >= *to).then_some(x)
-    }
-
-    /// Round times and their places, in ticks of `unit`, not closer than `apart` points.
-    pub(crate) fn ticks(&self, unit: f64, apart: f64) -> Vec<(f64, f64)> {
-        let (Some(first), Some(last)) = (self.moments.first(), self.moments.last()) else {
-            return Vec::new();
+    /// Where time `at` lies: between moments in proportion.
+    fn at(&self, at: u64) -> f64 {
+        let next = self.moments.partition_point(|moment| moment.time.0 <= at);
+        let Some(here) = next.checked_sub(1).map(|i| self.moments[i]) else {
+            return self.moments.first().map_or(self.end, |moment| moment.x.0);
         };
-        let gaps: f64 = self.gaps.iter().map(|(from, to, _)| to - from).sum();
-        let silence: u64 = self.gaps.iter().map(|(.., ticks)| ticks).sum();
-        let shown = (last.0 - first.0).saturating_sub(silence) as f64 / unit;
-        let width = (self.end - first.1 - gaps).max(1.0);
-        let step = round_step(shown * apart / width);
-        let begin = (first.0 as f64 / unit / step).ceil() as u64;
-        let mut ticks: Vec<(f64, f64)> = Vec::new();
-        let count = ((last.0 - first.0) as f64 / unit / step) as u64 + 1;
-        for k in begin..begin + count.min(100_000) {
-            let time = k as f64 * step;
-            let Some(x) = self.at((time * unit).round()) else { continue };
-            if ticks.last().is_none_or(|(_, last)| x - last >= apart * 0.6) {
-                ticks.push((time, x));
-            }
+        let between = |(t0, t1): (u64, u64), (x0, x1): (f64, f64)| {
+            x0 + (x1 - x0) * (at - t0) as f64 / (t1 - t0).max(1) as f64
+        };
+        match self.moments.get(next) {
+            _ if at <= here.time.1 => between(here.time, here.x),
+            Some(next) => between((here.time.1, next.time.0), (here.x.1, next.x.0)),
+            None => here.x.1,
         }
-        ticks
     }
 }
 
 impl Making<'_> {
-    /// Time goes on to `at`.
+    /// Time goes on to `at`: to a new moment, unless the last one is hardly over.
     fn advance(&mut self, at: u64) {
-        match self.moments.last() {
-            Some(&(before, _)) if at > before => {
-                let ticks = at - before;
-                let width = ticks as f64 * self.scale;
-                let shortened = width > self.room.quiet;
-                let from = self.base.max(self.end);
-                let next = self.base + if shortened { self.room.gap } else { width };
-                self.base = next.max(self.end + 1.0);
-                if shortened {
-                    self.base = self.base.max(from + self.room.gap);
-                    self.gaps.push((from, self.base, ticks));
-                }
-                self.moments.push((at, self.base));
-            }
-            Some(_) => {}
-            None => self.moments.push((at, self.base)),
+        let moment =
+            |x: f64, after_gap| Moment { time: (at, at), x: (x, x), wide: false, after_gap };
+        let Some(last) = self.moments.last_mut() else {
+            return self.moments.push(moment(self.room.left, false));
+        };
+        if (at - last.time.0) as f64 * self.scale <= self.room.delay * MOMENT {
+            last.time.1 = last.time.1.max(at);
+            return;
         }
+        self.close();
+        let Some(&Moment { time: (_, before), x: (_, from), .. }) = self.moments.last() else {
+            return;
+        };
+        let (ticks, width) = (at - before, (at - before) as f64 * self.scale);
+        let shortened = width > self.room.quiet.max(self.room.gap);
+        let x = from + if shortened { self.room.gap } else { width };
+        if shortened {
+            self.gaps.push((from, x, ticks));
+        }
+        self.moments.push(moment(x, shortened));
+    }
+
+    /// The last moment is over: now it is known how wide it is.
+    fn close(&mut self) {
+        let label = self.room.label;
+        let Some(last) = self.moments.last_mut() else { return };
+        let natural = last.x.0 + (last.time.1 - last.time.0) as f64 * self.scale;
+        last.wide = last.x.1 > natural + 1.0;
+        // Its time is written below it, and there must be room for that.
+        last.x.1 = if last.wide { last.x.1.max(last.x.0 + label) } else { natural };
     }
 
     /// Places entry `i` of a track.
-    fn place(&mut self, track: usize, i: usize) {
-        let Track { run, messages, places } = self.tracks[track];
+    fn place(&mut self, at: u64, track: usize, i: usize) {
+        self.advance(at);
+        let Track { run, messages, places, .. } = self.tracks[track];
         let entry = &run.entries[i];
-        self.advance(entry.at());
-        let mut x = self.base;
+        let Some(moment) = self.moments.last_mut() else { return };
+        let mut x = moment.x.0 + (at - moment.time.0) as f64 * self.scale;
         if let Some(&lane) = shown_at(entry, messages).and_then(|node| places.get(&node)) {
             let last = self.last.get(&(track, lane));
             x = x.max(last.map_or(x, |last| last + self.room.step));
@@ -188,13 +209,22 @@ impl Making<'_> {
         {
             x = x.max(*step);
         }
-        self.end = self.end.max(x);
+        moment.x.1 = moment.x.1.max(x);
         self.xs[track][i] = x;
     }
 }
 
-/// All entries of all runs, in the order of time; those of one run in their own order.
-pub(crate) fn in_order(runs: &[&Run]) -> Vec<(usize, usize)> {
+/// Points for a tick.
+fn scale(tracks: &[Track<'_>], room: Room) -> f64 {
+    let scale = room.delay / typical_delay(tracks);
+    // Steps are no time: each takes the room of a step.
+    let in_steps = tracks.first().is_some_and(|track| track.run.header.time == "steps");
+    if in_steps { scale.max(room.step) } else { scale }
+}
+
+/// All entries of all runs with their times, in the order of time; those of one run in their own
+/// order.
+pub(crate) fn in_order(runs: &[&Run]) -> Vec<(u64, usize, usize)> {
     let mut all = Vec::new();
     for (t, run) in runs.iter().enumerate() {
         let mut latest = 0;
@@ -204,17 +234,7 @@ pub(crate) fn in_order(runs: &[&Run]) -> Vec<(usize, usize)> {
         }
     }
     all.sort_by_key(|(at, ..)| *at);
-    all.into_iter().map(|(_, track, i)| (track, i)).collect()
-}
-
-/// The next of 1, 2, 5, 10 … that is not less.
-fn round_step(least: f64) -> f64 {
-    if !least.is_finite() || least <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(least.log10().floor());
-    let digit = [1.0, 2.0, 5.0].into_iter().find(|digit| digit * power >= least * 0.999);
-    digit.unwrap_or(10.0) * power
+    all
 }
 
 /// For each receipt its sending.

@@ -26,8 +26,11 @@ use value::{Names, encode, put_varint, put_zigzag};
 
 pub use read::salvage;
 
-/// How a file in the compact form begins.
-pub const MAGIC: &[u8; 8] = b"konkrun\x02";
+/// How a file in the compact form begins: with its version at the end.
+pub const MAGIC: &[u8; 8] = b"konkrun\x03";
+
+/// The version before had no check sum; it is read as well.
+const UNSUMMED: u8 = 2;
 
 // Records.
 const END: u8 = 0;
@@ -70,6 +73,8 @@ const FULL: usize = 1 << 16;
 pub struct CompactRecorder<W> {
     out: W,
     result: io::Result<()>,
+    /// Of all that was handed on.
+    sum: crc32fast::Hasher,
     buffer: Vec<u8>,
     /// Where each node stands in the header; empty where each stands at its id.
     places: FxHashMap<u32, usize>,
@@ -114,6 +119,7 @@ impl<W: Write> CompactRecorder<W> {
         Self {
             out,
             result: Ok(()),
+            sum: crc32fast::Hasher::new(),
             buffer,
             places,
             names: Names::new(&header.nodes),
@@ -221,6 +227,8 @@ impl<W: Write> CompactRecorder<W> {
         if let Some(footer) = footer {
             self.buffer.push(END);
             put_json(&mut self.buffer, footer);
+            self.hand_on();
+            self.buffer.extend(self.sum.clone().finalize().to_le_bytes());
         }
         self.hand_on();
         self.result?;
@@ -364,6 +372,7 @@ impl<W: Write> CompactRecorder<W> {
 
     fn hand_on(&mut self) {
         if self.result.is_ok() {
+            self.sum.update(&self.buffer);
             self.result = self.out.write_all(&self.buffer);
         }
         self.buffer.clear();

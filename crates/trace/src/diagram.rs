@@ -6,16 +6,17 @@ mod place;
 
 use std::collections::BTreeMap;
 
-use crate::axis::{Axis, Room, Track};
+use crate::axis::{Axis, Room, Track, label_of};
 use crate::labels::{Taken, width_of};
 use crate::messages::{Message, messages};
 use crate::spans::spans;
+use crate::svg::COLOURS;
 use crate::text::time;
-use crate::{Entry, Filter, Header, IncidentKind, Run};
+use crate::{Entry, Filter, Header, IncidentKind, Run, View};
 
 use place::Layout;
 
-pub(crate) use place::short;
+pub(crate) use place::{short, words_of};
 
 pub use crate::spans::Lasting;
 
@@ -214,17 +215,28 @@ pub struct Mark {
 pub struct Tick {
     /// Where.
     pub x: f64,
+    /// Where it ends: later than where it begins for a moment that takes more room than its time,
+    /// because much happens in it.
+    pub to: f64,
     /// The time.
     pub label: String,
+    /// In which row the time is written: 1 where it would touch another, else 0.
+    pub row: usize,
 }
 
 /// A kind of messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kind {
-    /// Its name.
+    /// Its name, with its layer if it has one.
     pub name: String,
+    /// The layer below the algorithm that it belongs to.
+    pub layer: Option<String>,
     /// How many there were.
     pub count: usize,
+    /// Its colour: one for each layer, or, if there is but one, for each kind.
+    pub colour: usize,
+    /// Its pattern, where another kind has its colour: 0 is a full line.
+    pub dash: usize,
 }
 
 /// What a colour means.
@@ -247,6 +259,10 @@ pub enum Sample {
     Bar(Lasting),
     /// A lost message.
     Lost,
+    /// A moment that is drawn wide.
+    Moment,
+    /// Silence that was cut short.
+    Gap,
 }
 
 /// Lays out `run`.
@@ -264,14 +280,22 @@ pub fn layout_all(runs: &[&Run], options: &Options) -> Vec<Diagram> {
         .iter()
         .map(|nodes| nodes.iter().enumerate().map(|(i, &p)| (p, i)).collect())
         .collect();
+    let views: Vec<View<'_>> =
+        (0..runs.len()).map(|t| View::new(runs[t], &messages[t], only)).collect();
     let tracks: Vec<Track<'_>> = (0..runs.len())
-        .map(|t| Track { run: runs[t], messages: &messages[t], places: &places[t] })
+        .map(|t| Track {
+            run: runs[t],
+            messages: &messages[t],
+            places: &places[t],
+            view: &views[t],
+        })
         .collect();
-    let most_arrows = messages.iter().zip(runs).map(|(m, run)| visible(m, run, only).count()).max();
+    let most_arrows = tracks.iter().map(|track| visible(*track).count()).max();
     let labelled = most_arrows.unwrap_or(0) <= options.most_labels;
     let names = nodes.iter().flatten().map(|p| width_of(&format!("p{p}"), 14.0));
     let left = names.fold(0.0, f64::max) + 56.0;
     let quiet = options.quiet;
+    let label = runs.iter().map(|run| widest_time(run)).fold(0.0, f64::max);
     let room = |delay: f64, step, flight| Room {
         left,
         delay,
@@ -279,11 +303,12 @@ pub fn layout_all(runs: &[&Run], options: &Options) -> Vec<Diagram> {
         flight,
         quiet: delay * quiet,
         gap: 90.0,
+        label,
     };
     // From roomy to tight, until it fits.
     let rooms = match labelled {
-        true => [room(140.0, 16.0, 60.0), room(100.0, 16.0, 50.0), room(40.0, 8.0, 16.0)],
-        false => [room(90.0, 12.0, 24.0), room(70.0, 10.0, 24.0), room(30.0, 8.0, 12.0)],
+        true => [room(140.0, 16.0, 24.0), room(100.0, 16.0, 20.0), room(40.0, 8.0, 12.0)],
+        false => [room(90.0, 12.0, 16.0), room(70.0, 10.0, 16.0), room(30.0, 8.0, 10.0)],
     };
     let widths = [options.width * 0.4, options.width, f64::INFINITY];
     let axes = rooms.iter().map(|room| (Axis::new(&tracks, *room, only.window), *room));
@@ -302,7 +327,7 @@ fn lay_out(
     labelled: bool,
     only: &Filter,
 ) -> Diagram {
-    let Track { run, messages, places } = track;
+    let Track { run, messages, places, view } = track;
     let spans = spans(run);
     let notes = spans.iter().any(|span| span.what == Lasting::Cut);
     let broken = run.entries.iter().filter(|e| is_violation(e) && only.shows_time(e.at()));
@@ -327,6 +352,7 @@ fn lay_out(
         axis,
         places,
         only,
+        view,
         taken: Taken::default(),
         diagram: Diagram {
             title: run.header.algorithm.clone(),
@@ -342,7 +368,7 @@ fn lay_out(
             violations: Vec::new(),
             gaps: Vec::new(),
             ticks: Vec::new(),
-            kinds: kinds(visible(messages, run, only)),
+            kinds: kinds(&visible(track).collect::<Vec<_>>()),
             legend: Vec::new(),
             field: (room.left - 24.0, top, right, bottom),
             time: run.header.time.clone(),
@@ -372,37 +398,48 @@ pub(crate) fn lane_order(run: &Run, options: &Options) -> Vec<u32> {
 }
 
 /// The messages that have an arrow, or a part of one.
-fn visible<'a>(
-    messages: &'a BTreeMap<u64, Message<'a>>,
-    run: &'a Run,
-    only: &'a Filter,
-) -> impl Iterator<Item = &'a Message<'a>> {
-    let at = |i: usize| run.entries[i].at();
-    messages.values().filter(move |message| {
-        let end = message.received.iter().copied().chain(message.lost).map(at).max();
-        let on_time = only.window.is_none_or(|(from, to)| {
-            at(message.sent) <= to && end.unwrap_or(at(message.sent)) >= from
-        });
-        on_time && only.shows_message(message)
-    })
+fn visible<'a>(track: Track<'a>) -> impl Iterator<Item = &'a Message<'a>> {
+    track.messages.values().filter(move |message| track.view.shows_message(message))
 }
 
-/// The kinds of `messages` in the order of their first, those of the application last.
-fn kinds<'a>(messages: impl Iterator<Item = &'a Message<'a>>) -> Vec<Kind> {
+/// About the widest time that can stand at the axis of `run`.
+fn widest_time(run: &Run) -> f64 {
+    let last = run.entries.iter().map(Entry::at).max().unwrap_or(0);
+    let whole = label_of(run.header.time_of(last).floor(), 0);
+    width_of(&whole, 11.0) + width_of(".00", 11.0) + 8.0
+}
+
+/// The kinds of `messages` in the order of their first, those of the application last; the kinds of
+/// one layer stand together.
+fn kinds(messages: &[&Message<'_>]) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = Vec::new();
-    let mut application = 0;
     for message in messages {
-        if message.body.is_none() {
-            application += 1;
-            continue;
-        }
-        match kinds.iter_mut().find(|kind| kind.name == message.kind()) {
+        let name = message.full_name();
+        match kinds.iter_mut().find(|kind| kind.name == name) {
             Some(kind) => kind.count += 1,
-            None => kinds.push(Kind { name: message.kind().to_owned(), count: 1 }),
+            None => {
+                let layer = message.layer().map(|(layer, _)| layer.to_owned());
+                kinds.push(Kind { name, layer, count: 1, colour: 0, dash: 0 });
+            }
         }
     }
-    if application > 0 {
-        kinds.push(Kind { name: "application".into(), count: application });
+    let mut layers: Vec<Option<String>> = Vec::new();
+    for kind in &kinds {
+        if !layers.contains(&kind.layer) {
+            layers.push(kind.layer.clone());
+        }
+    }
+    let layered = layers.len() > 1 || layers.iter().any(Option::is_some);
+    // The algorithm itself first, then what is below it.
+    layers.sort_by_key(Option::is_some);
+    let place = |kind: &Kind| layers.iter().position(|layer| *layer == kind.layer);
+    kinds.sort_by_key(|kind| (place(kind), kind.name == "application"));
+    let mut before: BTreeMap<usize, usize> = BTreeMap::new();
+    for (i, kind) in kinds.iter_mut().enumerate() {
+        let group = if layered { place(kind).unwrap_or(0) } else { i };
+        kind.colour = group % COLOURS.len();
+        let others = before.entry(kind.colour).or_default();
+        (kind.dash, *others) = (*others, *others + 1);
     }
     kinds
 }
@@ -416,7 +453,8 @@ fn is_violation(entry: &Entry) -> bool {
 
 fn subtitle(run: &Run, only: &Filter) -> String {
     let Header { nodes, topology, seed, world, mistake, .. } = &run.header;
-    let mut parts = vec![format!("{} nodes", nodes.len())];
+    let many = if nodes.len() == 1 { "" } else { "s" };
+    let mut parts = vec![format!("{} node{many}", nodes.len())];
     parts.extend((!topology.is_empty()).then(|| topology.clone()));
     parts.extend((!world.is_empty()).then(|| world.clone()));
     parts.push(format!("seed {seed}"));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::messages::{Message, messages};
-use crate::{Entry, Header, IncidentKind, Run};
+use crate::{Entry, Header, IncidentKind, InputRecord, Run, Step, kind_of, text};
 
 /// What of a run to show; by default all of it.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -28,32 +28,13 @@ impl Filter {
     }
 
     /// Whether a message is shown, as far as its ends and its kind go.
-    pub fn shows_message(&self, message: &Message<'_>) -> bool {
+    fn fits(&self, message: &Message<'_>) -> bool {
+        let named = |kinds: &BTreeSet<String>| {
+            kinds.contains(message.kind()) || kinds.contains(&message.full_name())
+        };
         self.shows_node(message.from)
             && self.shows_node(message.to)
-            && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(message.kind()))
-    }
-
-    /// Whether entry `i` is shown. A step goes with its node: what it received or sent may not be.
-    pub fn shows_entry(&self, entry: &Entry, messages: &BTreeMap<u64, Message<'_>>) -> bool {
-        self.shows_time(entry.at())
-            && match entry {
-                Entry::Step(step) => self.shows_node(step.node),
-                Entry::Incident(incident) => match &incident.kind {
-                    IncidentKind::Lost(id)
-                    | IncidentKind::Duplicated(id)
-                    | IncidentKind::AppMessage { id, .. } => {
-                        messages.get(id).is_none_or(|message| self.shows_message(message))
-                    }
-                    IncidentKind::Crash(node)
-                    | IncidentKind::Restart { node, .. }
-                    | IncidentKind::Pause(node)
-                    | IncidentKind::Resume(node) => self.shows_node(*node),
-                    IncidentKind::Cut(_)
-                    | IncidentKind::Heal(_)
-                    | IncidentKind::Violation { .. } => true,
-                },
-            }
+            && self.kinds.as_ref().is_none_or(named)
     }
 
     /// Whether `run` has what is asked for; if not, what it has instead.
@@ -63,9 +44,11 @@ impl Filter {
         }
         if let Some(wanted) = &self.kinds {
             let messages = messages(run);
-            let there: BTreeSet<&str> = messages.values().map(Message::kind).collect();
+            let plain = messages.values().map(|message| message.kind().to_owned());
+            let full = messages.values().map(Message::full_name);
+            let there: BTreeSet<String> = plain.chain(full).collect();
             if let Some(kind) = wanted.iter().find(|kind| !there.contains(kind.as_str())) {
-                let there: Vec<&str> = there.into_iter().collect();
+                let there: Vec<String> = there.into_iter().collect();
                 let there =
                     if there.is_empty() { "no messages".to_owned() } else { there.join(", ") };
                 return Err(format!("no message is of the kind `{kind}`: the run has {there}"));
@@ -106,6 +89,118 @@ impl Filter {
             Ok((from, to))
         }
     }
+}
+
+/// What of an entry is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// All but messages that are not shown.
+    All,
+    /// Only the messages that are shown: one of their ends lies outside the window.
+    Messages,
+    /// Nothing.
+    Nothing,
+}
+
+/// A run seen through a filter. A message is shown whole or not at all: one that is under way at an
+/// edge of the window keeps the end that lies outside.
+pub struct View<'a> {
+    only: &'a Filter,
+    run: &'a Run,
+    messages: &'a BTreeMap<u64, Message<'a>>,
+    /// Entries outside the window that are ends of messages which are shown.
+    ends: BTreeSet<usize>,
+}
+
+impl<'a> View<'a> {
+    /// `run` and its `messages`, as far as `only` lets them through.
+    pub fn new(run: &'a Run, messages: &'a BTreeMap<u64, Message<'a>>, only: &'a Filter) -> Self {
+        let mut view = Self { only, run, messages, ends: BTreeSet::new() };
+        if only.window.is_some() {
+            let shown = messages.values().filter(|message| view.shows_message(message));
+            let ends = shown.flat_map(ends_of).filter(|&i| !only.shows_time(run.entries[i].at()));
+            view.ends = ends.collect();
+        }
+        view
+    }
+
+    /// Whether a message is shown: it fits, and is under way at some time of the window.
+    pub fn shows_message(&self, message: &Message<'_>) -> bool {
+        let at = |i: usize| self.run.entries[i].at();
+        let last = || ends_of(message).map(at).max().unwrap_or(0);
+        let on_time = |(from, to)| at(message.sent) <= to && last() >= from;
+        self.only.fits(message) && self.only.window.is_none_or(on_time)
+    }
+
+    /// Whether entry `i` is shown, not just an end of a message.
+    pub fn shows(&self, i: usize) -> bool {
+        self.extent(i) == Extent::All
+    }
+
+    /// What of entry `i` is shown.
+    pub fn extent(&self, i: usize) -> Extent {
+        let entry = &self.run.entries[i];
+        let inside = self.only.shows_time(entry.at());
+        let shown = match entry {
+            Entry::Step(step) => self.only.shows_node(step.node),
+            Entry::Incident(incident) => match &incident.kind {
+                IncidentKind::Lost(id)
+                | IncidentKind::Duplicated(id)
+                | IncidentKind::AppMessage { id, .. } => {
+                    self.messages.get(id).is_none_or(|message| self.shows_message(message))
+                }
+                IncidentKind::Crash(node)
+                | IncidentKind::Restart { node, .. }
+                | IncidentKind::Pause(node)
+                | IncidentKind::Resume(node) => self.only.shows_node(*node),
+                IncidentKind::Cut(_) | IncidentKind::Heal(_) | IncidentKind::Violation { .. } => {
+                    true
+                }
+            },
+        };
+        match shown {
+            true if inside => Extent::All,
+            true if self.ends.contains(&i) => Extent::Messages,
+            _ => Extent::Nothing,
+        }
+    }
+
+    /// Whether what `step` receives, if it is a message, is shown.
+    pub fn shows_input(&self, step: &Step) -> bool {
+        let (from, id, kind) = match &step.input {
+            InputRecord::Message { from, id, body } => (*from, *id, kind_of(body)),
+            InputRecord::Stamp { from, id, .. } => (*from, *id, "application"),
+            _ => return true,
+        };
+        match self.messages.get(&id) {
+            Some(message) => self.shows_message(message),
+            // Nobody knows how it was sent: a recording that begins later, or of one member.
+            None => {
+                let kinds = self.only.kinds.as_ref();
+                self.only.shows_node(from) && kinds.is_none_or(|kinds| kinds.contains(kind))
+            }
+        }
+    }
+
+    /// Whether the message of this number is shown.
+    pub fn shows_id(&self, id: u64) -> bool {
+        self.messages.get(&id).is_none_or(|message| self.shows_message(message))
+    }
+
+    /// Entry `i` in words, as far as it is shown.
+    pub fn lines(&self, i: usize) -> Vec<String> {
+        let extent = self.extent(i);
+        match &self.run.entries[i] {
+            _ if extent == Extent::Nothing => Vec::new(),
+            Entry::Step(step) => text::shown_lines(step, self, extent == Extent::All),
+            Entry::Incident(incident) => vec![text::incident_line(incident, self.messages)],
+        }
+    }
+}
+
+/// The entries in which a message leaves, arrives or gets lost.
+fn ends_of<'a>(message: &'a Message<'_>) -> impl Iterator<Item = usize> + 'a {
+    std::iter::once(message.sent).chain(message.received.iter().copied()).chain(message.lost)
 }
 
 /// Whether `node` is one of the run.

@@ -27,7 +27,7 @@ mod spans;
 pub mod svg;
 pub mod text;
 
-pub use filter::{Filter, known_node};
+pub use filter::{Extent, Filter, View, known_node};
 pub use read::{ReadError, Reader, Salvaged};
 pub use record::{Recordable, Recorder, Sink, Writer};
 pub use replay::{ReplayError, Replayed, Replayer, replay};

@@ -34,6 +34,34 @@ impl Message<'_> {
     pub fn kind(&self) -> &str {
         self.body.map_or("application", kind_of)
     }
+
+    /// The layer below the algorithm that it belongs to, and its kind there: `Group` and `Prepare`
+    /// for `{"Group":{"Prepare":…}}`. None for a message of the algorithm itself.
+    pub fn layer(&self) -> Option<(&str, &str)> {
+        let (layer, inner) = variant(self.body?)?;
+        // What is wrapped may stand beside what the wrapping needs.
+        let wrapped = variant(inner).or_else(|| variant(inner.get("message")?))?;
+        let mut kind = wrapped;
+        while let Some(deeper) = variant(kind.1) {
+            kind = deeper;
+        }
+        Some((layer, kind.0))
+    }
+
+    /// The name of its kind, with its layer: `Group/Prepare`.
+    pub fn full_name(&self) -> String {
+        match self.layer() {
+            Some((layer, kind)) => format!("{layer}/{kind}"),
+            None => self.kind().to_owned(),
+        }
+    }
+}
+
+/// A variant that holds something, and what it holds: fields have small letters.
+fn variant(value: &Value) -> Option<(&str, &Value)> {
+    let fields = value.as_object().filter(|fields| fields.len() == 1)?;
+    let (name, inner) = fields.iter().next()?;
+    name.starts_with(|c: char| c.is_ascii_uppercase()).then_some((name.as_str(), inner))
 }
 
 /// All messages of `run`, by number. Receipts that name no message of the run are left out.

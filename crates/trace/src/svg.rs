@@ -5,7 +5,8 @@ mod style;
 use std::fmt::{self, Write};
 
 use crate::diagram::{
-    Arrow, Bar, Cause, Diagram, Fate, Key, Label, Lasting, Mark, Options, Point, Sample, layout,
+    Arrow, Bar, Cause, Diagram, Fate, Key, Kind, Label, Lasting, Mark, Options, Point, Sample,
+    layout,
 };
 use crate::{Run, text};
 
@@ -44,13 +45,8 @@ pub fn stack(diagrams: &[Diagram]) -> String {
     svg.out
 }
 
-fn stroke(kind: usize) -> String {
-    format!("k{}", kind % COLOURS.len())
-}
-
-fn fill(kind: usize) -> String {
-    format!("f{}", kind % COLOURS.len())
-}
+/// The pattern of a line, where several kinds share a colour.
+pub(crate) const DASHES: [&str; 5] = ["", "10 2", "6 2 2 2", "12 2 2 2 2 2", "3 2"];
 
 struct Svg {
     out: String,
@@ -79,24 +75,33 @@ impl Svg {
         self.field(diagram);
         diagram.bars.iter().for_each(|bar| self.bar(bar, diagram.lanes[bar.lane].y));
         diagram.violations.iter().for_each(|violation| self.violation(violation, diagram));
-        diagram.arrows.iter().for_each(|arrow| self.arrow(arrow));
+        diagram.arrows.iter().for_each(|arrow| self.arrow(arrow, &diagram.kinds[arrow.kind]));
         diagram.points.iter().for_each(|point| self.point(point));
         diagram.bars.iter().for_each(|bar| self.end_of_bar(bar, diagram.lanes[bar.lane].y));
         for arrow in &diagram.arrows {
             if let Some(label) = &arrow.label {
-                self.label(label, &format!("label {}", fill(arrow.kind)));
+                let colour = diagram.kinds[arrow.kind].colour;
+                self.label(label, &format!("label f{colour}"));
             }
         }
         diagram.marks.iter().for_each(|mark| self.mark(mark));
         self.axis(diagram);
-        diagram.legend.iter().for_each(|key| self.key(key));
+        diagram.legend.iter().for_each(|key| self.key(key, &diagram.kinds));
     }
 
     /// The lanes, and what lies behind them.
     fn field(&mut self, diagram: &Diagram) {
         let (left, top, right, bottom) = diagram.field;
         for tick in &diagram.ticks {
-            self.line("grid", (tick.x, top), (tick.x, bottom));
+            if tick.to > tick.x {
+                let (x, width) = (n(tick.x), n(tick.to - tick.x));
+                let (y, height) = (n(top), n(bottom - top));
+                self.put(format_args!(
+                    "<rect class=\"moment\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
+                ));
+            } else {
+                self.line("grid", (tick.x, top), (tick.x, bottom));
+            }
         }
         for band in &diagram.bands {
             let (x, width) = (n(band.from), n(band.to - band.from));
@@ -160,8 +165,9 @@ impl Svg {
         }
     }
 
-    fn arrow(&mut self, arrow: &Arrow) {
-        let Arrow { id, from, to, kind, fate, .. } = arrow;
+    fn arrow(&mut self, arrow: &Arrow, kind: &Kind) {
+        let Arrow { id, from, to, fate, .. } = arrow;
+        let colour = kind.colour;
         let class = match fate {
             Fate::Arrived => "",
             Fate::Again => " again",
@@ -169,10 +175,9 @@ impl Svg {
             Fate::Pending => " pending",
             Fate::Beyond => "",
         };
-        // More kinds than colours: the second round is dashed.
-        let dash = match (kind / COLOURS.len(), fate) {
-            (0, _) | (_, Fate::Again | Fate::Lost | Fate::Pending) => "",
-            (_, Fate::Arrived | Fate::Beyond) => " stroke-dasharray=\"10 2\"",
+        let dash = match fate {
+            Fate::Again | Fate::Lost | Fate::Pending => String::new(),
+            Fate::Arrived | Fate::Beyond => dashed(kind),
         };
         let (x0, y0, x1, y1) = (n(from.0), n(from.1), n(to.0), n(to.1));
         let own = from.1 == to.1;
@@ -186,15 +191,12 @@ impl Svg {
             "<g data-message=\"{id}\"><title>{}</title>",
             escape(&arrow.tooltip)
         ));
-        self.put(format_args!(
-            "<path class=\"arrow {}{class}\"{dash} d=\"{path}\"/>",
-            stroke(*kind)
-        ));
+        self.put(format_args!("<path class=\"arrow k{colour}{class}\"{dash} d=\"{path}\"/>"));
         match fate {
             Fate::Lost => self.cross(*to, 5.0, ""),
             Fate::Arrived | Fate::Again => {
                 let middle = (f64::midpoint(from.0, to.0), from.1 - 36.0);
-                self.tip(if own { middle } else { *from }, *to, *kind);
+                self.tip(if own { middle } else { *from }, *to, colour);
             }
             Fate::Pending | Fate::Beyond => {}
         }
@@ -202,7 +204,7 @@ impl Svg {
     }
 
     /// The tip of an arrow, a little before its end, where the point is.
-    fn tip(&mut self, from: (f64, f64), to: (f64, f64), kind: usize) {
+    fn tip(&mut self, from: (f64, f64), to: (f64, f64), colour: usize) {
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let length = dx.hypot(dy).max(0.001);
         let (ux, uy) = (dx / length, dy / length);
@@ -211,10 +213,7 @@ impl Svg {
             format!("{},{}", n(x), n(y))
         };
         let (tip, left, right) = (at(3.0, 0.0), at(12.0, 4.0), at(12.0, -4.0));
-        self.put(format_args!(
-            "<polygon class=\"{}\" points=\"{tip} {left} {right}\"/>",
-            fill(kind)
-        ));
+        self.put(format_args!("<polygon class=\"f{colour}\" points=\"{tip} {left} {right}\"/>"));
     }
 
     fn cross(&mut self, at: (f64, f64), size: f64, tooltip: &str) {
@@ -276,7 +275,12 @@ impl Svg {
         self.line("axis", (left, bottom), (right, bottom));
         for tick in &diagram.ticks {
             self.line("axis", (tick.x, bottom), (tick.x, bottom + 5.0));
-            let (x, y, words) = (n(tick.x), n(bottom + 18.0), escape(&tick.label));
+            if tick.to > tick.x {
+                self.line("axis", (tick.to, bottom), (tick.to, bottom + 5.0));
+                self.line("wide", (tick.x, bottom), (tick.to, bottom));
+            }
+            let x = n(f64::midpoint(tick.x, tick.to));
+            let (y, words) = (n(bottom + 18.0 + 12.0 * tick.row as f64), escape(&tick.label));
             self.put(format_args!("<text class=\"tick\" x=\"{x}\" y=\"{y}\">{words}</text>"));
         }
         for gap in &diagram.gaps {
@@ -295,17 +299,27 @@ impl Svg {
         ));
     }
 
-    fn key(&mut self, key: &Key) {
+    fn key(&mut self, key: &Key, kinds: &[Kind]) {
         let (x, y) = key.at;
         match key.sample {
             Sample::Arrow(kind) => {
+                let Kind { colour, .. } = kinds[kind];
+                let (dash, x0, y0) = (dashed(&kinds[kind]), n(x), n(y));
                 self.put(format_args!(
-                    "<path class=\"arrow {}\" d=\"M{} {}h26\"/>",
-                    stroke(kind),
-                    n(x),
-                    n(y)
+                    "<path class=\"arrow k{colour}\"{dash} d=\"M{x0} {y0}h26\"/>"
                 ));
-                self.tip((x, y), (x + 33.0, y), kind);
+                self.tip((x, y), (x + 33.0, y), colour);
+            }
+            Sample::Moment => {
+                self.line("axis", (x, y), (x, y + 5.0));
+                self.line("axis", (x + 30.0, y), (x + 30.0, y + 5.0));
+                self.line("wide", (x, y), (x + 30.0, y));
+            }
+            Sample::Gap => {
+                self.line("lane", (x, y), (x + 10.0, y));
+                self.line("lane", (x + 20.0, y), (x + 30.0, y));
+                self.line("gapside", (x + 10.0, y - 7.0), (x + 10.0, y + 7.0));
+                self.line("gapside", (x + 20.0, y - 7.0), (x + 20.0, y + 7.0));
             }
             Sample::Lost => {
                 self.put(format_args!(
@@ -357,6 +371,13 @@ impl Svg {
     fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let (x0, y0, x1, y1) = (n(from.0), n(from.1), n(to.0), n(to.1));
         self.put(format_args!("<path class=\"{class}\" d=\"M{x0} {y0}L{x1} {y1}\"/>"));
+    }
+}
+
+fn dashed(kind: &Kind) -> String {
+    match DASHES[kind.dash % DASHES.len()] {
+        "" => String::new(),
+        dash => format!(" stroke-dasharray=\"{dash}\""),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use crate::View;
 use crate::messages::{Message, messages};
 use crate::{EffectRecord, Entry, Header, Incident, IncidentKind, InputRecord, Memory, Run, Step};
 
@@ -49,8 +50,36 @@ pub fn transcript(run: &Run, options: &Options) -> String {
 
 /// One step: first what happened to the process, then what it did.
 pub fn step_lines(step: &Step, states: bool) -> Vec<String> {
+    let mut lines = vec![input_line(step)];
+    lines.extend(draws_line(step));
+    lines.extend(effect_lines(step.effects.iter()));
+    if states && let Some(state) = &step.state {
+        lines.push(format!("== {}", render(state)));
+    }
+    lines
+}
+
+/// One step as `view` shows it: without messages that are not shown; or, unless `all` of it is
+/// shown, with nothing else.
+pub(crate) fn shown_lines(step: &Step, view: &View<'_>, all: bool) -> Vec<String> {
+    let is_message = matches!(step.input, InputRecord::Message { .. } | InputRecord::Stamp { .. });
+    let input = view.shows_input(step) && (all || is_message);
+    let effects = step.effects.iter().filter(|effect| match effect {
+        EffectRecord::Send { id, .. } => view.shows_id(*id),
+        _ => all,
+    });
+    let mut lines: Vec<String> = input.then(|| input_line(step)).into_iter().collect();
+    lines.extend(draws_line(step).filter(|_| all));
+    lines.extend(effect_lines(effects));
+    if let Some(first) = lines.first_mut().filter(|_| !input) {
+        *first = format!("p{} {first}", step.node);
+    }
+    lines
+}
+
+fn input_line(step: &Step) -> String {
     let node = step.node;
-    let mut lines = vec![match &step.input {
+    match &step.input {
         InputRecord::Start => format!("p{node} starts"),
         InputRecord::Recover { saved: None } => format!("p{node} recovers"),
         InputRecord::Recover { saved: Some(saved) } => {
@@ -64,12 +93,17 @@ pub fn step_lines(step: &Step, states: bool) -> Vec<String> {
         InputRecord::Stamp { from, stamp, .. } => {
             format!("p{node} <- p{from} message of the application at clock {stamp}")
         }
-    }];
-    if !step.draws.is_empty() {
-        let draws: Vec<String> = step.draws.iter().map(u32::to_string).collect();
-        lines.push(format!("?? drew {}", draws.join(", ")));
     }
-    let mut effects = step.effects.iter().peekable();
+}
+
+fn draws_line(step: &Step) -> Option<String> {
+    let draws: Vec<String> = step.draws.iter().map(u32::to_string).collect();
+    (!draws.is_empty()).then(|| format!("?? drew {}", draws.join(", ")))
+}
+
+/// What a process does, a line each; what it says to many in one line.
+fn effect_lines<'a>(effects: impl Iterator<Item = &'a EffectRecord>) -> Vec<String> {
+    let (mut lines, mut effects) = (Vec::new(), effects.peekable());
     while let Some(effect) = effects.next() {
         lines.push(match effect {
             EffectRecord::Send { to, body, .. } => {
@@ -90,9 +124,6 @@ pub fn step_lines(step: &Step, states: bool) -> Vec<String> {
             EffectRecord::Save(record) => format!(".. saves {}", render(record)),
             EffectRecord::Unexpected(what) => format!("!! met {what}"),
         });
-    }
-    if states && let Some(state) = &step.state {
-        lines.push(format!("== {}", render(state)));
     }
     lines
 }

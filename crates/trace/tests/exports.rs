@@ -269,3 +269,63 @@ fn renumber(value: &mut Value, by: u64) {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
+
+/// A run of an algorithm on another: two layers, with two kinds each.
+fn layered() -> Run {
+    let header =
+        "{\"konklave\":1,\"algorithm\":\"x/y\",\"nodes\":[0,1],\"unit\":1000,\"time\":\"T\"}";
+    let bodies = [
+        "{\"Group\":{\"Prepare\":{\"view\":1}}}",
+        "{\"Group\":{\"Promise\":{\"view\":1}}}",
+        "\"Ask\"",
+        "{\"Inside\":{\"view\":1,\"message\":{\"Raymond\":{\"Token\":{\"fence\":1}}}}}",
+        "{\"Yes\":{\"round\":1}}",
+    ];
+    let mut text = format!("{header}\n");
+    for (i, body) in bodies.iter().enumerate() {
+        let (id, at, later) = (i + 1, i * 2000, i * 2000 + 1000);
+        text += &format!(
+            "{{\"at\":{at},\"node\":0,\"in\":{{\"request\":\"Go\"}},\
+             \"do\":[{{\"send\":{{\"to\":1,\"id\":{id},\"body\":{body}}}}}]}}\n\
+             {{\"at\":{later},\"node\":1,\"in\":{{\"message\":{{\"from\":0,\"id\":{id},\"body\":{body}}}}}}}\n"
+        );
+    }
+    Run::read("layered.run", format!("{text}{{\"end\":\"ok\"}}\n").as_bytes()).unwrap()
+}
+
+#[test]
+fn each_layer_has_a_colour_and_each_kind_a_pattern() {
+    let run = layered();
+    let diagram = layout(&run, &everything());
+    let looks = |name: &str| {
+        let kind = diagram.kinds.iter().find(|kind| kind.name == name).expect(name);
+        (kind.colour, kind.dash)
+    };
+    assert_eq!([looks("Ask"), looks("Yes")], [(0, 0), (0, 1)], "the algorithm itself");
+    assert_eq!([looks("Group/Prepare"), looks("Group/Promise")], [(1, 0), (1, 1)]);
+    assert_eq!(looks("Inside/Token"), (2, 0), "what is wrapped beside other fields");
+    let legend: Vec<&str> = diagram.legend.iter().map(|key| key.text.as_str()).take(5).collect();
+    assert_eq!(
+        legend,
+        ["Ask (1)", "Yes (1)", "Group/Prepare (1)", "Group/Promise (1)", "Inside/Token (1)"]
+    );
+    let labels =
+        diagram.arrows.iter().filter_map(|arrow| Some(arrow.label.as_ref()?.text.as_str()));
+    assert_eq!(labels.collect::<Vec<_>>(), ["Prepare", "Promise", "Ask", "Token", "Yes 1"]);
+    assert!(mermaid(&run, &everything()).contains("p0->>p1: Prepare @1"));
+    let picture = svg::render(&diagram);
+    for colour in ["k0", "k1", "k2"] {
+        assert!(picture.contains(&format!("class=\"arrow {colour}")), "{colour}");
+    }
+    assert!(picture.contains("class=\"arrow k1\" stroke-dasharray=\"10 2\""), "Promise");
+    assert!(tikz(&run, &everything()).contains("arrow,kind1,tip,dash pattern=on 10bp off 2bp"));
+    let kinds = |kind: &str| only(|only| only.kinds = Some(BTreeSet::from([kind.to_owned()])));
+    assert_eq!(layout(&run, &kinds("Group")).arrows.len(), 2, "a whole layer");
+    assert_eq!(layout(&run, &kinds("Group/Promise")).arrows.len(), 1);
+    // Without layers, each kind has its own colour.
+    let plain = layout(&stored("ricart-agrawala"), &everything());
+    assert_eq!(
+        plain.kinds.iter().map(|kind| (kind.colour, kind.dash)).collect::<Vec<_>>(),
+        [(0, 0), (1, 0)]
+    );
+}

@@ -361,12 +361,14 @@ export class Diagram {
     c.textAlign = 'center';
     let free = GUTTER;
     const first = this.shown.tracks[0];
-    for (const [x, label] of first.ticks) {
-      if (x < from || x > to) continue;
-      const at = this.px(x), half = c.measureText(label).width / 2 + 6;
+    for (const [x, label, until] of first.ticks) {
+      if (until < from || x > to) continue;
+      // A moment that is drawn wide, because much happens in it, is a thick stretch.
+      if (until > x) c.fillRect(this.px(x), y - 1, this.px(until) - this.px(x), 3);
+      const at = (this.px(x) + this.px(until)) / 2, half = c.measureText(label).width / 2 + 6;
       if (at - half < free) continue;
       c.fillText(label, at, y + 17);
-      c.fillRect(at, y, 1, 5);
+      if (until === x) c.fillRect(at, y, 1, 5);
       free = at + half;
     }
     c.textAlign = 'left';

@@ -55,8 +55,8 @@ pub(crate) struct Track<'a> {
     toml: String,
     report: &'a Value,
     width: f64,
-    /// Place and time.
-    ticks: Vec<(f64, &'a str)>,
+    /// Where it begins, the time, where it ends.
+    ticks: Vec<(f64, &'a str, f64)>,
     /// Silence cut short: from, to, what it says.
     gaps: Vec<(f64, f64, &'a str)>,
     /// What is cut: from, to, what.
@@ -103,7 +103,8 @@ impl<'a> Track<'a> {
         kinds.dedup();
         let message = |m: &Message<'_>| {
             let said = m.body.map_or("message of the application".into(), render);
-            let kind = kinds.iter().position(|kind| *kind == m.kind()).unwrap_or(0);
+            let name = m.full_name();
+            let kind = kinds.iter().position(|kind| *kind == name).unwrap_or(0);
             let lost = m.lost.map_or(-1, |lost| lost as i64);
             let doubled = u8::from(m.duplicated.is_some());
             let said = words.number(&said);
@@ -126,7 +127,9 @@ impl<'a> Track<'a> {
             toml: toml::to_string(&world.scenario).unwrap_or_default(),
             report: &world.report,
             width: diagram.width,
-            ticks: diagram.ticks.iter().map(|t| (place(t.x), label(&t.label))).collect(),
+            ticks: (diagram.ticks.iter())
+                .map(|t| (place(t.x), label(&t.label), place(t.to)))
+                .collect(),
             gaps: diagram
                 .gaps
                 .iter()

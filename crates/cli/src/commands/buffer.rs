@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use konklave_ring::{Code, Fault, Findings, explore};
+use konklave_ring::{Code, Fault, Findings, Met, Rendezvous, explore};
 use serde::Serialize;
 
 use crate::Done;
@@ -19,11 +19,63 @@ struct Report {
     shortest: BTreeMap<Fault, usize>,
 }
 
+/// What came of an election over such buffers.
+#[derive(Serialize)]
+struct Held {
+    schema: &'static str,
+    asked: Rendezvous,
+    #[serde(flatten)]
+    met: Met,
+    /// With which timeout nobody would have been taken for failed.
+    shortest_timeout: Option<u64>,
+}
+
+/// Whoever waits longer than this for a neighbour has no patience problem.
+const LONGEST: u64 = 1_000_000;
+
+/// `--workers`: an election in time.
+fn held(asked: Rendezvous, format: Format) -> Done {
+    let (met, shortest_timeout) = (asked.hold(), asked.shortest_timeout(LONGEST));
+    match format {
+        Format::Text => {
+            let mut out = stdout();
+            let Met { taken, wrongly_failed, took } = met;
+            writeln!(out, "{taken} messages were taken in {took} ms")?;
+            writeln!(out, "{wrongly_failed} times a healthy neighbour was taken for failed")?;
+            if let Some(shortest) = shortest_timeout {
+                writeln!(out, "never with a timeout of {shortest} ms or more")?;
+            }
+            out.flush()?;
+        }
+        Format::Json | Format::Jsonl => {
+            let schema = "konklave.rendezvous/1";
+            print_json(&Held { schema, asked, met, shortest_timeout }, format)?;
+        }
+        Format::Csv => print_csv(&[vec![
+            ("taken".to_owned(), met.taken.to_string()),
+            ("wrongly_failed".to_owned(), met.wrongly_failed.to_string()),
+            ("took_ms".to_owned(), met.took.to_string()),
+        ]])?,
+    }
+    Ok(u8::from(met.wrongly_failed > 0))
+}
+
 pub(crate) fn buffer(args: &BufferArgs) -> Done {
-    let found = explore(match args.code {
+    let code = match args.code {
         BufferCode::Printed => Code::Printed,
         BufferCode::Ticket => Code::Ticket,
-    });
+    };
+    if let Some(workers) = args.workers {
+        let asked = Rendezvous {
+            code,
+            workers: workers as usize,
+            initiators: args.initiators as usize,
+            timeout: u64::from(args.timeout),
+            worker_sleep: u64::from(args.worker_sleep),
+        };
+        return held(asked, args.format);
+    }
+    let found = explore(code);
     let is_fine = found.faults.is_empty();
     match args.format {
         Format::Text => print(&found)?,

@@ -18,6 +18,10 @@ use crate::output::Target;
 /// Mermaid refuses longer texts, unless it is told otherwise.
 const MERMAID_MOST: usize = 50_000;
 
+/// TeX keeps a whole page in its memory; so many lines of ours fill about four fifths of the five
+/// million words that pdflatex and xelatex have as they come.
+const TEX_MOST: usize = 8000;
+
 pub(crate) fn export(args: &ExportArgs) -> Done {
     let form = form(args)?;
     let path = args.output.clone().unwrap_or_else(|| args.file.with_extension(ending(form)));
@@ -48,6 +52,13 @@ pub(crate) fn export(args: &ExportArgs) -> Done {
             "konklave: {} characters; Mermaid takes {MERMAID_MOST} unless its maxTextSize is \
              raised: show less with --only, --only-kinds or --window",
             content.len()
+        );
+    }
+    let lines = content.iter().filter(|byte| **byte == b'\n').count();
+    if form == Form::Tikz && lines > TEX_MOST {
+        tell!(
+            "konklave: {lines} lines are more than the memory of pdflatex and xelatex holds (about \
+             {TEX_MOST}): compile with lualatex, or show less with --only, --only-kinds or --window"
         );
     }
     target.finish(&content)?;

@@ -83,7 +83,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Done {
     let word = args.what.as_deref().unwrap_or_default().to_lowercase();
     let fits =
         |claim: &&Claim| claim.name.contains(&word) || claim.chapter.to_lowercase().contains(&word);
-    let chosen: Vec<&'static Claim> = claims().filter(fits).collect();
+    let chosen: Vec<&'static Claim> = claims().into_iter().filter(fits).collect();
     if chosen.is_empty() {
         let known = chapters().join(", ");
         let what = args.what.as_deref().unwrap_or_default();
@@ -224,21 +224,30 @@ fn print(rows: &[Row]) -> io::Result<()> {
 
 fn print_markdown(rows: &[Row]) -> io::Result<()> {
     let mut out = stdout();
-    writeln!(out, "| of | the sources say | measured | verdict | by |\n|---|---|---|---|---|")?;
+    writeln!(
+        out,
+        "| of | the sources say | measured | verdict | confirmed | by |\n|---|---|---|---|---|---|"
+    )?;
     for row in rows {
         let remark =
             if row.remark.is_empty() { String::new() } else { format!(": {}", row.remark) };
         writeln!(
             out,
-            "| {} | {} | {} | {}{remark} | `{}` |",
+            "| {} | {} | {} | {}{remark} | {} | `{}` |",
             row.chapter,
-            row.says,
-            shown(row),
+            cell(row.says),
+            cell(&shown(row)),
             row.verdict.name(),
-            row.command
+            if row.confirmed { "yes" } else { "no" },
+            cell(&row.command)
         )?;
     }
     out.flush()
+}
+
+/// What may stand in a cell of a table.
+fn cell(words: &str) -> String {
+    words.replace('|', "\\|")
 }
 
 fn csv(row: &Row) -> Vec<(String, String)> {
@@ -262,7 +271,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_fit_for_files() {
-        let mut names: Vec<&str> = claims().map(|claim| claim.name).collect();
+        let mut names: Vec<&str> = claims().iter().map(|claim| claim.name).collect();
         names.sort_unstable();
         let before = names.len();
         names.dedup();

@@ -34,7 +34,7 @@ fn a_run_goes_into_every_form() {
         ("csv", "csv", b"line,at,time,node,event,"),
         ("parquet", "parquet", b"PAR1"),
         ("html", "html", b"<!doctype html>"),
-        ("runz", "runz", b"konkrun\x02"),
+        ("runz", "runz", b"konkrun\x03"),
     ];
     for (form, ending, begin) in forms {
         let said = konklave(&["export", &run, "--to", form]);
@@ -80,8 +80,30 @@ fn a_compact_recording_is_the_same_run() {
     std::fs::write(&half, &bytes[..bytes.len() / 2]).unwrap();
     let said = konklave(&["replay", &half]);
     assert!(said.code == 0 && said.err.contains("cut off"), "{}{}", said.out, said.err);
+    let mut damaged = bytes;
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0x10;
+    std::fs::write(&half, &damaged).unwrap();
+    let said = konklave(&["replay", &half]);
+    let told = said.err.contains("damaged: its check sum does not fit");
+    assert!(told || said.err.contains("cut off"), "{}{}", said.out, said.err);
     std::fs::write(&half, b"konkrun\x09").unwrap();
     refused(&format!("replay {half}"), 65, &["half.runz:1:", "version"]);
+}
+
+/// TeX has a limit, and says so only after a minute.
+#[test]
+fn what_is_too_long_for_tex_is_told() {
+    let folder = Folder::new("tex");
+    for (entries, warned) in [(2, false), (30, true)] {
+        let run = folder.file("long.run");
+        let line = format!("run ricart-agrawala -n 10 --entries {entries} --record {run}");
+        assert_eq!(konklave_line(&line).code, 0);
+        let said = konklave(&["export", &run, "--to", "tikz"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let told = said.err.contains("lualatex") && said.err.contains("--only");
+        assert_eq!(told, warned, "{}", said.err);
+    }
 }
 
 #[test]

@@ -183,6 +183,9 @@ fn every_claim_of_the_sources_is_measured_and_its_verdict_stands() {
     let pictures = fs::read_dir(&figures).expect("figures").flatten();
     let pictures = pictures.filter(|f| f.path().extension().is_some_and(|e| e == "svg")).count();
     assert!(pictures > rows.len() / 2, "{pictures} pictures of {} claims", rows.len());
+    let table = konklave_line("reproduce ring-buffer --format markdown").out;
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    assert!(rows.len() >= 4 && rows.iter().all(|row| row.contains(" | yes | ")), "{table}");
     let said = konklave_line("reproduce nothing-like-that");
     assert_eq!(said.code, 64);
     let chapters: Vec<&str> =

@@ -39,7 +39,12 @@ impl<'a> Bytes<'a> {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.at >= self.all.len()
+        self.left() == 0
+    }
+
+    /// How many are left.
+    pub(super) fn left(&self) -> usize {
+        self.all.len().saturating_sub(self.at)
     }
 
     pub(super) fn byte(&mut self) -> Result<u8, Bad> {

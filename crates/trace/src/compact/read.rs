@@ -10,7 +10,7 @@ use super::difference::read_difference;
 use super::{
     ARRIVAL, CANCEL, CHANGED, DREW, DUPLICATED, END, INCIDENT, INDICATE, LOST, MAGIC, MESSAGE,
     NAME, RECOVER, RECOVER_SAVED, REQUEST, SAVE, SEND, SEND_NUMBERED, SEND_SAME, SET_TIMER, STAMP,
-    START, STEP, SUSPECT, TIMER, TRUST, UNEXPECTED,
+    START, STEP, SUSPECT, TIMER, TRUST, UNEXPECTED, UNSUMMED,
 };
 use crate::{
     EffectRecord, Entry, Footer, Header, Incident, IncidentKind, InputRecord, ReadError, Run,
@@ -20,27 +20,42 @@ use crate::{
 /// Reads a run in the compact form that may be cut off; `file` is its name in errors. Lines in
 /// errors are those that the entries would have as JSON lines.
 pub fn salvage(file: &str, bytes: &[u8]) -> Result<Salvaged, ReadError> {
-    let error = |line, problem: String, cut_off| ReadError {
+    let plain = |line, problem: String, cut_off| ReadError {
         file: file.to_owned(),
         line,
         problem,
         cut_off,
     };
-    let first = |problem: &str| error(1, problem.to_owned(), false);
-    if bytes.len() >= 7 && bytes[..7] == MAGIC[..7] && bytes.get(7) != Some(&MAGIC[7]) {
-        return Err(first("this version of the compact form is not known here"));
-    }
-    if !bytes.starts_with(MAGIC) {
+    let first = |problem: &str| plain(1, problem.to_owned(), false);
+    if !bytes.starts_with(&MAGIC[..7]) {
         return Err(first("this is no run in the compact form"));
     }
+    let summed = match bytes.get(7) {
+        Some(version) if *version == MAGIC[7] => true,
+        Some(&UNSUMMED) => false,
+        _ => return Err(first("this version of the compact form is not known here")),
+    };
+    let whole = match bytes.split_last_chunk::<SUM>() {
+        Some((rest, sum)) if summed => crc32fast::hash(rest) == u32::from_le_bytes(*sum),
+        _ => !summed,
+    };
+    // Whatever is wrong: if the sum does not fit, that is why.
+    let error = |line, problem: String| match whole {
+        true => plain(line, problem, false),
+        false => {
+            let why = "the file is damaged: its check sum does not fit";
+            plain(line, format!("{why} ({problem})"), false)
+        }
+    };
+    let cut_at = |line| plain(line, "cut off: the file should go on to its end".to_owned(), true);
     let mut bytes = Bytes::new(bytes);
     bytes.at = MAGIC.len();
     let header: Header = json(&mut bytes).map_err(|bad| match bad {
         Bad::CutOff => first("cut off within its header"),
-        Bad::Nonsense(_) => first("its header cannot be read"),
+        Bad::Nonsense(_) => error(1, "its header cannot be read".to_owned()),
     })?;
     if header.konklave != VERSION {
-        return Err(first("the header has a version that is not known here"));
+        return Err(error(1, "the header has a version that is not known here".to_owned()));
     }
     let mut reading = Reading {
         states: vec![Vec::new(); header.nodes.len()],
@@ -56,22 +71,30 @@ pub fn salvage(file: &str, bytes: &[u8]) -> Result<Salvaged, ReadError> {
         let line = reading.run.entries.len() + 2;
         match reading.record() {
             Ok(()) => {}
-            Err(Bad::CutOff) => {
-                let problem = "cut off: the file should go on to its end".to_owned();
-                cut = Some(error(line, problem, true));
-            }
+            Err(Bad::CutOff) => cut = Some(cut_at(line)),
             Err(Bad::Nonsense(why)) => {
                 let place = reading.bytes.at;
-                return Err(error(line, format!("near byte {place}: {why}"), false));
+                return Err(error(line, format!("near byte {place}: {why}")));
             }
         }
     }
-    if cut.is_none() && !reading.bytes.is_empty() {
+    if cut.is_none() {
         let line = reading.run.entries.len() + 3;
-        return Err(error(line, "something comes after the end; nothing should".into(), false));
+        let sum = if summed { SUM } else { 0 };
+        if reading.bytes.left() > sum {
+            return Err(error(line, "something comes after the end; nothing should".into()));
+        } else if reading.bytes.left() < sum {
+            reading.run.footer = None;
+            cut = Some(cut_at(line));
+        } else if !whole {
+            return Err(error(line, "a byte is not what was written".into()));
+        }
     }
     Ok(Salvaged { run: reading.run, cut })
 }
+
+/// How many bytes the check sum takes.
+const SUM: usize = 4;
 
 struct Reading<'a> {
     run: Run,

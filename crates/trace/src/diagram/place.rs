@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::{
     Arrow, Band, Bar, Cause, Diagram, Fate, Key, Label, Lasting, Mark, Point, Sample, Tick,
 };
-use crate::axis::Axis;
+use crate::axis::{Axis, TimeMark};
 use crate::labels::{Area, Taken, width_of};
 use crate::messages::Message;
 use crate::spans::Span;
 use crate::text::{incident_line, render, step_lines, time, trimmed};
-use crate::{EffectRecord, Entry, Filter, IncidentKind, InputRecord, Run, kind_of};
+use crate::{EffectRecord, Entry, Filter, IncidentKind, InputRecord, Run, View, kind_of};
 
 /// A diagram in the making.
 pub(super) struct Layout<'a> {
@@ -21,6 +21,7 @@ pub(super) struct Layout<'a> {
     pub(super) axis: &'a Axis,
     pub(super) places: &'a BTreeMap<u32, usize>,
     pub(super) only: &'a Filter,
+    pub(super) view: &'a View<'a>,
     pub(super) taken: Taken,
     pub(super) diagram: Diagram,
 }
@@ -71,7 +72,7 @@ impl Layout<'_> {
     }
 
     pub(super) fn place_arrows(&mut self, delay: f64) {
-        for message in self.messages.values().filter(|m| self.only.shows_message(m)) {
+        for message in self.messages.values().filter(|m| self.view.shows_message(m)) {
             let (Some((_, y)), Some((_, end))) = (self.lane(message.from), self.lane(message.to))
             else {
                 continue;
@@ -91,7 +92,8 @@ impl Layout<'_> {
                 None if ends.is_empty() => ends.push((Fate::Pending, part(0.3), None)),
                 None => {}
             }
-            let kind = self.diagram.kinds.iter().position(|kind| kind.name == message.kind());
+            let name = message.full_name();
+            let kind = self.diagram.kinds.iter().position(|kind| kind.name == name);
             for (fate, to, entry) in ends {
                 let Some((fate, from, to)) = self.clip(message.sent, entry, (fate, from, to))
                 else {
@@ -264,7 +266,7 @@ impl Layout<'_> {
         let font = self.diagram.font;
         for i in 0..self.diagram.arrows.len() {
             let Arrow { id, from, to, .. } = self.diagram.arrows[i];
-            let text = self.messages[&id].body.map_or("application".into(), short);
+            let text = words_of(&self.messages[&id]);
             let width = width_of(&text, font);
             let (dx, dy) = (to.0 - from.0, to.1 - from.1);
             let length = dx.hypot(dy);
@@ -327,8 +329,8 @@ impl Layout<'_> {
             let label = Label { text, at: (f64::midpoint(from, to), bottom - 10.0), angle: 0.0 };
             self.diagram.gaps.push(Band { from, to, label });
         }
-        let ticks = self.axis.ticks(header.unit, 70.0).into_iter();
-        self.diagram.ticks = ticks.map(|(t, x)| Tick { x, label: trimmed(t) }).collect();
+        let tick = |TimeMark { label, x: (x, to), row }| Tick { x, to, label, row };
+        self.diagram.ticks = self.axis.ticks(header.unit, 70.0).into_iter().map(tick).collect();
     }
 
     pub(super) fn place_legend(&mut self) {
@@ -352,6 +354,10 @@ impl Layout<'_> {
                 keys.push((Sample::Bar(what), text.to_owned()));
             }
         }
+        let wide = diagram.ticks.iter().any(|tick| tick.to > tick.x);
+        keys.extend(wide.then(|| (Sample::Moment, "one moment, drawn wide".to_owned())));
+        let quiet = !diagram.gaps.is_empty();
+        keys.extend(quiet.then(|| (Sample::Gap, "silence, cut short".to_owned())));
         let mut x = 24.0;
         for (sample, text) in keys {
             let end = x + 40.0 + width_of(&text, 12.0) + 22.0;
@@ -360,6 +366,14 @@ impl Layout<'_> {
         }
         let head = width_of(&diagram.title, 19.0).max(width_of(&diagram.subtitle, 13.0)) + 48.0;
         diagram.width = diagram.width.max(x).max(head);
+    }
+}
+
+/// A message in one or two words; of one of a layer below, its kind there.
+pub(crate) fn words_of(message: &Message<'_>) -> String {
+    match message.layer() {
+        Some((_, kind)) => cut_to(kind, 24),
+        None => message.body.map_or("application".into(), short),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::diagram::Options;
 use crate::messages::messages;
 use crate::record::json;
-use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, Step, kind_of};
+use crate::{EffectRecord, Entry, Extent, IncidentKind, InputRecord, Run, Step, View, kind_of};
 
 /// The table of `run` as comma-separated values.
 pub fn csv(run: &Run, options: &Options) -> String {
@@ -19,15 +19,16 @@ pub fn csv(run: &Run, options: &Options) -> String {
 /// `line` is the line of the run's file; `at` is in ticks, `time` in the run's unit; `body` is JSON.
 pub fn table(run: &Run, options: &Options) -> Table {
     let messages = messages(run);
+    let view = View::new(run, &messages, &options.only);
     let mut rows = Rows::default();
     for (i, entry) in run.entries.iter().enumerate() {
-        if !options.only.shows_entry(entry, &messages) {
+        let extent = view.extent(i);
+        if extent == Extent::Nothing {
             continue;
         }
-        let shown = |id: u64| messages.get(&id).is_none_or(|m| options.only.shows_message(m));
         let first = rows.rows.len();
         match entry {
-            Entry::Step(step) => rows.step(step, shown),
+            Entry::Step(step) => rows.step(step, &view, extent == Extent::All),
             Entry::Incident(incident) => rows.incident(&incident.kind, &messages),
         }
         for row in &mut rows.rows[first..] {
@@ -83,9 +84,42 @@ impl Rows {
         row
     }
 
-    fn step(&mut self, step: &Step, shown: impl Fn(u64) -> bool) {
+    /// `all` of a step, or only its messages; of those only what `view` shows.
+    fn step(&mut self, step: &Step, view: &View<'_>, all: bool) {
+        self.input(step, view, all);
+        for drawn in step.draws.iter().filter(|_| all) {
+            self.put(Some(step.node), "draw").body = Some(drawn.to_string());
+        }
+        for effect in &step.effects {
+            match effect {
+                EffectRecord::Send { to, id, body } if view.shows_id(*id) => {
+                    let row = self.said(step.node, "send", body);
+                    (row.peer, row.message) = (Some(*to), Some(*id));
+                }
+                EffectRecord::Send { .. } => {}
+                _ if all => self.effect(step.node, effect),
+                _ => {}
+            }
+        }
+        if let Some(state) = step.state.as_ref().filter(|_| all) {
+            self.put(Some(step.node), "state").body = Some(state.to_string());
+        }
+    }
+
+    fn input(&mut self, step: &Step, view: &View<'_>, all: bool) {
         let node = step.node;
         match &step.input {
+            InputRecord::Message { .. } | InputRecord::Stamp { .. } if !view.shows_input(step) => {}
+            InputRecord::Message { from, id, body } => {
+                let row = self.said(node, "receive", body);
+                (row.peer, row.message) = (Some(*from), Some(*id));
+            }
+            InputRecord::Stamp { from, id, stamp } => {
+                let row = self.put(Some(node), "stamp");
+                (row.peer, row.message) = (Some(*from), Some(*id));
+                row.body = Some(stamp.to_string());
+            }
+            _ if !all => {}
             InputRecord::Start => {
                 self.put(Some(node), "start");
             }
@@ -98,52 +132,34 @@ impl Rows {
             InputRecord::Request(request) => {
                 self.said(node, "request", request);
             }
-            InputRecord::Message { from, id, body } if shown(*id) => {
-                let row = self.said(node, "receive", body);
-                (row.peer, row.message) = (Some(*from), Some(*id));
-            }
             InputRecord::Timer(timer) => {
                 self.said(node, "timer", timer);
             }
             InputRecord::Suspect(peer) => self.put(Some(node), "suspect").peer = Some(*peer),
             InputRecord::Trust(peer) => self.put(Some(node), "trust").peer = Some(*peer),
-            InputRecord::Stamp { from, id, stamp } if shown(*id) => {
-                let row = self.put(Some(node), "stamp");
-                (row.peer, row.message) = (Some(*from), Some(*id));
-                row.body = Some(stamp.to_string());
+        }
+    }
+
+    /// What a process does besides sending.
+    fn effect(&mut self, node: u32, effect: &EffectRecord) {
+        match effect {
+            EffectRecord::Send { .. } => {}
+            EffectRecord::SetTimer { timer, after_ns } => {
+                let row = self.said(node, "set_timer", timer);
+                row.body = Some(serde_json::json!([timer, after_ns]).to_string());
             }
-            InputRecord::Message { .. } | InputRecord::Stamp { .. } => {}
-        }
-        for drawn in &step.draws {
-            self.put(Some(node), "draw").body = Some(drawn.to_string());
-        }
-        for effect in &step.effects {
-            match effect {
-                EffectRecord::Send { to, id, body } if shown(*id) => {
-                    let row = self.said(node, "send", body);
-                    (row.peer, row.message) = (Some(*to), Some(*id));
-                }
-                EffectRecord::Send { .. } => {}
-                EffectRecord::SetTimer { timer, after_ns } => {
-                    let row = self.said(node, "set_timer", timer);
-                    row.body = Some(serde_json::json!([timer, after_ns]).to_string());
-                }
-                EffectRecord::Cancel { timer } => {
-                    self.said(node, "cancel", timer);
-                }
-                EffectRecord::Indicate(indication) => {
-                    self.said(node, "indicate", indication);
-                }
-                EffectRecord::Save(record) => {
-                    self.said(node, "save", record);
-                }
-                EffectRecord::Unexpected(what) => {
-                    self.put(Some(node), "unexpected").body = Some(json(what).to_string());
-                }
+            EffectRecord::Cancel { timer } => {
+                self.said(node, "cancel", timer);
             }
-        }
-        if let Some(state) = &step.state {
-            self.put(Some(node), "state").body = Some(state.to_string());
+            EffectRecord::Indicate(indication) => {
+                self.said(node, "indicate", indication);
+            }
+            EffectRecord::Save(record) => {
+                self.said(node, "save", record);
+            }
+            EffectRecord::Unexpected(what) => {
+                self.put(Some(node), "unexpected").body = Some(json(what).to_string());
+            }
         }
     }
 

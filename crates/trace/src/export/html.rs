@@ -11,8 +11,8 @@ use crate::causality::causes;
 use crate::diagram::{Diagram, Options, layout_all};
 use crate::messages::messages;
 use crate::svg::{escape, stack};
-use crate::text::{incident_line, render, step_lines, time};
-use crate::{Entry, IncidentKind, InputRecord, Run};
+use crate::text::{render, time};
+use crate::{Entry, IncidentKind, InputRecord, Run, View};
 
 const SCRIPT: &str = include_str!("player.js");
 const STYLE: &str = include_str!("player.css");
@@ -146,12 +146,14 @@ impl Data {
         let mut data = Self::default();
         let mut words = Words::default();
         let all_messages: Vec<_> = runs.iter().map(|run| messages(run)).collect();
+        let views: Vec<_> = (runs.iter().zip(&all_messages))
+            .map(|(run, messages)| View::new(run, messages, &options.only))
+            .collect();
         let all_causes: Vec<_> = runs.iter().map(|run| causes(run)).collect();
         let mut numbers: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         let mut started = BTreeSet::new();
-        for (t, e) in in_order(runs) {
+        for (_, t, e) in in_order(runs) {
             let (run, entry) = (runs[t], &runs[t].entries[e]);
-            let messages = &all_messages[t];
             let told = match entry {
                 Entry::Step(step) => {
                     let fields = step.state.as_ref().map(|state| words.fields(state));
@@ -160,7 +162,7 @@ impl Data {
                         data.initial.extend(fields.map(|fields| (t, step.node, fields)));
                         continue;
                     }
-                    (Some(step.node), 1, step_lines(step, false), fields)
+                    (Some(step.node), 1, fields)
                 }
                 Entry::Incident(incident) => {
                     let node = match incident.kind {
@@ -175,12 +177,11 @@ impl Data {
                         | IncidentKind::AppMessage { .. }
                         | IncidentKind::Violation { .. } => None,
                     };
-                    (node, 0, vec![incident_line(incident, messages)], None)
+                    (node, 0, None)
                 }
             };
-            let (n, p, lines, s) = told;
-            let shown = options.only.shows_entry(entry, messages);
-            let lines = lines.iter().filter(|_| shown);
+            let (n, p, s) = told;
+            let lines = views[t].lines(e);
             numbers.insert((t, e), data.steps.len());
             data.steps.push(StepData {
                 t,
@@ -189,13 +190,13 @@ impl Data {
                 at: words.number(&time(&run.header, entry.at())),
                 n,
                 p,
-                w: lines.map(|line| words.number(line)).collect(),
+                w: lines.iter().map(|line| words.number(line)).collect(),
                 s,
                 c: all_causes[t].get(&e).and_then(|cause| numbers.get(&(t, *cause))).copied(),
             });
         }
         for (t, messages) in all_messages.iter().enumerate() {
-            for message in messages.values().filter(|m| options.only.shows_message(m)) {
+            for message in messages.values().filter(|m| views[t].shows_message(m)) {
                 let number = |e: &usize| numbers.get(&(t, *e)).copied();
                 let said = message.body.map_or("message of the application".into(), render);
                 data.messages.push(MessageData {

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use crate::axis::{Track, typical_delay};
-use crate::diagram::{Fate, Lasting, Options, lane_order, short};
+use crate::diagram::{Fate, Lasting, Options, lane_order, short, words_of};
 use crate::messages::{Message, messages};
 use crate::spans::spans;
 use crate::text::{incident_line, render, time, trimmed};
-use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Run, Step};
+use crate::{EffectRecord, Entry, Extent, IncidentKind, InputRecord, Run, Step, View};
 
 /// What a sequence diagram shows, from top to bottom.
 pub(super) enum Item {
@@ -29,21 +29,20 @@ pub(super) enum Item {
 /// The lanes from left to right, and what is on them.
 pub(super) fn sequence(run: &Run, options: &Options) -> (Vec<u32>, Vec<Item>) {
     let messages = messages(run);
-    let only = &options.only;
+    let view = View::new(run, &messages, &options.only);
     let (begins, ends) = offices(run, options);
     let mut items: Vec<Item> = Vec::new();
     let places = BTreeMap::new();
-    let quiet =
-        options.quiet * typical_delay(&[Track { run, messages: &messages, places: &places }]);
+    let quiet = options.quiet
+        * typical_delay(&[Track { run, messages: &messages, places: &places, view: &view }]);
     let mut last: Option<u64> = None;
     for (i, entry) in run.entries.iter().enumerate() {
-        if !only.shows_entry(entry, &messages) {
-            continue;
-        }
+        let extent = view.extent(i);
         let before = items.len();
-        let writer = Told { run, options, messages: &messages, i };
+        let writer = Told { run, view: &view, messages: &messages, i };
         match entry {
-            Entry::Step(step) => writer.step(step, &mut items),
+            _ if extent == Extent::Nothing => continue,
+            Entry::Step(step) => writer.step(step, extent == Extent::All, &mut items),
             Entry::Incident(incident) => match &incident.kind {
                 IncidentKind::Lost(id) => items.extend(writer.arrow(*id, Fate::Lost)),
                 IncidentKind::Crash(node)
@@ -63,8 +62,10 @@ pub(super) fn sequence(run: &Run, options: &Options) -> (Vec<u32>, Vec<Item>) {
                 IncidentKind::Duplicated(_) | IncidentKind::AppMessage { .. } => {}
             },
         }
-        items.extend(ends.get(&i).into_iter().flatten().map(|&node| Item::Leave(node)));
-        items.extend(begins.get(&i).into_iter().flatten().map(|&node| Item::Enter(node)));
+        if extent == Extent::All {
+            items.extend(ends.get(&i).into_iter().flatten().map(|&node| Item::Leave(node)));
+            items.extend(begins.get(&i).into_iter().flatten().map(|&node| Item::Enter(node)));
+        }
         if items.len() > before {
             let pause = entry.at().saturating_sub(last.unwrap_or(entry.at()));
             if pause as f64 > quiet {
@@ -75,8 +76,8 @@ pub(super) fn sequence(run: &Run, options: &Options) -> (Vec<u32>, Vec<Item>) {
         }
     }
     let pending = messages.values().filter(|m| m.received.is_empty() && m.lost.is_none());
-    for message in pending.filter(|m| only.shows_time(run.entries[m.sent].at())) {
-        let writer = Told { run, options, messages: &messages, i: message.sent };
+    for message in pending {
+        let writer = Told { run, view: &view, messages: &messages, i: message.sent };
         items.extend(writer.arrow(message.id, Fate::Pending));
     }
     close(&mut items);
@@ -121,7 +122,7 @@ fn close(items: &mut Vec<Item>) {
 /// One entry, and all there is to know about it.
 struct Told<'a> {
     run: &'a Run,
-    options: &'a Options,
+    view: &'a View<'a>,
     messages: &'a BTreeMap<u64, Message<'a>>,
     i: usize,
 }
@@ -132,8 +133,8 @@ impl Told<'_> {
     }
 
     fn arrow(&self, id: u64, fate: Fate) -> Option<Item> {
-        let message = self.messages.get(&id).filter(|m| self.options.only.shows_message(m))?;
-        let label = message.body.map_or("application".to_owned(), short);
+        let message = self.messages.get(&id).filter(|m| self.view.shows_message(m))?;
+        let label = words_of(message);
         let fate_words = match fate {
             Fate::Arrived | Fate::Beyond => "",
             Fate::Again => " (again)",
@@ -144,7 +145,8 @@ impl Told<'_> {
         Some(Item::Arrow { from: message.from, to: message.to, label, fate })
     }
 
-    fn step(&self, step: &Step, items: &mut Vec<Item>) {
+    /// `all` of a step, or only its message.
+    fn step(&self, step: &Step, all: bool, items: &mut Vec<Item>) {
         let mut lines = Vec::new();
         match &step.input {
             InputRecord::Start => {}
@@ -169,7 +171,7 @@ impl Told<'_> {
                 | EffectRecord::Save(_) => {}
             }
         }
-        if let Some(line) = lines.last_mut() {
+        if let Some(line) = lines.last_mut().filter(|_| all) {
             *line = format!("{line} @{}", self.now());
             items.push(Item::Note { node: step.node, lines });
         }

@@ -7,13 +7,14 @@ use std::fmt::Write;
 use crate::causality::Causality;
 use crate::diagram::Options;
 use crate::messages::messages;
-use crate::text::{incident_line, step_lines, time};
-use crate::{Entry, IncidentKind, Run};
+use crate::text::time;
+use crate::{Entry, IncidentKind, Run, View};
 
 /// `run` as a log. Each step is an event of its node, and so is what happens to a node; the clocks
 /// count the events that are shown.
 pub fn shiviz(run: &Run, options: &Options) -> String {
     let messages = messages(run);
+    let view = View::new(run, &messages, &options.only);
     let order = Causality::of(run);
     let places: BTreeMap<u32, usize> =
         run.header.nodes.iter().enumerate().map(|(place, &id)| (id, place)).collect();
@@ -39,7 +40,8 @@ pub fn shiviz(run: &Run, options: &Options) -> String {
             },
         };
         let Some(&place) = places.get(&node) else { continue };
-        let visible = options.only.shows_entry(entry, &messages);
+        let told = view.lines(i);
+        let visible = !told.is_empty();
         shown[place] += u32::from(visible);
         if entry.step().is_some() {
             shown_after[place].push(shown[place]);
@@ -52,11 +54,7 @@ pub fn shiviz(run: &Run, options: &Options) -> String {
         if !visible {
             continue;
         }
-        let told = match entry {
-            Entry::Step(step) => step_lines(step, false).join("; "),
-            Entry::Incident(incident) => incident_line(incident, &messages),
-        };
-        let told = told.replace(['\n', '\r'], " ");
+        let told = told.join("; ").replace(['\n', '\r'], " ");
         let clock: Vec<String> = (run.header.nodes.iter().zip(&known[place]))
             .filter(|(id, count)| **count > 0 && options.only.shows_node(**id))
             .map(|(id, count)| format!("\"p{id}\":{count}"))

@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use crate::Run;
 use crate::diagram::{
-    Arrow, Bar, Cause, Diagram, Fate, Key, Label, Lasting, Options, Point, Sample, layout,
+    Arrow, Bar, Cause, Diagram, Fate, Key, Kind, Label, Lasting, Options, Point, Sample, layout,
 };
-use crate::svg::{COLOURS, n};
+use crate::svg::{COLOURS, DASHES, n};
 
 /// TeX and PDF know no wider page, in big points.
 const WIDEST: f64 = 14_000.0;
@@ -66,7 +66,7 @@ impl Tex {
                 self.text("badtext", (x, y - 4.0), &mark.label.text);
             }
         }
-        diagram.arrows.iter().for_each(|arrow| self.arrow(arrow));
+        diagram.arrows.iter().for_each(|arrow| self.arrow(arrow, &diagram.kinds[arrow.kind]));
         diagram.points.iter().for_each(|point| self.point(point));
         for bar in &diagram.bars {
             if bar.what == Lasting::Down {
@@ -79,12 +79,13 @@ impl Tex {
         }
         for arrow in &diagram.arrows {
             if let Some(label) = &arrow.label {
-                self.label(&format!("label,text=kind{}", arrow.kind % COLOURS.len()), label);
+                let colour = diagram.kinds[arrow.kind].colour;
+                self.label(&format!("label,text=kind{colour}"), label);
             }
         }
         diagram.marks.iter().for_each(|mark| self.label("label,font=\\itshape", &mark.label));
         self.axis(diagram);
-        diagram.legend.iter().for_each(|key| self.key(key));
+        diagram.legend.iter().for_each(|key| self.key(key, &diagram.kinds));
         self.put("\\end{tikzpicture}\n\\end{document}");
     }
 
@@ -92,7 +93,11 @@ impl Tex {
     fn field(&mut self, diagram: &Diagram) {
         let (left, top, right, bottom) = diagram.field;
         for tick in &diagram.ticks {
-            self.line("grid", (tick.x, top), (tick.x, bottom));
+            if tick.to > tick.x {
+                self.rect("moment", (tick.x, top), (tick.to, bottom));
+            } else {
+                self.line("grid", (tick.x, top), (tick.x, bottom));
+            }
         }
         for band in &diagram.bands {
             self.rect("band", (band.from, top - 4.0), (band.to, bottom));
@@ -123,8 +128,9 @@ impl Tex {
         self.rect(style, (bar.from, y - half), (bar.to, y + half));
     }
 
-    fn arrow(&mut self, arrow: &Arrow) {
-        let Arrow { from, to, kind, fate, .. } = arrow;
+    fn arrow(&mut self, arrow: &Arrow, kind: &Kind) {
+        let Arrow { from, to, fate, .. } = arrow;
+        let own = matches!(fate, Fate::Arrived | Fate::Beyond);
         let fate = match fate {
             Fate::Arrived => "tip",
             Fate::Again => "tip,again",
@@ -132,9 +138,8 @@ impl Tex {
             Fate::Pending => "pending",
             Fate::Beyond => "",
         };
-        let style = format!("arrow,kind{},{fate}", kind % COLOURS.len());
-        // More kinds than colours: the second round is dashed.
-        let again = if *kind >= COLOURS.len() { ",dash pattern=on 10bp off 2bp" } else { "" };
+        let style = format!("arrow,kind{},{fate}", kind.colour);
+        let again = if own { dashed(kind) } else { String::new() };
         if from.1 == to.1 {
             let bend = (f64::midpoint(from.0, to.0), from.1 - 24.0);
             let (from, bend, to) = (at(*from), at(bend), at(*to));
@@ -173,7 +178,12 @@ impl Tex {
         self.line("axis", (left, bottom), (right, bottom));
         for tick in &diagram.ticks {
             self.line("axis", (tick.x, bottom), (tick.x, bottom + 5.0));
-            self.text("tick", (tick.x, bottom + 14.0), &tick.label);
+            if tick.to > tick.x {
+                self.line("axis", (tick.to, bottom), (tick.to, bottom + 5.0));
+                self.line("wide", (tick.x, bottom), (tick.to, bottom));
+            }
+            let x = f64::midpoint(tick.x, tick.to);
+            self.text("tick", (x, bottom + 14.0 + 12.0 * tick.row as f64), &tick.label);
         }
         for gap in &diagram.gaps {
             let (x, y) = gap.label.at;
@@ -182,12 +192,24 @@ impl Tex {
         self.text("tick", (left - 8.0, bottom + 14.0), &diagram.time);
     }
 
-    fn key(&mut self, key: &Key) {
+    fn key(&mut self, key: &Key, kinds: &[Kind]) {
         let (x, y) = key.at;
         let (from, to) = ((x, y), (x + 30.0, y));
         match key.sample {
             Sample::Arrow(kind) => {
-                self.line(&format!("arrow,kind{},tip", kind % COLOURS.len()), from, to);
+                let style = format!("arrow,kind{},tip{}", kinds[kind].colour, dashed(&kinds[kind]));
+                self.line(&style, from, to);
+            }
+            Sample::Moment => {
+                self.line("axis", (x, y), (x, y + 5.0));
+                self.line("axis", (x + 30.0, y), (x + 30.0, y + 5.0));
+                self.line("wide", from, to);
+            }
+            Sample::Gap => {
+                self.line("lane", from, (x + 10.0, y));
+                self.line("lane", (x + 20.0, y), to);
+                self.line("gapside", (x + 10.0, y - 7.0), (x + 10.0, y + 7.0));
+                self.line("gapside", (x + 20.0, y - 7.0), (x + 20.0, y + 7.0));
             }
             Sample::Lost => {
                 self.line("arrow,lost,kind4", from, (x + 26.0, y));
@@ -229,6 +251,16 @@ impl Tex {
         };
         self.text(&format!("{style}{turn}"), label.at, &label.text);
     }
+}
+
+/// The pattern of a kind that shares its colour, as TikZ writes it.
+fn dashed(kind: &Kind) -> String {
+    let dash = DASHES[kind.dash % DASHES.len()];
+    let lengths = dash.split_whitespace().enumerate();
+    let parts: Vec<String> = lengths
+        .map(|(i, length)| format!("{} {length}bp", if i % 2 == 0 { "on" } else { "off" }))
+        .collect();
+    if parts.is_empty() { String::new() } else { format!(",dash pattern={}", parts.join(" ")) }
 }
 
 fn at((x, y): (f64, f64)) -> String {
@@ -302,6 +334,8 @@ const STYLES: &str = "
   lane/.style={draw=lanegrey,line width=1.2bp},
   grid/.style={draw=gridgrey,line width=1bp},
   axis/.style={draw=pale,line width=1bp},
+  wide/.style={draw=pale,line width=3bp},
+  moment/.style={fill=lanegrey,fill opacity=.1},
   band/.style={fill=lanegrey,fill opacity=.16},
   gap/.style={fill=white,fill opacity=.75},
   gapside/.style={draw=lanegrey,dash pattern=on 2bp off 3bp},

@@ -32,6 +32,8 @@ text{font-family:system-ui,'Segoe UI','Helvetica Neue','DejaVu Sans',sans-serif;
 .lane{stroke:#8c959f;stroke-width:1.2}
 .grid{stroke:#d8dee4;stroke-width:1}
 .axis{stroke:#57606a;stroke-width:1}
+.wide{stroke:#57606a;stroke-width:3}
+.moment{fill:#8c959f;fill-opacity:.1}
 .tick{font-size:11px;fill:#57606a;text-anchor:middle}
 .back{fill:#fff;fill-opacity:.82}
 .arrow{fill:none;stroke-width:1.6}
@@ -59,7 +61,7 @@ text{font-family:system-ui,'Segoe UI','Helvetica Neue','DejaVu Sans',sans-serif;
 ";
 
 const DARK: &str = "text{fill:#e6edf3}.page{fill:#0d1117}.sub,.tick{fill:#9aa4ae}
-.lane{stroke:#6e7781}.grid{stroke:#21262d}.axis{stroke:#9aa4ae}.back{fill:#0d1117}
+.lane{stroke:#6e7781}.grid{stroke:#21262d}.axis,.wide{stroke:#9aa4ae}.back{fill:#0d1117}
 .point{fill:#e6edf3}.ask{fill:#0d1117;stroke:#e6edf3}.mark{fill:#e6edf3}
 .cross,.bad{stroke:#ff7b86}.detect,.badtext{fill:#ff7b86}
 .inside{fill:#b57f00;stroke:#ffce5c}.leading{fill:#8a8000;stroke:#f0e442}
