@@ -251,7 +251,7 @@ Examples:
   konklave ring 1000 -n 3 --simulate --algorithm franklin
   konklave ring 5 -n 2 --sleep 0 --tcp
 Exit codes: 0 fine · 1 two leaders, or an election that did not end · 64 wrong use · 65 bad config
-file · 73 cannot write the log · 74 output or log cut short · 130 interrupted twice")]
+file · 66 unreadable config file · 73 cannot write the log · 74 output or log cut short · 130 interrupted twice")]
 pub(crate) struct RingArgs {
     #[command(flatten)]
     pub(crate) flags: konklave_ring::Flags,
@@ -266,10 +266,14 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave help faults
+  konklave help run
+Topics: faults, topologies, delays, properties, scenarios, exit-codes; or the name of a command")]
 pub(crate) struct HelpArgs {
-    /// About what
-    #[arg(value_enum)]
-    pub(crate) topic: Option<Topic>,
+    /// About what: a topic, or a command
+    pub(crate) topic: Option<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

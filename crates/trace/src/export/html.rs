@@ -160,7 +160,7 @@ impl Data {
                         data.initial.extend(fields.map(|fields| (t, step.node, fields)));
                         continue;
                     }
-                    (Some(step.node), 1, step_lines(step, false), fields)
+                    (Some(step.node), 1, step_lines(step, &run.header, false), fields)
                 }
                 Entry::Incident(incident) => {
                     let node = match incident.kind {

@@ -53,7 +53,7 @@ pub fn shiviz(run: &Run, options: &Options) -> String {
             continue;
         }
         let told = match entry {
-            Entry::Step(step) => step_lines(step, false).join("; "),
+            Entry::Step(step) => step_lines(step, &run.header, false).join("; "),
             Entry::Incident(incident) => incident_line(incident, &messages),
         };
         let told = told.replace(['\n', '\r'], " ");
