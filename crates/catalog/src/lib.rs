@@ -278,7 +278,11 @@ fn idle(problem: &str, scenario: &Scenario) -> Vec<(&'static str, &'static str)>
     if scenario.hold.is_some() && matches!(problem, "detector" | "election" | "multicast") {
         idle.push(("hold", "nobody is inside of anything"));
     }
-    if scenario.load.is_some() && scenario.think.is_some() && !nobody_asks {
+    let paced = [("think", scenario.think.is_some()), ("load", scenario.load.is_some())];
+    if scenario.script.is_some() && !nobody_asks {
+        let paced = paced.into_iter().filter(|(_, given)| *given);
+        idle.extend(paced.map(|(option, _)| (option, "--script says when clients ask")));
+    } else if scenario.load.is_some() && scenario.think.is_some() && !nobody_asks {
         idle.push(("load", "--think says how long clients pause"));
     }
     idle

@@ -199,13 +199,15 @@ fn group(
 }
 
 fn id(word: &str, option: &str) -> Result<ProcessId, Error> {
-    let id = word.trim().trim_start_matches('p').parse().ok().filter(|id| *id <= MAX_ID);
-    id.map(ProcessId).ok_or_else(|| {
-        let word = word.trim();
-        Error::Usage(format!(
-            "--{option}: `{word}` is no id: ids are numbers from 0 to {MAX_ID}, as in 3,1,2"
-        ))
-    })
+    let word = word.trim();
+    let digits = word.trim_start_matches('p');
+    match digits.parse() {
+        Ok(id) if id <= MAX_ID => Ok(ProcessId(id)),
+        _ if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            usage(format!("--{option}: id {word} is too large: ids go from 0 to {MAX_ID}"))
+        }
+        _ => usage(format!("--{option}: `{word}` is no id: ids are numbers, as in 3,1,2")),
+    }
 }
 
 fn list(text: &Option<String>, option: &str, group: &Group) -> Result<Vec<ProcessId>, Error> {
@@ -537,6 +539,7 @@ fn broken_assumptions(
             }
             Assumption::NoCrash => struck(&|w| matches!(w, What::Crash(_)))
                 .filter(|_| config.faults.len() > setup.down.len()),
+            Assumption::BoundedDelays if matches!(config.delay, Delay::Hops(_)) => None,
             Assumption::Synchronous | Assumption::BoundedDelays
                 if config.delay.longest().is_none() =>
             {
