@@ -389,7 +389,13 @@ fn a_recording_whose_header_names_nothing_is_bad_data() {
     let stranger =
         text.replacen("\"from\":0", "\"from\":7", 1).replacen("\"from\":1", "\"from\":7", 1);
     let said = konklave_line(&format!("replay {}", folder.write("d.run", &stranger)));
-    assert!(said.code == 1 && said.out.contains("p7"), "{} {}{}", said.code, said.out, said.err);
+    assert!(
+        said.code == 1 && said.out.contains("recorded: 7"),
+        "{} {}{}",
+        said.code,
+        said.out,
+        said.err
+    );
     let run = folder.write("c.run", &text.replace("\"scenario\":{", "\"scenario\":{\"x\":1,"));
     refused(&format!("shrink {run}"), 65, &["c.run:1:", "`x`"]);
 }

@@ -145,7 +145,8 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn restart(&mut self, me: u32, memory: Memory) -> Result<(), Wrong> {
-        if self.up {
+        // Who was down from the start never came up before.
+        if self.up && self.started {
             return Err(wrong(
                 format!("p{me} is up"),
                 format!("a restart of p{me}"),
