@@ -101,6 +101,7 @@ impl<'a> Audit<'a> {
         match &step.input {
             InputRecord::Message { from, id, body } => self.arrive(me, *from, *id, Some(body))?,
             InputRecord::Stamp { from, id, .. } => self.arrive(me, *from, *id, None)?,
+            InputRecord::Suspect(peer) | InputRecord::Trust(peer) => self.hear(me, *peer)?,
             _ => {}
         }
         for effect in &step.effects {
@@ -110,6 +111,19 @@ impl<'a> Audit<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The failure detector speaks of `peer`. Only the simulator has one that can be made to err.
+    fn hear(&mut self, me: u32, peer: u32) -> Result<(), Wrong> {
+        let errs = !WORLDS[1..].contains(&&*self.header.world);
+        let said = format!("p{me} hears of p{peer}");
+        if peer == me {
+            return Err(wrong("nobody suspects or trusts itself", said, "another one"));
+        }
+        if errs || self.node(peer)?.is_notable() {
+            return Ok(());
+        }
+        Err(wrong(format!("p{peer} did not crash"), said, "one that did"))
     }
 
     fn depart(

@@ -13,6 +13,8 @@ pub(super) struct Node<'a> {
     asleep: u32,
     /// Whether it came up before.
     started: bool,
+    /// Whether it ever crashed.
+    fell: bool,
     /// It came up again and has not made its first step.
     recovers: Option<Memory>,
     /// What it wrote to stable storage last.
@@ -27,6 +29,7 @@ impl Default for Node<'_> {
             up: true,
             asleep: 0,
             started: false,
+            fell: false,
             recovers: None,
             saved: None,
             timers: Vec::new(),
@@ -37,6 +40,11 @@ impl Default for Node<'_> {
 impl<'a> Node<'a> {
     pub(super) fn has_timers(&self) -> bool {
         !self.timers.is_empty()
+    }
+
+    /// Whether a detector has a reason to speak of it: it crashed, or never came up.
+    pub(super) fn is_notable(&self) -> bool {
+        self.fell || !self.started
     }
 
     /// It makes a step.
@@ -140,6 +148,7 @@ impl<'a> Node<'a> {
             ));
         }
         (self.up, self.asleep, self.recovers) = (false, 0, None);
+        self.fell = true;
         self.timers.clear();
         Ok(())
     }
