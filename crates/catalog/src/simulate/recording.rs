@@ -22,6 +22,7 @@ pub(super) enum Recording<'a, P> {
 }
 
 /// Where a run is written, or what it is compared with.
+#[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 pub(super) enum Book<'a> {
     /// Pages that are filled.
     Written(Run),
@@ -30,6 +31,7 @@ pub(super) enum Book<'a> {
 }
 
 /// What became of a [`Book`].
+#[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 pub(super) enum Closed {
     Written(Run),
     Compared(Option<Difference>),
