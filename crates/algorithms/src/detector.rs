@@ -110,7 +110,11 @@ impl<P: Process<Request = NoRequest, Indication = Indication>> Monitor<P> for Pr
         if changed {
             return Ok(());
         }
-        Err(Violation::new("consistency", format!("{at} told twice: {indication:?}")))
+        let detail = match *indication {
+            Indication::Suspect(p) => format!("{at} suspects {p}, and did so before"),
+            Indication::Restore(p) => format!("{at} restores {p}, whom it did not suspect"),
+        };
+        Err(Violation::new("consistency", detail))
     }
 
     fn on_restart(&mut self, at: ProcessId) {

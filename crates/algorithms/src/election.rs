@@ -94,6 +94,10 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
         Starters::new(&setup.group, workload)
     }
 
+    fn scripted(workload: &Workload, setup: &Setup) -> Starters {
+        Starters::scripted(&setup.group, workload)
+    }
+
     fn monitor(_watch: &Watch, setup: &Setup) -> Properties {
         Properties::new(&P::sheet(setup), setup)
     }

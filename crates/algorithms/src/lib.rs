@@ -69,6 +69,12 @@ pub trait Problem<P: Algorithm>: 'static {
     /// The clients that `workload` describes.
     fn application(workload: &Workload, setup: &Setup) -> Self::Application;
 
+    /// The clients of a script, which says when each asks: nothing that happens before makes one of
+    /// these requests superfluous.
+    fn scripted(workload: &Workload, setup: &Setup) -> Self::Application {
+        Self::application(workload, setup)
+    }
+
     /// The judges of the properties of `P` that `watch` names.
     fn monitor(watch: &Watch, setup: &Setup) -> Self::Monitor;
 
@@ -95,7 +101,7 @@ pub trait Problem<P: Algorithm>: 'static {
 /// Whose requests a workload makes, and how many. When it makes them is up to the host.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Workload {
-    /// Who starts an election, or sends.
+    /// Who starts an election, takes the lock, or sends.
     pub initiators: Vec<ProcessId>,
     /// How often each process, in node order, asks.
     pub requests: Vec<u32>,

@@ -30,6 +30,8 @@ pub use clients::Clients;
 pub use measures::{Measures, Summary};
 pub use properties::{Knowledge, Properties};
 
+use std::fmt;
+
 use konklave_process::{Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +59,15 @@ pub enum Indication {
 /// A number that grows from entry to entry: first the epoch, then the count within it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Fence(pub u64, pub u64);
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self(0, count) => write!(f, "fence {count}"),
+            Self(epoch, count) => write!(f, "fence {epoch}.{count}"),
+        }
+    }
+}
 
 /// The problem of mutual exclusion.
 #[derive(Clone, Copy, Debug)]

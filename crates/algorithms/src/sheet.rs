@@ -70,6 +70,8 @@ pub enum Assumption {
     NoCrash,
     /// Delays and reactions have known bounds, so that a timeout tells a crash.
     Synchronous,
+    /// Delays have a bound, though nobody knows it: a detector that grows more patient gets there.
+    BoundedDelays,
     /// Nobody's clock stops, and their rates differ by less than a tenth.
     SteadyClocks,
     /// Everyone knows everyone.
@@ -89,6 +91,7 @@ impl Assumption {
             Self::Fifo => "a message that overtakes another may break its promises",
             Self::NoCrash => "a crashed process may block the others for ever",
             Self::Synchronous => "a slow process may be taken for dead",
+            Self::BoundedDelays => "the living may be suspected again and again",
             Self::SteadyClocks => "two leaders may act at the same time",
             Self::KnownMembership | Self::UniqueIds => "its promises are void",
             Self::StableStorage => "a restarted process may break its word",
@@ -104,6 +107,7 @@ impl fmt::Display for Assumption {
             Self::Fifo => "FIFO channels",
             Self::NoCrash => "no crashes",
             Self::Synchronous => "known time bounds",
+            Self::BoundedDelays => "bounded delays",
             Self::SteadyClocks => "steady clocks",
             Self::KnownMembership => "known membership",
             Self::UniqueIds => "unique ids",

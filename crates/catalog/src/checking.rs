@@ -8,7 +8,7 @@ use konklave_check::{
     Witness,
 };
 use konklave_trace::{
-    EffectRecord, Entry, Footer, Incident, IncidentKind, InputRecord, Recordable, Run, Step,
+    EffectRecord, Entry, Footer, Incident, IncidentKind, InputRecord, Memory, Recordable, Run, Step,
 };
 use serde_json::json;
 
@@ -28,6 +28,19 @@ pub struct CheckPlan {
     /// Where to write down how far the search has come, and where to go on from; what is explored is
     /// filled in here.
     pub checkpoints: Checkpoints,
+}
+
+impl CheckPlan {
+    /// Refuses what cannot be explored; all of it is known before the work.
+    pub fn refuse(&self, plan: &Plan) -> Result<(), Error> {
+        let n = plan.setup.group.len();
+        if n > 64 {
+            return Err(Error::Usage(format!(
+                "--nodes {n}: only groups of up to 64 can be explored"
+            )));
+        }
+        watched(&self.options.properties).map(drop)
+    }
 }
 
 /// Which end of the scale.
@@ -100,12 +113,8 @@ pub(crate) fn check<P>(
 where
     P: Algorithm + Recordable,
 {
-    P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
+    check.refuse(plan)?;
     let setup = &plan.setup;
-    if setup.group.len() > 64 {
-        let n = setup.group.len();
-        return Err(Error::Usage(format!("--nodes {n}: only groups of up to 64 can be explored")));
-    }
     let (judged, properties) = watched(&check.options.properties)?;
     let down = setup.down.clone();
     let options = Options { properties, down, fifo: plan.config.fifo, ..check.options.clone() };
@@ -154,11 +163,15 @@ where
             .trim()
             .to_owned(),
     };
+    let memory = match model.options.stable_storage {
+        true => Memory::Saved,
+        false => Memory::Nothing,
+    };
     let mut test = None;
     let witness = match found.outcome {
         Outcome::Exhausted => {
             extreme(check.extreme, found.dearest, found.cheapest).map(|witness| {
-                let run = record::<P>(plan, &witness, &report.command);
+                let run = record::<P>(plan, &witness, &report.command, memory);
                 report.witness_length = Some(witness.len());
                 report.witness = told(&run, witness.starts);
                 run
@@ -182,7 +195,7 @@ where
             report.detail = Some(witness.violation.detail.clone());
             report.witness_length = Some(witness.len());
             report.witness_loops_from = witness.loops_from.map(|at| at - witness.starts);
-            let run = record::<P>(plan, &witness, &report.command);
+            let run = record::<P>(plan, &witness, &report.command, memory);
             report.witness = told(&run, witness.starts);
             report.explanation = Some(explain(&witness.violation, &report.witness));
             test = emit(plan, &judged, &model.options, &witness, &report.command);
@@ -225,7 +238,7 @@ pub(crate) fn model<P: Algorithm>(
     Model {
         group: setup.group.clone(),
         processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application: P::Problem::application(workload, setup),
+        application: crate::clients::<P>(plan, workload),
         monitor: P::Problem::monitor(watch, setup),
         options,
     }
@@ -291,11 +304,12 @@ fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json:
     ])
 }
 
-/// The witness as a run; its clock counts steps.
+/// The witness as a run; its clock counts steps. `memory` is what survives a crash.
 pub(crate) fn record<P: Algorithm + Recordable>(
     plan: &Plan,
     witness: &Witness<P>,
     command: &str,
+    memory: Memory,
 ) -> Run {
     let mut entries = Vec::new();
     let mut states: BTreeMap<u32, Box<P>> = BTreeMap::new();
@@ -322,10 +336,9 @@ pub(crate) fn record<P: Algorithm + Recordable>(
             Moment::World(Happened::Cut(from, to), _) => {
                 incident(at, IncidentKind::Cut(format!("{from}>{to}")))
             }
-            Moment::World(Happened::Restart(p), _) => incident(
-                at,
-                IncidentKind::Restart { node: p.0, memory: konklave_trace::Memory::Saved },
-            ),
+            Moment::World(Happened::Restart(p), _) => {
+                incident(at, IncidentKind::Restart { node: p.0, memory })
+            }
             Moment::World(Happened::Tell(from, to), id) => {
                 incident(at, IncidentKind::AppMessage { from: from.0, to: to.0, id: *id })
             }
@@ -363,7 +376,7 @@ pub(crate) fn record<P: Algorithm + Recordable>(
 pub(crate) fn told(run: &Run, skip: usize) -> Vec<String> {
     let messages = konklave_trace::messages::messages(run);
     let line = |entry: &Entry| match entry {
-        Entry::Step(step) => konklave_trace::text::step_lines(step, false).join("; "),
+        Entry::Step(step) => konklave_trace::text::step_lines(step, &run.header, false).join("; "),
         Entry::Incident(incident) => konklave_trace::text::incident_line(incident, &messages),
     };
     run.entries.iter().skip(skip).map(line).collect()

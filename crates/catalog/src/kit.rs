@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use konklave_algorithms::{Algorithm, Watch, Workload};
 use konklave_check::{Cue, Happened, Options, Prompter, Witness};
 use konklave_process::{ProcessId, Violation};
-use konklave_trace::{EffectRecord, Entry, IncidentKind, Recordable, Run};
+use konklave_trace::{EffectRecord, Entry, IncidentKind, Memory, Recordable, Run};
 
 use crate::checking::{model, record};
 use crate::{Error, PROPERTIES, Plan};
@@ -185,6 +185,7 @@ where
         down: plan.setup.down.clone(),
         fifo: plan.config.fifo,
         properties: vec![property.to_owned()],
+        stable_storage: !forgets(run),
         ..Options::default()
     };
     let cues = cues_of::<P>(run)?;
@@ -212,6 +213,7 @@ where
     let Some((violation, _)) = played.broken else {
         return Err(Error::Data(format!("{property} broke, and then did not")));
     };
+    let memory = if forgets(run) { Memory::Nothing } else { Memory::Saved };
     let (moments, starts) = (played.moments, played.starts);
     let witness = Witness { violation, moments, starts, loops_from: None };
     let mut plan = plan.clone();
@@ -220,7 +222,7 @@ where
         plan.scenario.requests = Some(requests.join(","));
         (plan.scenario.entries, plan.scenario.script) = (None, None);
     }
-    let run = record::<P>(&plan, &witness, &run.header.command);
+    let run = record::<P>(&plan, &witness, &run.header.command, memory);
     Ok(Shrunk {
         property: property.to_owned(),
         steps: (before.0, steps(&left)),
@@ -228,6 +230,13 @@ where
         explanation: explain(&witness.violation, &crate::checking::told(&run, starts)),
         run,
     })
+}
+
+/// Whether who came up again had forgotten all.
+fn forgets(run: &Run) -> bool {
+    let forgot =
+        |kind: &IncidentKind| matches!(kind, IncidentKind::Restart { memory: Memory::Nothing, .. });
+    run.entries.iter().any(|entry| matches!(entry, Entry::Incident(i) if forgot(&i.kind)))
 }
 
 fn asked(workload: &Workload) -> u32 {

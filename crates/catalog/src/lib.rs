@@ -6,6 +6,7 @@
 mod checking;
 mod costs;
 mod error;
+mod files;
 pub mod guarantees;
 mod kit;
 mod member;
@@ -15,10 +16,12 @@ mod scenario;
 mod serve;
 mod simulate;
 pub mod tolerance;
+mod verify;
 
 pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES};
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
+pub use files::{open_input, read_text};
 pub use kit::Shrunk;
 pub use konklave_algorithms::Assumption;
 pub use konklave_check::{Checkpoints, Options as CheckOptions, Progress, Swarm, Timing, Victim};
@@ -58,9 +61,9 @@ use konklave_algorithms::mutex::{
     ricart_agrawala_token::RicartAgrawalaToken, sanders::Sanders, singhal::Singhal,
     suzuki_kasami::SuzukiKasami, token_ring::TokenRing, voting::Voting,
 };
-use konklave_algorithms::{Algorithm, DataSheet, Problem, Setup};
+use konklave_algorithms::{Algorithm, DataSheet, Problem, Setup, SetupError, Workload};
 use konklave_net::NetProcess;
-use konklave_trace::{Header, Recordable, ReplayError, Replayed, Run};
+use konklave_trace::{Difference, Header, Replayed, Run};
 
 /// Every algorithm, by problem.
 pub static CATALOG: &[Entry] = &[
@@ -124,12 +127,14 @@ pub struct Entry {
     endless: bool,
     /// The data sheet of the variant that a setup chose.
     variant: fn(&Setup) -> DataSheet,
+    /// What a setup lacks, beyond what the data sheet says.
+    check_setup: fn(&Setup) -> Result<(), SetupError>,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     record: Record,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
     member: fn(&Plan, MemberPlan<'_>) -> Result<(), Error>,
     check: Check,
-    replay: fn(&Plan, &Run) -> Result<Replayed, ReplayError>,
+    replay: fn(&Plan, &Run) -> Result<Replayed, Difference>,
     shrink: fn(&Plan, &Run) -> Result<Shrunk, Error>,
     /// The hardened form, where that is a process of its own: chosen by the switch `mode`.
     hardened: Option<&'static Self>,
@@ -144,12 +149,13 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         sheet: P::SHEET,
         endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
         variant: P::sheet,
+        check_setup: P::check_setup,
         simulate: simulate::simulate::<P>,
         record: simulate::record::<P>,
         serve: serve::serve::<P>,
         member: member::member::<P>,
         check: checking::check::<P>,
-        replay: replay::<P>,
+        replay: verify::verify::<P>,
         shrink: kit::shrink::<P>,
         hardened: None,
     }
@@ -181,8 +187,11 @@ impl Entry {
 
     /// The plan for `scenario`, every wish checked.
     pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
-        let plan = Plan::new(&self.sheet, scenario, self.endless)?;
-        let variant = (self.form(&plan.setup).variant)(&plan.setup);
+        let mut plan = Plan::new(&self.sheet, scenario, self.endless)?;
+        let form = self.form(&plan.setup);
+        (form.check_setup)(&plan.setup).map_err(|e| lacking(&e, &plan.scenario))?;
+        plan.idle = idle(self.problem, &plan.scenario);
+        let variant = (form.variant)(&plan.setup);
         Ok(plan.judged_by(&variant))
     }
 
@@ -217,8 +226,8 @@ impl Entry {
         (self.form(&plan.setup).check)(plan, check, watch)
     }
 
-    /// Runs a recorded run again, and compares.
-    pub fn replay(&self, plan: &Plan, run: &Run) -> Result<Replayed, ReplayError> {
+    /// Runs a recorded run again, and compares all of it that can be known: see `verify`.
+    pub fn replay(&self, plan: &Plan, run: &Run) -> Result<Replayed, Difference> {
         (self.form(&plan.setup).replay)(plan, run)
     }
 
@@ -226,6 +235,58 @@ impl Entry {
     pub fn shrink(&self, plan: &Plan, run: &Run) -> Result<Shrunk, Error> {
         (self.form(&plan.setup).shrink)(plan, run)
     }
+}
+
+/// The clients that `plan` has, asking as often as `workload` says.
+fn clients<P: Algorithm>(
+    plan: &Plan,
+    workload: &Workload,
+) -> <P::Problem as Problem<P>>::Application {
+    match plan.config.script.is_empty() {
+        true => P::Problem::application(workload, &plan.setup),
+        false => P::Problem::scripted(workload, &plan.setup),
+    }
+}
+
+/// What a setup lacks, under the option that says so.
+fn lacking(error: &SetupError, scenario: &Scenario) -> Error {
+    let said = error.to_string();
+    let names = |word: &&String| {
+        let name = word.split('=').next().unwrap_or_default();
+        said.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
+    Error::Usage(match scenario.set.iter().find(names) {
+        Some(word) => format!("--set {word}: {said}"),
+        None => said,
+    })
+}
+
+/// Options that say nothing about a problem, and why.
+fn idle(problem: &str, scenario: &Scenario) -> Vec<(&'static str, &'static str)> {
+    let nobody_asks = problem == "detector";
+    let asking = [
+        ("initiators", scenario.initiators.is_some()),
+        ("entries", scenario.entries.is_some()),
+        ("requests", scenario.requests.is_some()),
+        ("script", scenario.script.is_some()),
+        ("load", scenario.load.is_some()),
+        ("think", scenario.think.is_some()),
+        ("app-messages", scenario.app_messages.is_some()),
+    ];
+    let asking = asking.into_iter().filter(|(_, given)| *given && nobody_asks);
+    let mut idle: Vec<_> =
+        asking.map(|(option, _)| (option, "nobody asks a failure detector for anything")).collect();
+    if scenario.hold.is_some() && matches!(problem, "detector" | "election" | "multicast") {
+        idle.push(("hold", "nobody is inside of anything"));
+    }
+    let paced = [("think", scenario.think.is_some()), ("load", scenario.load.is_some())];
+    if scenario.script.is_some() && !nobody_asks {
+        let paced = paced.into_iter().filter(|(_, given)| *given);
+        idle.extend(paced.map(|(option, _)| (option, "--script says when clients ask")));
+    } else if scenario.load.is_some() && scenario.think.is_some() && !nobody_asks {
+        idle.push(("load", "--think says how long clients pause"));
+    }
+    idle
 }
 
 /// The algorithm called `name`: `problem/name`, or the name alone; underscores will do.
@@ -290,16 +351,10 @@ fn header<P: Algorithm>(plan: &Plan, world: &str) -> Header {
     header
 }
 
-fn replay<P: Algorithm + Recordable>(plan: &Plan, run: &Run) -> Result<Replayed, ReplayError> {
-    let setup = &plan.setup;
-    let processes = setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>();
-    konklave_trace::replay(run, processes, &setup.group)
-}
-
 /// The plan that a recorded run was made from.
 pub fn plan_of(run: &Run) -> Result<(&'static Entry, Plan), Error> {
     let entry = find(&run.header.algorithm)?;
-    let scenario = match &run.header.scenario {
+    let scenario: Scenario = match &run.header.scenario {
         serde_json::Value::Null => Scenario {
             nodes: Some(run.header.nodes.len()),
             topology: Some(run.header.topology.clone()).filter(|t| !t.is_empty()),
@@ -310,7 +365,9 @@ pub fn plan_of(run: &Run) -> Result<(&'static Entry, Plan), Error> {
         value => serde_json::from_value(value.clone())
             .map_err(|e| Error::Data(format!("the run's scenario cannot be read: {e}")))?,
     };
-    let mut plan = entry.plan(scenario)?;
+    // A scenario that names an algorithm names this one.
+    let algorithm = scenario.algorithm.as_ref().map(|_| entry.name());
+    let mut plan = entry.plan(Scenario { algorithm, ..scenario })?;
     if matches!(run.header.world.as_str(), "threads" | "tcp" | "udp" | "multicast")
         && run.header.unit >= 1.0
     {

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use konklave_algorithms::{Assumption, DataSheet, Facts, Setup, Switch, Watch, Workload};
 use konklave_process::topology::{Hops, Shape, Spec, Topology};
-use konklave_process::{Group, ProcessId, Rng};
+use konklave_process::{Group, MAX_ID, ProcessId, ProcessSet, Rng};
 use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
 
 use crate::scenario::Load;
-use crate::{Error, Scenario};
+use crate::{Error, Scenario, read_text};
 
 /// A run that can begin.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Plan {
     pub assumes: &'static [Assumption],
     /// Assumptions of the algorithm that do not hold, with what breaks each.
     pub broken: Vec<(Assumption, String)>,
+    /// Options that were given and say nothing here, and why.
+    pub idle: Vec<(&'static str, &'static str)>,
     /// Whether nothing breaks what the plain form of the algorithm assumes: only then it costs what
     /// its formulas say, even if a variant outlives more.
     pub regular: bool,
@@ -72,7 +74,8 @@ impl Plan {
         let scenario = Scenario { nodes, seed: Some(seed), ..scenario };
         let regular = broken.is_empty();
         let assumes = sheet.assumes;
-        Ok(Self { scenario, setup, workload, config, watch, assumes, broken, regular })
+        let idle = Vec::new();
+        Ok(Self { scenario, setup, workload, config, watch, assumes, broken, idle, regular })
     }
 
     /// The same plan, judged by what the chosen variant assumes.
@@ -134,26 +137,28 @@ fn topology(
     };
     let from_file = matches!(spec, Spec::File(_));
     let n = scenario.nodes.or(listed).unwrap_or(if from_file { 0 } else { DEFAULT_NODES });
-    if n > konklave_process::MAX_ID as usize + 1 {
+    if n > MAX_ID as usize + 1 {
         return usage(format!("--nodes {n}: at most 2^24 nodes can be simulated"));
     }
     let mut unread = None;
     let parsed = spec.build(n, &rng.fork(1), |file| {
-        std::fs::read_to_string(Path::new(file)).inspect_err(|why| {
-            unread = Some((file.to_owned(), std::io::Error::new(why.kind(), why.to_string())));
+        read_text(Path::new(file)).map_err(|error| {
+            unread = Some(error);
+            std::io::ErrorKind::Other.into()
         })
     });
-    if let Some((file, why)) = unread {
-        return Err(Error::Unreadable { file, why });
+    if let Some(error) = unread {
+        return Err(error);
     }
+    let option = scenario.topology.as_ref().map_or(String::new(), |t| format!("--topology {t}: "));
     let parsed = parsed.map_err(|e| {
-        if from_file { Error::Data(e.to_string()) } else { Error::Usage(e.to_string()) }
+        if from_file { Error::Data(e.to_string()) } else { Error::Usage(format!("{option}{e}")) }
     })?;
     let topology = parsed.topology;
     if !sheet.topologies.iter().any(|&shape| topology.fits(shape)) {
         let shapes: Vec<String> = sheet.topologies.iter().map(Shape::to_string).collect();
         return usage(format!(
-            "{} cannot run on {}: it needs a {}",
+            "{option}{} cannot run on {}: it needs a {}",
             sheet.name,
             topology.name,
             shapes.join(" or a ")
@@ -194,12 +199,15 @@ fn group(
 }
 
 fn id(word: &str, option: &str) -> Result<ProcessId, Error> {
-    word.trim().trim_start_matches('p').parse().map(ProcessId).map_err(|_| {
-        Error::Usage(format!(
-            "--{option}: `{}` is no id: ids are numbers, as in 3,1,2",
-            word.trim()
-        ))
-    })
+    let word = word.trim();
+    let digits = word.trim_start_matches('p');
+    match digits.parse() {
+        Ok(id) if id <= MAX_ID => Ok(ProcessId(id)),
+        _ if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            usage(format!("--{option}: id {word} is too large: ids go from 0 to {MAX_ID}"))
+        }
+        _ => usage(format!("--{option}: `{word}` is no id: ids are numbers, as in 3,1,2")),
+    }
 }
 
 fn list(text: &Option<String>, option: &str, group: &Group) -> Result<Vec<ProcessId>, Error> {
@@ -322,6 +330,7 @@ fn workload(
             None => list(&scenario.initiators, "initiators", group)?,
         },
     };
+    let starters: ProcessSet = initiators.iter().copied().collect();
     let requests = match (&scenario.requests, scenario.entries) {
         (Some(_), Some(_)) => return usage("--requests and --entries exclude each other"),
         (Some(text), None) => {
@@ -337,8 +346,23 @@ fn workload(
             }
             requests
         }
-        (None, entries) => vec![entries.unwrap_or(1); group.len()],
+        (None, entries) => {
+            // Who is no initiator asks for nothing, whatever the problem is.
+            let asks = |p: &ProcessId| scenario.initiators.is_none() || starters.contains(*p);
+            let times = entries.unwrap_or(1);
+            group.members().iter().map(|p| if asks(p) { times } else { 0 }).collect()
+        }
     };
+    let times = |p: &ProcessId| group.place(*p).map_or(0, |place| requests[place]);
+    if let (Some(_), Some(_)) = (&scenario.initiators, &scenario.requests)
+        && let Some(p) = group.members().iter().find(|p| times(p) > 0 && !starters.contains(**p))
+    {
+        return usage(format!(
+            "--initiators leaves out {p}, but --requests lets it ask {} times",
+            times(p)
+        ));
+    }
+    let initiators = initiators.into_iter().filter(|p| times(p) > 0).collect();
     Ok(Workload { initiators, requests })
 }
 
@@ -470,9 +494,8 @@ fn delay(scenario: &Scenario, setup: &Setup) -> Result<Delay, Error> {
     match parsed {
         Ok(delay) => Ok(delay),
         Err(_) if looks_like_file => {
-            let read = std::fs::read_to_string(text);
-            let read = read.map_err(|why| Error::Unreadable { file: text.into(), why })?;
-            Delay::parse_links(&read, text).map_err(Error::Data)
+            let read = read_text(Path::new(text))?;
+            Delay::parse_links(&read, text, &setup.group).map_err(Error::Data)
         }
         Err(e) => usage(format!("--delay: {e}")),
     }
@@ -516,9 +539,13 @@ fn broken_assumptions(
             }
             Assumption::NoCrash => struck(&|w| matches!(w, What::Crash(_)))
                 .filter(|_| config.faults.len() > setup.down.len()),
-            Assumption::Synchronous if config.delay.longest().is_none() => {
+            Assumption::BoundedDelays if matches!(config.delay, Delay::Hops(_)) => None,
+            Assumption::Synchronous | Assumption::BoundedDelays
+                if config.delay.longest().is_none() =>
+            {
                 Some("delays have no limit".into())
             }
+            Assumption::BoundedDelays => None,
             Assumption::Synchronous => struck(&|w| {
                 matches!(w, What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_)))
             }),

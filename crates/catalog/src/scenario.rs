@@ -31,7 +31,8 @@ pub struct Scenario {
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub ids: Option<String>,
 
-    /// Who starts: all, a list of ids, or a number of nodes chosen at random (3x)
+    /// Who asks (starts an election, takes the lock, sends): all, a list of ids, or a number of nodes
+    /// chosen at random (3x)
     #[arg(long, env = "KONKLAVE_INITIATORS", value_name = "WHO")]
     #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub initiators: Option<String>,
@@ -181,13 +182,27 @@ fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D:
     }))
 }
 
+/// What a deserialiser says, without its types.
+fn in_words(message: &str) -> String {
+    let types = [
+        ("expected usize", "expected a whole number from 0 on"),
+        ("expected u64", "expected a whole number from 0 on"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected f64", "expected a number"),
+        ("unknown field", "unknown key"),
+        ("unknown variant", "unknown word"),
+    ];
+    let plain = message.replace('\n', " ");
+    types.iter().fold(plain, |said, (kind, words)| said.replace(kind, words))
+}
+
 impl Scenario {
     /// Reads a scenario file; `file` is its name for messages.
     pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
         toml::from_str(text).map_err(|e| {
             let at = e.span().map_or(0, |span| span.start.min(text.len()));
             let line = text[..at].matches('\n').count() + 1;
-            Error::Data(format!("{file}:{line}: {}", e.message().replace('\n', " ")))
+            Error::Data(format!("{file}:{line}: {}", in_words(e.message())))
         })
     }
 

@@ -32,12 +32,7 @@ where
     let mut plan = plan.clone();
     plan.setup.unit = world.unit;
     P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
-    let name = match world.transport {
-        Transport::Threads => "threads",
-        Transport::Tcp => "tcp",
-        Transport::Udp => "udp",
-        Transport::Multicast => "multicast",
-    };
+    let name = name(world.transport);
     only_what_is_real(&plan, name)?;
     let config = NetConfig {
         transport: world.transport,
@@ -85,6 +80,15 @@ where
         let alive = setup.group.members().iter().copied();
         let alive = alive.filter(|p| !done.down.contains(*p)).collect();
         let end = End { alive, faulty: done.faulty, quiet: !cut_off };
+        let at_end = Monitor::<P>::at_end(&done.monitor, &end).and_then(|()| {
+            let quiet = !cut_off && done.waiting.is_empty();
+            let members = setup.group.members().iter().zip(&done.processes);
+            let mut restless = members.filter(|(p, q)| end.alive.contains(**p) && !q.at_rest());
+            match restless.next().filter(|_| quiet) {
+                Some((p, _)) => Err(Violation::unquiet(*p)),
+                None => Ok(()),
+            }
+        });
         // What the host has seen of the end already is not told twice.
         let known = |v: &Violation| {
             let told = |(_, property, detail): &(u64, String, String)| {
@@ -92,7 +96,7 @@ where
             };
             violations.iter().any(told)
         };
-        if let Err(v) = Monitor::<P>::at_end(&done.monitor, &end)
+        if let Err(v) = at_end
             && !known(&v)
         {
             if let Some(recorder) = &mut recorder {
@@ -120,11 +124,31 @@ where
         cut_off,
     };
     let mut report = report::<P>(&plan, facts, &done.meter, &done.monitor);
-    report.command += &format!(" --world {name} --unit {}", world.unit.as_secs_f64() * 1e3);
+    report.command += &command(world.transport, world.unit);
     let summary = serde_json::to_value(&report).unwrap_or_default();
     let footer = Footer { verdict: report.verdict.name().into(), summary };
     let run = recorder.map(|recorder| recorder.finish(Some(footer)));
     Ok(Outcome { report, run })
+}
+
+fn name(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Threads => "threads",
+        Transport::Tcp => "tcp",
+        Transport::Udp => "udp",
+        Transport::Multicast => "multicast",
+    }
+}
+
+/// The real world called `name`.
+pub(crate) fn world_name(called: &str) -> Option<(&'static str, Transport)> {
+    let all = [Transport::Threads, Transport::Tcp, Transport::Udp, Transport::Multicast];
+    all.into_iter().map(|transport| (name(transport), transport)).find(|(name, _)| *name == called)
+}
+
+/// What the command that repeats a run says besides the scenario.
+pub(crate) fn command(transport: Transport, unit: Duration) -> String {
+    format!(" --world {} --unit {}", name(transport), unit.as_secs_f64() * 1e3)
 }
 
 /// What only a simulator can do is refused, not ignored.

@@ -9,11 +9,11 @@ use konklave_algorithms::{Algorithm, Pause, Problem};
 use konklave_process::ProcessId;
 use konklave_sim::{Ending, Parts, Sim, UNIT};
 use konklave_trace::compact::CompactRecorder;
-use konklave_trace::{Footer, Recordable, Recorder, Run};
+use konklave_trace::{Comparison, Difference, Footer, Recordable, Recorder, Run};
 use serde_json::{Map, Value};
 
 use bounds::{bounds, broken};
-use recording::Recording;
+use recording::{Book, Recording};
 
 use crate::report::{Messages, RunReport, Verdict, ViolationReport};
 use crate::{Error, Plan, header};
@@ -34,15 +34,28 @@ where
 {
     P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
     let recording = match record {
-        true => Recording::Whole(Recorder::new(header::<P>(plan, "sim"))),
+        true => Recording::Whole(Recorder::to(Book::blank(header::<P>(plan, "sim")))),
         false => Recording::Off,
     };
     let (report, recording) = go::<P>(plan, recording);
     let run = match recording {
-        Recording::Whole(recorder) => Some(recorder.finish(Some(footer(&report)))),
+        Recording::Whole(recorder) => recorder.finish(Some(footer(&report))).written(),
         Recording::Off | Recording::Compact(_) => None,
     };
     Ok(Outcome { report, run })
+}
+
+/// Runs `plan` once more, and says where `recorded` differs from what happens.
+pub(crate) fn compare<P>(plan: &Plan, recorded: &Run) -> Option<Difference>
+where
+    P: Algorithm + Recordable,
+{
+    let recorder = Recorder::to(Book::Compared(Comparison::with(recorded)));
+    let (report, recording) = go::<P>(plan, Recording::Whole(recorder));
+    match recording {
+        Recording::Whole(recorder) => recorder.finish(Some(footer(&report))).difference(),
+        Recording::Off | Recording::Compact(_) => None,
+    }
 }
 
 /// Runs `plan` in the simulator and writes it down in the compact form while it goes on.
@@ -72,7 +85,7 @@ where
     let setup = &plan.setup;
     let parts = Parts {
         processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application: P::Problem::application(&plan.workload, setup),
+        application: crate::clients::<P>(plan, &plan.workload),
         monitor: P::Problem::monitor(&plan.watch, setup),
         meter: P::Problem::meter(setup),
         observer,

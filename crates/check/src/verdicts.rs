@@ -13,7 +13,7 @@ pub(crate) fn unexpected(me: ProcessId, what: &str) -> Verdict {
 }
 
 pub(crate) fn unquiet(id: ProcessId) -> Violation {
-    Violation::new("quiescence", format!("nothing more can happen, but {id} is not at rest"))
+    Violation::unquiet(id)
 }
 
 pub(crate) fn deadlock(waiting: &[ProcessId], options: &Options) -> Verdict {

@@ -259,11 +259,11 @@ Examples:
   konklave ring 8 -n 3 --sleep 0 --worker-sleep 10 --log
   konklave ring 5 -n 2 --sleep 100 --worker-sleep 5 --json
   konklave ring --ids 17,4,99,23 --initiator 4 -n 1 --worker-sleep 0 --log-level DEBUG --log
-  konklave ring 6 -n 2 --sleep 0 --worker-sleep 5 --fail 3@message:2 --send-timeout 200
+  konklave ring --ids 4,1,3,6,2,5 -n 2 --sleep 0 --worker-sleep 5 --fail 3@message:2 --send-timeout 200
   konklave ring 1000 -n 3 --simulate --algorithm franklin
   konklave ring 5 -n 2 --sleep 0 --tcp
 Exit codes: 0 fine · 1 two leaders, or an election that did not end · 64 wrong use · 65 bad config
-file · 73 cannot write the log · 74 output or log cut short · 130 interrupted twice")]
+file · 66 unreadable config file · 73 cannot write the log · 74 output or log cut short · 130 interrupted twice")]
 pub(crate) struct RingArgs {
     #[command(flatten)]
     pub(crate) flags: konklave_ring::Flags,
@@ -278,10 +278,14 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  konklave help faults
+  konklave help run
+Topics: faults, topologies, delays, properties, scenarios, exit-codes; or the name of a command")]
 pub(crate) struct HelpArgs {
-    /// About what
-    #[arg(value_enum)]
-    pub(crate) topic: Option<Topic>,
+    /// About what: a topic, or a command
+    pub(crate) topic: Option<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

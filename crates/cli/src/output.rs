@@ -1,12 +1,13 @@
 //! Where output goes: data to stdout, talk to stderr, files whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, IsTerminal, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::ValueEnum;
 use konklave_catalog::Error;
+pub(crate) use konklave_catalog::{open_input, read_text};
 use serde::Serialize;
 
 use crate::interrupt;
@@ -132,43 +133,6 @@ static TAKEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn release(path: &Path) {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| other != path);
-}
-
-/// Opens a file to read from. A device would be read for ever.
-pub(crate) fn open_input(path: &Path) -> Result<File, Error> {
-    let fail = |why| Error::Unreadable { file: path.display().to_string(), why };
-    let kind = fs::metadata(path).map_err(fail)?.file_type();
-    if kind.is_dir() {
-        return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")));
-    }
-    if !kind.is_file() && !is_pipe(kind) {
-        return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "it is a device")));
-    }
-    File::open(path).map_err(fail)
-}
-
-#[cfg(unix)]
-fn is_pipe(kind: fs::FileType) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    kind.is_fifo()
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_kind: fs::FileType) -> bool {
-    false
-}
-
-/// Reads a text to its end.
-pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
-    let file = path.display().to_string();
-    let mut bytes = Vec::new();
-    let read = open_input(path)?.read_to_end(&mut bytes);
-    read.map_err(|why| Error::Unreadable { file: file.clone(), why })?;
-    String::from_utf8(bytes).map_err(|e| {
-        let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Error::Data(format!("{file}:{line}: this is no text (UTF-8)"))
-    })
 }
 
 /// A picture: SVG, or PNG where the name ends so.

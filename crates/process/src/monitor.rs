@@ -106,4 +106,9 @@ impl Violation {
     pub fn new(property: &'static str, detail: impl Into<String>) -> Self {
         Self { property, detail: detail.into() }
     }
+
+    /// Nothing more can happen, but something is left over at `id`.
+    pub fn unquiet(id: ProcessId) -> Self {
+        Self::new("quiescence", format!("nothing more can happen, but {id} is not at rest"))
+    }
 }

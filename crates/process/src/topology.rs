@@ -175,7 +175,9 @@ pub enum TopologyError {
         reason: String,
     },
     /// The file names no nodes.
-    #[error("{file}: expected lines \"u v [weight]\", \"u: v w x\" or \"ring: u v w\", found none")]
+    #[error(
+        "{file}:1: expected lines \"u v [weight]\", \"u: v w x\" or \"ring: u v w\", found none"
+    )]
     NoLines {
         /// The file.
         file: String,

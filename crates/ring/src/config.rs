@@ -43,7 +43,12 @@ pub(crate) struct Config {
 impl Config {
     pub(crate) fn read(file: &Path) -> Result<Self, RingError> {
         let unreadable = |reason| RingError::Unreadable { file: file.into(), reason };
-        let text = std::fs::read_to_string(file).map_err(unreadable)?;
+        let text = String::from_utf8(std::fs::read(file).map_err(unreadable)?).map_err(|e| {
+            let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+            let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let what = "this is no text (UTF-8)".into();
+            RingError::Config { file: file.into(), line, what }
+        })?;
         Self::parse(&text).map_err(|Wrong { line, what }| RingError::Config {
             file: file.into(),
             line,

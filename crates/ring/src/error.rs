@@ -58,7 +58,8 @@ impl RingError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 64,
-            Self::Config { .. } | Self::Unreadable { .. } => 65,
+            Self::Config { .. } => 65,
+            Self::Unreadable { .. } => 66,
             Self::Threads { .. } => 69,
             Self::LogFile { .. } => 73,
             Self::Output(_) => 74,

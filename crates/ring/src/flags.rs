@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use konklave_process::MAX_ID;
 
 /// The options of the program as given on the command line: nothing is filled in or checked yet.
 #[derive(Args, Clone, PartialEq, Eq, Debug, Default)]
@@ -63,12 +64,13 @@ pub struct Flags {
         env = "KONKLAVE_RING_IDS",
         value_name = "LIST",
         value_delimiter = ',',
+        value_parser = id,
         allow_negative_numbers = true
     )]
     pub ids: Option<Vec<u32>>,
 
     /// The worker that starts every election [default: a random live one each time]
-    #[arg(long, env = "KONKLAVE_RING_INITIATOR", value_name = "ID", allow_negative_numbers = true)]
+    #[arg(long, env = "KONKLAVE_RING_INITIATOR", value_name = "ID", value_parser = id, allow_negative_numbers = true)]
     pub initiator: Option<u32>,
 
     /// Let a worker fail: ID@start (at once), ID@message:K (after handling K messages) or
@@ -132,4 +134,9 @@ pub struct Flags {
         conflicts_with = "simulate"
     )]
     pub tcp: bool,
+}
+
+/// One id. Those that are a little too large are refused with the others of the list in view.
+fn id(word: &str) -> Result<u32, String> {
+    word.trim().parse().map_err(|_| format!("ids are numbers from 0 to {MAX_ID}"))
 }

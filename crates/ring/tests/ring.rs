@@ -270,7 +270,7 @@ fn mistakes_in_the_config_file_are_bad_data_with_file_and_line() {
     assert_eq!(refusal("sise = 4"), "1: there is no key sise; did you mean size?");
     assert!(refusal("size = 3\nlog-level = 'loud'").starts_with("2: log-level = loud: expected 0"));
     let missing = Flags { config: Some("/nowhere.toml".into()), ..Flags::default() };
-    assert_eq!(refused(&missing).exit_code(), 65);
+    assert_eq!(refused(&missing).exit_code(), 66);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use konklave_process::topology::Hops;
-use konklave_process::{ProcessId, Rng};
+use konklave_process::{Group, ProcessId, Rng};
 
 /// A model of delays, in units of T.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,33 +63,48 @@ impl Delay {
         matches!(self, Self::Constant(_) | Self::PerLink(..) | Self::Hops(_))
     }
 
-    /// Reads delays link by link: lines `from to delay`, and `default delay`.
-    pub fn parse_links(text: &str, file: &str) -> Result<Self, String> {
-        let (mut links, mut default) = (BTreeMap::new(), 1.0);
+    /// Reads delays link by link, between members of `group`: lines `from to delay`, and `default
+    /// delay`, each at most once. `file` is the name of the source in errors.
+    pub fn parse_links(text: &str, file: &str, group: &Group) -> Result<Self, String> {
+        let (mut links, mut default) = (BTreeMap::new(), None);
         for (i, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             let words: Vec<&str> = line.split_whitespace().collect();
+            let wrong = |why: String| Err(format!("{file}:{}: {why}", i + 1));
             let time = |word: &str| word.parse().ok().filter(|t| (0.0..=LONGEST).contains(t));
             let id = |word: &str| word.trim_start_matches('p').parse().ok().map(ProcessId);
-            match words[..] {
-                [] => {}
-                ["default", t] if time(t).is_some() => default = time(t).unwrap_or(1.0),
+            let twice = match words[..] {
+                [] => None,
+                ["default", t] if time(t).is_some() => default.replace((time(t), i)),
                 [from, to, t] if id(from).and(id(to)).and(time(t)).is_some() => {
-                    if let (Some(from), Some(to), Some(t)) = (id(from), id(to), time(t)) {
-                        links.insert((from, to), t);
+                    let (from, to) = (id(from).unwrap_or_default(), id(to).unwrap_or_default());
+                    if let Some(stranger) = [from, to].into_iter().find(|p| !group.contains(*p)) {
+                        return wrong(format!("{stranger} is no member of the group"));
                     }
+                    if from == to {
+                        return wrong(format!("{from} has no link to itself"));
+                    }
+                    links.insert((from, to), (time(t), i))
                 }
                 _ => {
-                    return Err(format!(
-                        "{file}:{}: expected `from to delay` or `default delay` (delays in T), found `{line}`",
-                        i + 1
-                    ));
+                    return wrong(format!("expected {LINES} (delays in T), found `{line}`"));
                 }
+            };
+            if let Some((_, before)) = twice {
+                return wrong(format!("`{line}` was said before, in line {}", before + 1));
             }
         }
-        Ok(Self::PerLink(links, default))
+        if links.is_empty() && default.is_none() {
+            return Err(format!("{file}:1: expected lines {LINES} (delays in T), found none"));
+        }
+        let delay = |(t, _): (Option<f64>, usize)| t.unwrap_or(1.0);
+        let links = links.into_iter().map(|(link, t)| (link, delay(t))).collect();
+        Ok(Self::PerLink(links, default.map_or(1.0, delay)))
     }
 }
+
+/// What a file of delays says.
+const LINES: &str = "`from to delay` or `default delay`";
 
 impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,7 +122,7 @@ impl fmt::Display for Delay {
 }
 
 /// The forms of `--delay`, for help texts and errors.
-pub const FORMS: &str = "constant[:T], uniform[:LOW..HIGH], exponential[:MEAN], log-normal[:MEDIAN,SIGMA] (in T), or a file of links";
+pub const FORMS: &str = "constant[:T], uniform[:LOW..HIGH], exponential[:MEAN], log-normal[:MEDIAN,SIGMA] (in T), hops (one T for each link of the topology on the way), or a file of links (lines `from to delay` and `default delay`)";
 
 impl FromStr for Delay {
     type Err = String;
@@ -179,13 +194,24 @@ mod tests {
 
     #[test]
     fn links_have_their_own_delays() {
-        let delay = Delay::parse_links("# two hosts\n0 1 2.5\ndefault 3\n", "net").unwrap();
+        let read = |text: &str| Delay::parse_links(text, "net", &Group::of(3));
+        let delay = read("# two hosts\n0 1 2.5\ndefault 3\n").unwrap();
         let mut rng = Rng::new(1);
         assert_eq!(delay.draw(ProcessId(0), ProcessId(1), &mut rng), 2.5);
         assert_eq!(delay.draw(ProcessId(1), ProcessId(0), &mut rng), 3.0);
         assert_eq!(delay.longest(), Some(3.0));
-        let error = Delay::parse_links("0 1\n", "net").unwrap_err();
-        assert!(error.starts_with("net:1: expected"), "{error}");
+        for (text, found) in [
+            ("0 1\n", "net:1: expected"),
+            ("# nothing\n\n", "net:1: expected lines"),
+            ("0 1 2\n0 9 2\n", "net:2: p9 is no member"),
+            ("0 1 2\n1 0 2\n0 1 2\n", "net:3: `0 1 2` was said before, in line 1"),
+            ("default 1\ndefault 2\n", "net:2: `default 2` was said before, in line 1"),
+            ("1 1 2\n", "net:1: p1 has no link to itself"),
+            ("0 1 -2\n", "net:1: expected"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(found), "{error}");
+        }
     }
 
     #[test]

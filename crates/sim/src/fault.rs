@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use konklave_process::ProcessId;
+use konklave_process::{MAX_ID, ProcessId};
 
 /// A fault and when it strikes.
 #[derive(Clone, PartialEq, Debug)]
@@ -191,7 +191,8 @@ fn message(selector: Selector, mishap: Mishap) -> Fault {
 
 fn node(text: &str) -> Result<ProcessId, String> {
     let digits = text.trim().trim_start_matches('p');
-    digits.parse().map(ProcessId).map_err(|_| format!("`{text}` is no node"))
+    let id = digits.parse().ok().filter(|id| *id <= MAX_ID).map(ProcessId);
+    id.ok_or_else(|| format!("`{text}` is no node: nodes have ids from 0 to {MAX_ID}"))
 }
 
 fn time(text: &str) -> Result<f64, String> {

@@ -277,7 +277,16 @@ where
         let down = world.condition.down();
         let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
         let end = End { alive, faulty: world.faulty, quiet: ending == Ending::Quiet };
-        let verdict = world.monitor.at_end(&end);
+        let quiet = end.quiet && world.application.waiting().is_empty();
+        let verdict = world.monitor.at_end(&end).and_then(|()| {
+            let up = self.group.members().iter().zip(&self.processes);
+            let mut restless =
+                up.filter(|(p, process)| end.alive.contains(**p) && !process.at_rest());
+            match restless.next().filter(|_| quiet) {
+                Some((p, _)) => Err(Violation::unquiet(*p)),
+                None => Ok(()),
+            }
+        });
         world.note(verdict);
     }
 

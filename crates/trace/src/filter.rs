@@ -124,6 +124,11 @@ impl<'a> View<'a> {
         view
     }
 
+    /// What is known of the run as a whole.
+    pub(crate) fn header(&self) -> &Header {
+        &self.run.header
+    }
+
     /// Whether a message is shown: it fits, and is under way at some time of the window.
     pub fn shows_message(&self, message: &Message<'_>) -> bool {
         let at = |i: usize| self.run.entries[i].at();

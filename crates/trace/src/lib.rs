@@ -7,15 +7,18 @@
 //! * [`Recorder`] writes a run down while it happens, to memory or to a file;
 //! * [`compact`] does so in a tenth of the bytes, while the simulation goes on;
 //! * [`Reader`] and [`Run::read`] read it again, with the line of whatever is wrong;
-//! * [`replay`](replay()) feeds it to fresh processes and compares what they do;
+//! * [`replay`](replay()) feeds it to fresh processes and compares what they do, [`Audit`] asks whether
+//!   the world could have done so, [`Comparison`] holds it against the run that happens again;
 //! * [`text`] tells it as a story, [`diagram`] lays it out in space and time, [`svg`] draws that;
 //! * [`export`] turns it into what other tools read;
 //! * [`causality`] says what could have caused what.
 
+mod audit;
 mod axis;
 pub mod causality;
 pub mod compact;
 pub mod diagram;
+mod difference;
 pub mod export;
 mod filter;
 mod labels;
@@ -27,6 +30,8 @@ mod spans;
 pub mod svg;
 pub mod text;
 
+pub use audit::Audit;
+pub use difference::{Comparison, Difference, Place};
 pub use filter::{Extent, Filter, View, known_node};
 pub use read::{ReadError, Reader, Salvaged};
 pub use record::{Recordable, Recorder, Sink, Writer};

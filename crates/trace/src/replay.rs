@@ -1,11 +1,13 @@
 //! Replay: fresh processes, the recorded inputs, and a comparison at every step.
 
-use konklave_process::{Context, Effect, Group, Host, ProcessId};
+use std::collections::BTreeMap;
+
+use konklave_process::{Context, Effect, Group, Host, Process, ProcessId};
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::record::json;
-use crate::{EffectRecord, Entry, IncidentKind, Memory, Recordable, Run, Step};
+use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Memory, Recordable, Run, Step};
 
 /// A replay that found no difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,12 +54,16 @@ pub fn replay<P: Recordable>(
 
 /// A replay under way, for runs that are read entry by entry.
 #[derive(Debug)]
-pub struct Replayer<P> {
+pub struct Replayer<P: Process> {
     group: Group,
     newborn: Vec<P>,
     processes: Vec<P>,
     /// The state after each process's last step.
     last: Vec<Option<P>>,
+    /// What the last step did.
+    effects: Vec<Effect<P>>,
+    /// The clock that each message of the application took along, by its number.
+    stamps: BTreeMap<u64, u64>,
     line: usize,
     replayed: Replayed,
 }
@@ -71,6 +77,8 @@ impl<P: Recordable> Replayer<P> {
             newborn: processes.clone(),
             last: vec![None; processes.len()],
             processes,
+            effects: Vec::new(),
+            stamps: BTreeMap::new(),
             line: 1,
             replayed: Replayed::default(),
         }
@@ -88,6 +96,11 @@ impl<P: Recordable> Replayer<P> {
                 {
                     self.processes[place] = self.newborn[place].clone();
                 }
+                if let IncidentKind::AppMessage { from, id, .. } = incident.kind
+                    && let Some(place) = self.group.place(ProcessId(from))
+                {
+                    self.stamps.insert(id, self.processes[place].stamp());
+                }
                 Ok(())
             }
         }
@@ -96,6 +109,16 @@ impl<P: Recordable> Replayer<P> {
     /// What was compared so far.
     pub fn replayed(&self) -> Replayed {
         self.replayed
+    }
+
+    /// Who takes part.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// What the last step did, in order.
+    pub fn effects(&self) -> &[Effect<P>] {
+        &self.effects
     }
 
     /// The processes as they are now, in node order.
@@ -118,6 +141,13 @@ impl<P: Recordable> Replayer<P> {
             let recorded = text(&json(&step.input));
             self.differs(step, "the input is none of this algorithm", recorded, e.to_string())
         })?;
+        if let InputRecord::Stamp { id, stamp, .. } = &step.input
+            && let Some(sent) = self.stamps.get(id)
+            && sent != stamp
+        {
+            let (recorded, sent) = (stamp.to_string(), sent.to_string());
+            return Err(self.differs(step, "it was sent at another clock", recorded, sent));
+        }
         let mut host = Notes { draws: &step.draws, drawn: 0, outside: None, effects: Vec::new() };
         let process = &mut self.processes[place];
         process.handle(input, &mut Context::new(me, &self.group, &mut host));
@@ -132,6 +162,7 @@ impl<P: Recordable> Replayer<P> {
             return Err(self.differs(step, "draws differ", format!("{:?}", step.draws), replayed));
         }
         self.compare_effects(step, &effects)?;
+        self.effects = effects;
         self.compare_state(step, place)
     }
 

@@ -9,6 +9,9 @@ use crate::View;
 use crate::messages::{Message, messages};
 use crate::{EffectRecord, Entry, Header, Incident, IncidentKind, InputRecord, Memory, Run, Step};
 
+/// How many nanoseconds of a process's timers T has in the simulator and the checker.
+const SIMULATED_T: f64 = 1e6;
+
 /// What to tell.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
@@ -29,7 +32,7 @@ pub fn transcript(run: &Run, options: &Options) -> String {
     let mut more = 0;
     for (entry, time) in run.entries.iter().zip(&times) {
         let told = match entry {
-            Entry::Step(step) => told_step(step, options),
+            Entry::Step(step) => told_step(step, &run.header, options),
             Entry::Incident(incident) => told_incident(incident, &messages, options),
         };
         for (i, line) in told.into_iter().enumerate() {
@@ -49,10 +52,10 @@ pub fn transcript(run: &Run, options: &Options) -> String {
 }
 
 /// One step: first what happened to the process, then what it did.
-pub fn step_lines(step: &Step, states: bool) -> Vec<String> {
+pub fn step_lines(step: &Step, header: &Header, states: bool) -> Vec<String> {
     let mut lines = vec![input_line(step)];
     lines.extend(draws_line(step));
-    lines.extend(effect_lines(step.effects.iter()));
+    lines.extend(effect_lines(step.effects.iter(), header));
     if states && let Some(state) = &step.state {
         lines.push(format!("== {}", render(state)));
     }
@@ -70,7 +73,7 @@ pub(crate) fn shown_lines(step: &Step, view: &View<'_>, all: bool) -> Vec<String
     });
     let mut lines: Vec<String> = input.then(|| input_line(step)).into_iter().collect();
     lines.extend(draws_line(step).filter(|_| all));
-    lines.extend(effect_lines(effects));
+    lines.extend(effect_lines(effects, view.header()));
     if let Some(first) = lines.first_mut().filter(|_| !input) {
         *first = format!("p{} {first}", step.node);
     }
@@ -102,7 +105,10 @@ fn draws_line(step: &Step) -> Option<String> {
 }
 
 /// What a process does, a line each; what it says to many in one line.
-fn effect_lines<'a>(effects: impl Iterator<Item = &'a EffectRecord>) -> Vec<String> {
+fn effect_lines<'a>(
+    effects: impl Iterator<Item = &'a EffectRecord>,
+    header: &Header,
+) -> Vec<String> {
     let (mut lines, mut effects) = (Vec::new(), effects.peekable());
     while let Some(effect) = effects.next() {
         lines.push(match effect {
@@ -116,8 +122,7 @@ fn effect_lines<'a>(effects: impl Iterator<Item = &'a EffectRecord>) -> Vec<Stri
                 format!("-> {whom} {}", render(body))
             }
             EffectRecord::SetTimer { timer, after_ns } => {
-                let after = std::time::Duration::from_nanos(*after_ns);
-                format!(".. timer {} in {after:?}", render(timer))
+                format!(".. timer {} in {}", render(timer), span(header, *after_ns))
             }
             EffectRecord::Cancel { timer } => format!(".. cancels timer {}", render(timer)),
             EffectRecord::Indicate(indication) => format!("** {}", render(indication)),
@@ -128,13 +133,26 @@ fn effect_lines<'a>(effects: impl Iterator<Item = &'a EffectRecord>) -> Vec<Stri
     lines
 }
 
-fn told_step(step: &Step, options: &Options) -> Vec<String> {
+fn told_step(step: &Step, header: &Header, options: &Options) -> Vec<String> {
     if options.nodes.as_ref().is_some_and(|nodes| !nodes.contains(&step.node)) {
         return Vec::new();
     }
-    let lines = step_lines(step, options.states);
+    let lines = step_lines(step, header, options.states);
     // That all come up and do nothing is no news.
     if lines.len() == 1 && step.input == InputRecord::Start { Vec::new() } else { lines }
+}
+
+/// A span of time as the rest of the run is timed: in T, where there is such a unit.
+fn span(header: &Header, nanos: u64) -> String {
+    let unit = match &*header.world {
+        "sim" | "check" => SIMULATED_T,
+        _ => header.unit,
+    };
+    if header.time == "T" || header.world == "check" {
+        format!("{} T", trimmed(nanos as f64 / unit))
+    } else {
+        format!("{:?}", std::time::Duration::from_nanos(nanos))
+    }
 }
 
 fn told_incident(

@@ -31,6 +31,9 @@ impl Process for Dice {
     type Indication = (u32, String);
     type Record = ();
 
+    fn stamp(&self) -> u64 {
+        12
+    }
     fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
         ctx.set_timer(Nap, Duration::from_millis(3));
     }
@@ -146,9 +149,9 @@ fn nothing_saved_is_told_from_a_record_without_content() {
 #[test]
 fn the_story_tells_every_input_and_effect() {
     let story = "   0 p0 starts
-        .. timer None in 3ms
+        .. timer None in 3 T
    0 p1 starts
-        .. timer None in 3ms
+        .. timer None in 3 T
  0.5 p0 asked None
         ?? drew 5, 4
         .. saves None

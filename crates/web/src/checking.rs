@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use konklave_catalog::{CheckOptions, CheckPlan, Progress, Scenario, Timing};
+use konklave_catalog::{CheckOptions, CheckPlan, Entry, Plan, Progress, Scenario, Timing};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -96,13 +96,16 @@ pub(crate) async fn check(
     body: Bytes,
 ) -> Result<Response, Refusal> {
     let wish: Wish = read(&body)?;
+    // What can be refused is refused before the answer begins: after that, it can only break off.
+    let planned = tokio::task::spawn_blocking(move || planned(wish)).await;
+    let planned = planned.map_err(|_| Refusal::bug("the check could not be planned"))??;
     let abandoned = Abandoned(Arc::default());
     let seat = Arc::clone(&shared.seats).acquire_owned().await;
     let seat = seat.map_err(|_| Refusal::gone("the workbench is closing"))?;
     let (lines, heard) = channel(16);
     let stop = Arc::clone(&abandoned.0);
     tokio::task::spawn_blocking(move || {
-        let last = explore(&shared, wish, &stop, &lines)
+        let last = explore(&shared, &planned, &stop, &lines)
             .unwrap_or_else(|refusal| json!({ "error": refusal.why() }).to_string().into_bytes());
         // Nobody is there to hear it: then it is not needed.
         let _ = lines.blocking_send(line(last));
@@ -112,12 +115,14 @@ pub(crate) async fn check(
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
-fn explore(
-    shared: &Shared,
-    wish: Wish,
-    stop: &AtomicBool,
-    lines: &Sender<Bytes>,
-) -> Result<Vec<u8>, Refusal> {
+/// A check that can begin.
+struct Planned {
+    entry: &'static Entry,
+    plan: Plan,
+    check: CheckPlan,
+}
+
+fn planned(wish: Wish) -> Result<Planned, Refusal> {
     let budgets = wish.budgets;
     // What only a simulation has would be ignored here: a schedule of faults, delays, pauses.
     let scenario = Scenario {
@@ -141,6 +146,16 @@ fn explore(
         arguments: budgets.arguments(),
         ..CheckPlan::default()
     };
+    check.refuse(&plan)?;
+    Ok(Planned { entry, plan, check })
+}
+
+fn explore(
+    shared: &Shared,
+    Planned { entry, plan, check }: &Planned,
+    stop: &AtomicBool,
+    lines: &Sender<Bytes>,
+) -> Result<Vec<u8>, Refusal> {
     let mut told = Instant::now();
     let mut watch = |progress: Progress| {
         if told.elapsed() >= TELL_EVERY {
@@ -154,10 +169,10 @@ fn explore(
         }
         !stop.load(Ordering::Relaxed)
     };
-    let checked = entry.check(&plan, &check, &mut watch)?;
+    let checked = entry.check(plan, check, &mut watch)?;
     let report = serde_json::to_value(&checked.report).unwrap_or_default();
     let shown = match checked.witness {
-        Some(witness) => show(shared, vec![witness], &[World::of(&plan, report.clone())])?,
+        Some(witness) => show(shared, vec![witness], &[World::of(plan, report.clone())])?,
         None => b"null".to_vec(),
     };
     let shown = String::from_utf8_lossy(&shown).into_owned();

@@ -10,7 +10,7 @@ use konklave_trace::causality::causes;
 use konklave_trace::diagram::{Diagram, Lasting};
 use konklave_trace::messages::{Message, messages};
 use konklave_trace::text::{incident_line, render, step_lines};
-use konklave_trace::{EffectRecord, Entry, IncidentKind, InputRecord, Run, Step, kind_of};
+use konklave_trace::{EffectRecord, Entry, Header, IncidentKind, InputRecord, Run, Step, kind_of};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ impl<'a> Track<'a> {
         let mut words = Words::default();
         let place = |x: f64| (x * 10.0).round() / 10.0;
         let entry = |(i, entry): (usize, &Entry)| {
-            let (node, cause, lines, state) = told(entry, &sent);
+            let (node, cause, lines, state) = told(entry, &run.header, &sent);
             let state = state.map_or(Fields::Same(0), |state| Fields::New(words.fields(state)));
             let lines = lines.iter().map(|line| words.number(line)).collect();
             let by = causes.get(&i).map_or(-1, |&by| by as i64);
@@ -159,11 +159,12 @@ impl<'a> Track<'a> {
 /// Whose entry it is, why it happened, in words, and the state after it.
 fn told<'a>(
     entry: &'a Entry,
+    header: &Header,
     messages: &BTreeMap<u64, Message<'_>>,
 ) -> (Option<u32>, u8, Vec<String>, Option<&'a Value>) {
     match entry {
         Entry::Step(step) => {
-            (Some(step.node), cause(step), step_lines(step, false), step.state.as_ref())
+            (Some(step.node), cause(step), step_lines(step, header, false), step.state.as_ref())
         }
         Entry::Incident(incident) => {
             let (node, cause) = match &incident.kind {

@@ -21,7 +21,7 @@ impl Refusal {
 
     /// It makes no sense.
     pub(crate) fn senseless(why: impl Into<String>) -> Self {
-        Self { status: StatusCode::UNPROCESSABLE_ENTITY, why: why.into() }
+        Self { status: StatusCode::BAD_REQUEST, why: why.into() }
     }
 
     /// It is more than a page should show.

@@ -27,7 +27,7 @@ const SHEET: DataSheet = DataSheet {
     title: "Heartbeat failure detector",
     idea: "Say that you are alive in every period; suspect who is silent for several.",
     source: "T. D. Chandra, S. Toueg, JACM 43(2), 1996 (eventually perfect detector)",
-    assumes: &[Assumption::Reliable, Assumption::KnownMembership],
+    assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[],

@@ -34,7 +34,7 @@ const SHEET: DataSheet = DataSheet {
     title: "φ accrual failure detector",
     idea: "Learn each process's rhythm; suspect who is silent for longer than that makes likely.",
     source: "N. Hayashibara, X. Défago, R. Yared, T. Katayama, SRDS 2004; mean deviation as in V. Jacobson, SIGCOMM 1988",
-    assumes: &[Assumption::Reliable, Assumption::KnownMembership],
+    assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[],

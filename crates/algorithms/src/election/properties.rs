@@ -18,7 +18,10 @@ pub struct Properties {
     leading: ProcessSet,
     /// Who led in each epoch.
     reigns: SmallVec<[(u32, ProcessId); 1]>,
+    /// Who is in the running: a candidate that does not know the outcome yet.
     candidates: ProcessSet,
+    /// Who won against a candidate that should have, and that candidate.
+    upset: Option<(ProcessId, ProcessId)>,
     /// Whom each takes for its parent, where a tree is promised.
     parents: Option<ProcessMap<Option<ProcessId>>>,
     /// Whether anyone was told to start.
@@ -60,6 +63,7 @@ impl Properties {
             leading: ProcessSet::new(),
             reigns: SmallVec::new(),
             candidates: ProcessSet::new(),
+            upset: None,
             parents: builds_tree.then(|| ProcessMap::new(&setup.group, None)),
             begun: false,
             rules: konklave_process::Fixed(Rules {
@@ -150,14 +154,35 @@ impl Properties {
         Ok(())
     }
 
-    fn must_win(&self, end: &End) -> Option<(ProcessId, &'static str)> {
+    /// Who won, who should have, and why.
+    fn wrong_winner(&self, end: &End) -> Option<(ProcessId, ProcessId, &'static str)> {
         match self.rules.winner? {
-            Winner::MaxAll => end.alive.highest().map(|p| (p, "highest live id")),
+            Winner::MaxAll => {
+                let right = end.alive.highest()?;
+                let (leader, _) = self.leader()?;
+                (leader != right).then_some((leader, right, "highest live id"))
+            }
             Winner::MaxInitiator => {
-                let p = self.candidates.intersection(&end.alive).highest();
-                p.map(|p| (p, "highest id among the initiators"))
+                let (leader, right) = self.upset?;
+                Some((leader, right, "highest id among the initiators"))
             }
             Winner::Any => None,
+        }
+    }
+
+    /// `at` learns that its election is over. There may be several in one run, each with initiators
+    /// of its own, so the winner is held against every candidate when that candidate hears of it.
+    fn is_over(&mut self, at: ProcessId, leader: Option<ProcessId>) {
+        let ran = self.candidates.remove(at);
+        let Some(leader) = leader.filter(|_| self.rules.winner == Some(Winner::MaxInitiator))
+        else {
+            return;
+        };
+        let usurped = leader == at && !ran && !self.leading.contains(at);
+        let highest = self.upset.is_none_or(|(_, right)| right < at);
+        if (ran && leader < at || usurped) && highest {
+            let right = if usurped { self.candidates.highest().unwrap_or(at) } else { at };
+            self.upset = Some((leader, right));
         }
     }
 
@@ -210,6 +235,12 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
+        match *indication {
+            Indication::Leading { .. } => self.is_over(at, Some(at)),
+            Indication::Following { leader, .. } => self.is_over(at, leader),
+            Indication::Loop => self.is_over(at, None),
+            Indication::Candidate | Indication::Deposed => {}
+        }
         if !matches!(indication, Indication::Leading { .. }) {
             self.leading.remove(at);
         }
@@ -309,9 +340,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
             }
         }
         if !end.faulty
-            && let Some((leader, _)) = self.leader()
-            && let Some((right, rule)) = self.must_win(end)
-            && leader != right
+            && let Some((leader, right, rule)) = self.wrong_winner(end)
         {
             return Err(Violation::new(
                 "right winner",
@@ -400,6 +429,30 @@ mod tests {
         tell(&mut judges, P0, Indication::Leading { epoch: 0 }).unwrap();
         tell(&mut judges, P1, Indication::Following { leader: Some(P0), epoch: 0 }).unwrap();
         assert_eq!(broken(end(&judges)), "right winner");
+    }
+
+    #[test]
+    fn each_election_has_initiators_of_its_own() {
+        let setup = Setup::new(Group::of(2), Topology::directed_ring(2));
+        let sheet = DataSheet { winner: Some(Winner::MaxInitiator), ..ChangRoberts::SHEET };
+        let elect = |rounds: &[(ProcessId, ProcessId)]| {
+            let mut judges = Properties::new(&sheet, &setup);
+            for &(candidate, leader) in rounds {
+                tell(&mut judges, candidate, Indication::Candidate).unwrap();
+                for p in [P0, P1] {
+                    tell(&mut judges, p, Indication::Deposed).unwrap();
+                }
+                tell(&mut judges, leader, Indication::Leading { epoch: 0 }).unwrap();
+                let other = if leader == P0 { P1 } else { P0 };
+                let following = Indication::Following { leader: Some(leader), epoch: 0 };
+                tell(&mut judges, other, following).unwrap();
+            }
+            end(&judges)
+        };
+        assert_eq!(elect(&[(P1, P1), (P0, P0)]), Ok(()), "p1 was no candidate the second time");
+        assert_eq!(broken(elect(&[(P1, P0)])), "right winner", "the candidate lost");
+        assert_eq!(broken(elect(&[(P0, P1)])), "right winner", "who won was no candidate");
+        assert_eq!(broken(elect(&[(P1, P0), (P1, P1)])), "right winner", "and once is enough");
     }
 
     #[test]

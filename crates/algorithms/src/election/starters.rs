@@ -1,6 +1,6 @@
 //! The application: some processes are told to start an election, once or several times.
 
-use konklave_process::{Application, Group, Process, ProcessId, ProcessMap};
+use konklave_process::{Application, Fixed, Group, Process, ProcessId, ProcessMap};
 
 use super::{Indication, Request};
 use crate::Workload;
@@ -8,9 +8,14 @@ use crate::Workload;
 /// Who has still to start how many elections.
 ///
 /// A process starts its next election only when it knows the outcome of the last. One that learns
-/// the outcome before it was to start has no reason to start any more.
+/// the outcome before it was to start has no reason to start any more, unless a script says so.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Starters(ProcessMap<Starter>);
+pub struct Starters {
+    starters: ProcessMap<Starter>,
+    /// Whether each start was asked for by name and time: then it takes place, whatever happened
+    /// before.
+    scripted: Fixed<bool>,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Starter {
@@ -28,18 +33,23 @@ impl Starters {
             let times = group.place(p).and_then(|place| workload.requests.get(place));
             starters[p].left = times.map_or(1, |&t| t.min(u16::MAX.into()) as u16);
         }
-        Self(starters)
+        Self { starters, scripted: Fixed(false) }
+    }
+
+    /// The same by a script: who learned an outcome before its time starts all the same.
+    pub fn scripted(group: &Group, workload: &Workload) -> Self {
+        Self { scripted: Fixed(true), ..Self::new(group, workload) }
     }
 }
 
 impl<P: Process<Request = Request, Indication = Indication>> Application<P> for Starters {
     fn next(&self, at: ProcessId) -> Option<Request> {
-        let starter = self.0[at];
+        let starter = self.starters[at];
         (starter.left > 0 && !starter.waits && !starter.crashed).then_some(Request::Elect)
     }
 
     fn on_request(&mut self, at: ProcessId, Request::Elect: &Request) {
-        let starter = &mut self.0[at];
+        let starter = &mut self.starters[at];
         starter.left = starter.left.saturating_sub(1);
         starter.waits = true;
     }
@@ -47,8 +57,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
     fn on_indication(&mut self, at: ProcessId, indication: &Indication) {
         match indication {
             Indication::Leading { .. } | Indication::Following { .. } | Indication::Loop => {
-                let starter = &mut self.0[at];
-                if !std::mem::take(&mut starter.waits) {
+                let starter = &mut self.starters[at];
+                if !std::mem::take(&mut starter.waits) && !*self.scripted {
                     starter.left = starter.left.saturating_sub(1);
                 }
             }
@@ -57,19 +67,19 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
     }
 
     fn on_crash(&mut self, at: ProcessId) {
-        self.0[at] = Starter { crashed: true, waits: false, ..self.0[at] };
+        self.starters[at] = Starter { crashed: true, waits: false, ..self.starters[at] };
     }
 
     fn on_restart(&mut self, at: ProcessId) {
-        self.0[at].crashed = false;
+        self.starters[at].crashed = false;
     }
 
     #[inline]
     fn call_up(&self, at: ProcessId) {
-        self.0.call_up(at);
+        self.starters.call_up(at);
     }
 
     fn waiting(&self) -> Vec<ProcessId> {
-        self.0.iter().filter(|(_, starter)| starter.waits).map(|(p, _)| p).collect()
+        self.starters.iter().filter(|(_, starter)| starter.waits).map(|(p, _)| p).collect()
     }
 }

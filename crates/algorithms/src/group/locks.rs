@@ -14,6 +14,7 @@ pub use clients::Lockers;
 pub use measures::{LockMeasures, LockSummary};
 pub use properties::LockProperties;
 
+use std::fmt;
 use std::sync::Arc;
 
 use konklave_process::{Process, ProcessId};
@@ -46,6 +47,16 @@ pub struct Token {
     pub epoch: u64,
     /// Grows within a view.
     pub count: u64,
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fence {}.{}", self.epoch, self.count)?;
+        match self.generation {
+            0 => Ok(()),
+            generation => write!(f, " of generation {generation}"),
+        }
+    }
 }
 
 impl Token {

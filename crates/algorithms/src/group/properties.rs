@@ -43,6 +43,24 @@ struct Local {
     asked: VecDeque<Bytes>,
 }
 
+/// A message in words.
+fn name((sender, number): Id) -> String {
+    format!("message {number} of {sender}")
+}
+
+/// Messages in words.
+fn row(ids: &[Id]) -> String {
+    match ids {
+        [] => "nothing".to_owned(),
+        ids => ids.iter().map(|id| name(*id)).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Where one is, in words.
+fn place(view: Option<ViewId>) -> String {
+    view.map_or("no view".to_owned(), |view| view.to_string())
+}
+
 fn broken(property: &'static str, detail: String) -> Verdict {
     Err(Violation::new(property, detail))
 }
@@ -70,16 +88,19 @@ impl Properties {
 
     fn installed(&mut self, at: ProcessId, view: &View) -> Verdict {
         if view.find(at).is_none() {
-            return broken("self-inclusion", format!("{at} installed {view:?} without itself"));
+            return broken("self-inclusion", format!("{at} installed {view} without itself"));
         }
         let last = self.locals[at].view;
         if last >= Some(view.id) {
-            return broken("growing views", format!("{at} went from {last:?} to {:?}", view.id));
+            return broken(
+                "growing views",
+                format!("{at} went from {} to {}", place(last), view.id),
+            );
         }
         let key = (view.id.generation, view.id.epoch);
         let known = self.views.entry(key).or_insert_with(|| view.clone());
         if known != view {
-            return broken("view agreement", format!("{at} installed {view:?}, others {known:?}"));
+            return broken("view agreement", format!("{at} installed {view}, others {known}"));
         }
         if let Some(last) = last {
             self.moved(at, last, view.id)?;
@@ -100,7 +121,7 @@ impl Properties {
         let (start, log) = (local.start as usize, &local.log);
         let (next, all) = self.closed.entry(old).or_insert((new, None));
         if *next != new {
-            let detail = format!("{at} went from {old:?} to {new:?}, others to {next:?}");
+            let detail = format!("{at} went from {old} to {new}, others to {next}");
             return broken("view agreement", detail);
         }
         if !local.has_state {
@@ -110,20 +131,20 @@ impl Properties {
             None if start == 0 => *all = Some(log.clone()),
             None => {}
             Some(all) if all.get(start..) != Some(&log[..]) => {
-                let detail =
-                    format!("{at} delivered {log:?} from {start} in {old:?}, others {all:?}");
+                let (log, all) = (row(log), row(all));
+                let detail = format!("{at} delivered {log} from {start} in {old}, others {all}");
                 return broken("virtual synchrony", detail);
             }
             Some(_) => {}
         }
         let line = self.lines.get(&old).map_or(0, Vec::len);
         if *self.uniform && line > start + log.len() {
-            let detail = format!("{at} left {old:?} without what another had delivered");
+            let detail = format!("{at} left {old} without what another had delivered");
             return broken("uniform agreement", detail);
         }
         let (own, sent) = (log.iter().filter(|id| id.0 == at).count(), self.sent.get(&(old, at)));
         if start == 0 && sent.map_or(0, Vec::len) != own {
-            return broken("self-delivery", format!("{at} left {old:?} without its own messages"));
+            return broken("self-delivery", format!("{at} left {old} without its own messages"));
         }
         Ok(())
     }
@@ -138,13 +159,14 @@ impl Properties {
     ) -> Verdict {
         let local = &mut self.locals[at];
         if local.view != Some(view) {
-            let detail = format!("{at} delivered {id:?} of {view:?} in {:?}", local.view);
+            let detail = format!("{at} delivered {} of {view} in {}", name(id), place(local.view));
             return broken("sending view", detail);
         }
         let next = local.start + local.log.len() as u64;
         let before = local.log.iter().filter(|known| known.0 == id.0).count() as u32;
         if position != next || (local.start == 0 && id.1 != before + 1) {
-            let detail = format!("{at} delivered {id:?} at {position} after {:?}", local.log);
+            let detail =
+                format!("{at} delivered {} at {position} after {}", name(id), row(&local.log));
             return broken("no gaps", detail);
         }
         local.log.push(id);
@@ -153,7 +175,7 @@ impl Properties {
         }
         let sent = self.sent.get(&(view, id.0)).and_then(|sent| sent.get(id.1 as usize - 1));
         if sent != Some(command) {
-            return broken("integrity", format!("{at} delivered {id:?}, which nobody sent"));
+            return broken("integrity", format!("{at} delivered {}, which nobody sent", name(id)));
         }
         if !*self.uniform {
             return Ok(());
@@ -161,8 +183,9 @@ impl Properties {
         let line = self.lines.entry(view).or_default();
         match line.get(position as usize) {
             Some(known) if *known != id => {
+                let (id, known) = (name(id), name(*known));
                 let detail =
-                    format!("{at} delivered {id:?} at {position} in {view:?}, another {known:?}");
+                    format!("{at} delivered {id} at {position} in {view}, another {known}");
                 return broken("total order", detail);
             }
             Some(_) => {}
@@ -170,7 +193,8 @@ impl Properties {
         }
         let beyond = |all: &Vec<Id>| position as usize >= all.len();
         if self.closed.get(&view).and_then(|(_, all)| all.as_ref()).is_some_and(beyond) {
-            let detail = format!("{at} delivered {id:?} in {view:?}, which others left without it");
+            let detail =
+                format!("{at} delivered {} in {view}, which others left without it", name(id));
             return broken("uniform agreement", detail);
         }
         Ok(())

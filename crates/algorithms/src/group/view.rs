@@ -1,5 +1,7 @@
 //! Views: who belongs together, from which moment on.
 
+use std::fmt;
+
 use konklave_process::{ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,16 @@ pub struct ViewId {
     pub epoch: u64,
     /// Who proposed it.
     pub coordinator: ProcessId,
+}
+
+impl fmt::Display for ViewId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "view {} of {}", self.epoch, self.coordinator)?;
+        match self.generation {
+            0 => Ok(()),
+            generation => write!(f, " in generation {generation}"),
+        }
+    }
 }
 
 /// A process in one of its lives: after a restart it is another member.
@@ -34,6 +46,23 @@ pub struct View {
     pub members: Vec<Member>,
     /// Who is on the way to membership: it gets everything and decides nothing.
     pub observers: Vec<Member>,
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |members: &[Member]| {
+            let names = members.iter().map(|m| match m.incarnation {
+                0 => m.id.to_string(),
+                life => format!("{} in life {life}", m.id),
+            });
+            names.collect::<Vec<_>>().join(", ")
+        };
+        write!(f, "{} with {}", self.id, names(&self.members))?;
+        match &self.observers[..] {
+            [] => Ok(()),
+            observers => write!(f, " and, without a vote, {}", names(observers)),
+        }
+    }
 }
 
 impl View {

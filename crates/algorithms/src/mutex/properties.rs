@@ -206,10 +206,9 @@ impl Fences {
             return Ok(());
         }
         self.broken = true;
-        Err(Violation::new(
-            "growing fences",
-            format!("{at} entered with {fence:?} after an entry with {last:?}"),
-        ))
+        let before = last.map_or("none".to_owned(), |last| last.to_string());
+        let detail = format!("{at} entered with {fence} after an entry with {before}");
+        Err(Violation::new("growing fences", detail))
     }
 }
 

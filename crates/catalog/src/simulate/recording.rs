@@ -5,7 +5,9 @@ use std::io::Write;
 use konklave_process::{Effect, Input, ProcessId};
 use konklave_sim::{Incident, Observer, Time};
 use konklave_trace::compact::CompactRecorder;
-use konklave_trace::{IncidentKind, Recordable, Recorder, Run};
+use konklave_trace::{
+    Comparison, Difference, Entry, Footer, Header, IncidentKind, Recordable, Recorder, Run, Sink,
+};
 
 /// What is written down, and how. One type for all ways, for each algorithm is compiled once with
 /// each type of observer.
@@ -13,10 +15,66 @@ use konklave_trace::{IncidentKind, Recordable, Recorder, Run};
 pub(super) enum Recording<'a, P> {
     /// Nothing.
     Off,
-    /// In memory.
-    Whole(Recorder<P, Run>),
+    /// In memory, or against a recording that is there.
+    Whole(Recorder<P, Book<'a>>),
     /// In the compact form, while the run goes on.
     Compact(CompactRecorder<&'a mut dyn Write>),
+}
+
+/// Where a run is written, or what it is compared with.
+#[expect(clippy::large_enum_variant, reason = "there is one for each run")]
+pub(super) enum Book<'a> {
+    /// Pages that are filled.
+    Written(Run),
+    /// Pages that are filled already.
+    Compared(Comparison<'a>),
+}
+
+/// What became of a [`Book`].
+#[expect(clippy::large_enum_variant, reason = "there is one for each run")]
+pub(super) enum Closed {
+    Written(Run),
+    Compared(Option<Difference>),
+}
+
+impl Book<'_> {
+    pub(super) fn blank(header: Header) -> Self {
+        Self::Written(Run { header, entries: Vec::new(), footer: None })
+    }
+}
+
+impl Closed {
+    pub(super) fn written(self) -> Option<Run> {
+        match self {
+            Self::Written(run) => Some(run),
+            Self::Compared(_) => None,
+        }
+    }
+
+    pub(super) fn difference(self) -> Option<Difference> {
+        match self {
+            Self::Written(_) => None,
+            Self::Compared(difference) => difference,
+        }
+    }
+}
+
+impl Sink for Book<'_> {
+    type Done = Closed;
+
+    fn entry(&mut self, entry: Entry) {
+        match self {
+            Self::Written(run) => run.entry(entry),
+            Self::Compared(comparison) => comparison.entry(entry),
+        }
+    }
+
+    fn finish(self, footer: Option<Footer>) -> Closed {
+        match self {
+            Self::Written(run) => Closed::Written(run.finish(footer)),
+            Self::Compared(comparison) => Closed::Compared(comparison.finish(footer)),
+        }
+    }
 }
 
 impl<P: Recordable> Observer<P> for Recording<'_, P> {

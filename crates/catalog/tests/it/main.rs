@@ -1,5 +1,6 @@
 //! The catalog as a whole.
 
+mod replays;
 mod scenario;
 mod sweeps;
 mod tolerance;

@@ -13,10 +13,11 @@ fn a_file_reads_like_the_options() {
 #[test]
 fn an_unknown_key_is_named_with_its_line() {
     let error = Scenario::parse("nodes = 3\nnoodles = 4\n", "s.toml").unwrap_err().to_string();
-    assert!(error.starts_with("s.toml:2: unknown field `noodles`"), "{error}");
+    assert!(error.starts_with("s.toml:2: unknown key `noodles`"), "{error}");
     assert!(error.contains("nodes"), "{error}");
     let error = Scenario::parse("nodes = \"x\"\n", "s.toml").unwrap_err().to_string();
     assert!(error.starts_with("s.toml:1: invalid type"), "{error}");
+    assert!(error.ends_with("expected a whole number from 0 on"), "{error}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(crate) struct CheckArgs {
     /// The ids in node order: asc, desc, random, or a list
     #[arg(long, env = "KONKLAVE_IDS", value_name = "LIST", help_heading = "Group")]
     pub(crate) ids: Option<String>,
-    /// Who starts: all, or a list of ids
+    /// Who asks (starts an election, takes the lock, sends): all, or a list of ids
     #[arg(long, env = "KONKLAVE_INITIATORS", value_name = "WHO", help_heading = "Group")]
     pub(crate) initiators: Option<String>,
     /// Who is down from the start: a list of ids

@@ -49,6 +49,10 @@ pub(crate) fn check(args: CheckArgs) -> Done {
             ..Checkpoints::default()
         },
     };
+    check.refuse(&plan)?;
+    for (option, why) in &plan.idle {
+        tell!("konklave: --{option} says nothing here: {why}");
+    }
     let broken = broken_by(&plan, &check.options);
     for (assumption, by) in &broken {
         tell!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
@@ -146,6 +150,7 @@ fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static s
             | Assumption::Fifo
             | Assumption::NoCrash
             | Assumption::Synchronous
+            | Assumption::BoundedDelays
             | Assumption::SteadyClocks
             | Assumption::KnownMembership
             | Assumption::UniqueIds

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use clap::CommandFactory;
-use konklave_catalog::PROPERTIES;
+use clap::{CommandFactory, ValueEnum};
+use konklave_catalog::{Error, PROPERTIES, did_you_mean};
 use konklave_process::topology::Spec;
 use konklave_sim::{DELAY_FORMS, FAULT_FORMS};
 
@@ -30,8 +30,8 @@ const EXIT_CODES: &str = "\
 1    a property is violated, a run is stuck, a replay differs
 2    undecided: a bound was reached first
 64   wrong use
-65   bad data in a file
-66   a file cannot be read
+65   bad data in a file: not what it should be, no text, or (for `replay`) cut off
+66   a file cannot be opened or read
 69   something that is needed is not there
 70   our own bug
 71   the operating system refused something
@@ -48,10 +48,21 @@ const EXIT_CODES: &str = "\
 
 pub(crate) fn help(args: &HelpArgs) -> Done {
     let mut out = stdout();
-    match args.topic {
+    let topic = match args.topic.as_deref() {
+        None => None,
+        Some(word) => match Topic::from_str(word, true) {
+            Ok(topic) => Some(topic),
+            Err(_) => return of_command(word),
+        },
+    };
+    match topic {
         None => write!(out, "{}", Cli::command().render_long_help())?,
         Some(Topic::Faults) => writeln!(out, "{FAULT_FORMS}")?,
-        Some(Topic::Delays) => writeln!(out, "{}", DELAY_FORMS.replace("], ", "]\n"))?,
+        Some(Topic::Delays) => {
+            for form in DELAY_FORMS.split(", ") {
+                writeln!(out, "{}", form.trim_start_matches("or "))?;
+            }
+        }
         Some(Topic::Topologies) => {
             for (syntax, meaning) in Spec::kinds() {
                 writeln!(out, "{syntax:<22} {meaning}")?;
@@ -67,4 +78,27 @@ pub(crate) fn help(args: &HelpArgs) -> Done {
     }
     out.flush()?;
     Ok(0)
+}
+
+/// The help of a command, as `konklave COMMAND --help` prints it.
+fn of_command(name: &str) -> Done {
+    let mut cli = Cli::command();
+    cli.build();
+    if let Some(command) = cli.find_subcommand_mut(name) {
+        let mut out = stdout();
+        write!(out, "{}", command.render_long_help())?;
+        out.flush()?;
+        return Ok(0);
+    }
+    let topics: Vec<String> = Topic::value_variants()
+        .iter()
+        .filter_map(|topic| Some(topic.to_possible_value()?.get_name().to_owned()))
+        .collect();
+    let commands = cli.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name());
+    let near = did_you_mean(name, topics.iter().map(String::as_str).chain(commands));
+    Err(Error::Usage(format!(
+        "there is no help on `{name}`{near}: topics are {}, and every command has its own",
+        topics.join(", ")
+    ))
+    .into())
 }

@@ -1,28 +1,31 @@
 //! `replay`: a recorded run once more.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 
-use konklave_trace::text;
+use konklave_trace::{Difference, Place, Run, Salvaged, compact, text};
 use serde_json::json;
 
-use super::{plan_of, read_run};
+use super::{plan_of, salvage};
 use crate::Done;
 use crate::args::ReplayArgs;
-use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
+use crate::output::{Colour, Format, open_input, paint, print_csv, print_json, stdout};
+
+/// What is there is as it was, but not all is there.
+const CUT_OFF: u8 = 65;
 
 pub(crate) fn replay(args: &ReplayArgs) -> Done {
-    let run = read_run(&args.file)?;
+    let Salvaged { run, cut } = salvage(&args.file)?;
     let (entry, plan) = plan_of(&run, &args.file)?;
     let replayed = entry.replay(&plan, &run);
-    let recorded = run.footer.as_ref().and_then(|footer| footer.summary.get("steps")?.as_u64());
-    let (same, steps, difference) = match &replayed {
-        Ok(replayed) if recorded.is_some_and(|steps| steps != replayed.steps as u64) => {
-            let (had, steps) = (recorded.unwrap_or_default(), replayed.steps as u64);
-            (false, steps, Some(format!("{steps} steps are there, but the run had {had}")))
-        }
-        Ok(replayed) => (true, replayed.steps as u64, None),
-        Err(error) => (false, 0, Some(error.to_string())),
+    let (steps, difference) = match replayed {
+        Ok(replayed) => (replayed.steps, None),
+        Err(difference) => (0, Some(located(&difference, &run, &args.file))),
     };
+    let same = difference.is_none();
+    if let Some(cut) = &cut {
+        tell!("konklave: {cut}; what is there is compared");
+    }
     match args.format {
         Format::Text => {
             let mut out = stdout();
@@ -36,15 +39,18 @@ pub(crate) fn replay(args: &ReplayArgs) -> Done {
             match difference {
                 None => {
                     let same = paint("the same", Colour::Green);
-                    writeln!(out, "replayed    {steps} steps: {same}, effect by effect")?;
+                    let how = how(&run);
+                    writeln!(out, "replayed    {steps} steps: {same}, {how}")?;
                 }
                 Some(difference) => {
                     let differs = paint("different", Colour::Red);
                     writeln!(out, "replayed    {differs}: {difference}")?;
                 }
             }
-            if let Some(footer) = &run.footer {
-                writeln!(out, "verdict     {} when it was recorded", footer.verdict)?;
+            match &run.footer {
+                Some(footer) if same => writeln!(out, "verdict     {}", footer.verdict)?,
+                Some(footer) => writeln!(out, "verdict     {}, says the file", footer.verdict)?,
+                None => writeln!(out, "verdict     none: the recording was cut off")?,
             }
             out.flush()?;
         }
@@ -55,6 +61,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Done {
                 "nodes": run.header.nodes.len(),
                 "world": run.header.world,
                 "same": same,
+                "complete": cut.is_none(),
                 "steps": steps,
                 "difference": difference,
                 "recorded_verdict": run.footer.as_ref().map(|f| f.verdict.clone()),
@@ -64,9 +71,42 @@ pub(crate) fn replay(args: &ReplayArgs) -> Done {
         Format::Csv => print_csv(&[vec![
             ("algorithm".into(), run.header.algorithm.clone()),
             ("same".into(), same.to_string()),
+            ("complete".into(), cut.is_none().to_string()),
             ("steps".into(), steps.to_string()),
             ("difference".into(), difference.unwrap_or_default()),
         ]])?,
     }
-    Ok(if same { 0 } else { 1 })
+    Ok(match (same, &cut) {
+        (false, _) => 1,
+        (true, Some(_)) => CUT_OFF,
+        (true, None) => 0,
+    })
+}
+
+/// What was compared.
+fn how(run: &Run) -> &'static str {
+    match &*run.header.world {
+        _ if run.header.scenario.is_null() => "effect by effect, and the world could do so",
+        "sim" => "entry by entry, in a second run from the same seed",
+        "check" => "effect by effect, and the world could do so",
+        _ => "effect by effect, and judged anew",
+    }
+}
+
+/// A difference with the line of the file.
+fn located(difference: &Difference, run: &Run, path: &Path) -> String {
+    let wanted = difference.place.line(run.entries.len());
+    let line = line_of(difference.place, wanted, path).unwrap_or(wanted);
+    format!("{}:{line}: {difference}", path.display())
+}
+
+/// On which line the `number`th that is not blank stands.
+fn line_of(place: Place, number: usize, path: &Path) -> Option<usize> {
+    let mut source = BufReader::new(open_input(path).ok()?);
+    if place == Place::Header || source.fill_buf().ok()?.starts_with(&compact::MAGIC[..7]) {
+        return None;
+    }
+    let lines = source.split(b'\n').map_while(Result::ok).enumerate();
+    let mut said = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
+    said.nth(number - 1).map(|(i, _)| i + 1)
 }

@@ -181,6 +181,9 @@ pub(crate) fn warn(plan: &Plan) {
 
 /// The same of one algorithm among several.
 pub(crate) fn warn_of(who: &str, plan: &Plan) {
+    for (option, why) in &plan.idle {
+        tell!("konklave: --{option} says nothing here: {why}");
+    }
     for (assumption, by) in &plan.broken {
         tell!("konklave: {who} assumes {assumption}, but {by}: {}", assumption.consequence());
     }

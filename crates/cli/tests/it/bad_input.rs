@@ -94,12 +94,94 @@ fn files_that_say_nothing_sensible() {
     refused(&format!("sweep {study}"), 65, &["x.toml:1:", "central"]);
     let net = folder.write("net.txt", "0 1\n1 x\n");
     refused(&format!("run tree-wave --topology {net}"), 65, &["net.txt:2:"]);
+    for (text, words) in [
+        ("nodes = \"three\"", ["z.toml:2:", "expected a whole number"]),
+        ("loss = \"much\"", ["z.toml:2:", "expected a number"]),
+        ("topology = \"ring\"", ["z.toml:2:", "central cannot run on ring"]),
+        ("topology = \"scale-free:20\"", ["z.toml:2:", "(scale-free:4)"]),
+        ("topology = \"rring\"", ["z.toml:2:", "did you mean ring"]),
+        ("set = [\"fence=7\"]", ["z.toml:2:", "fence"]),
+    ] {
+        let file = folder.write("z.toml", &format!("algorithm = \"central\"\n{text}\n"));
+        refused(&format!("run --scenario {file}"), 65, &words);
+    }
+    let file = folder.write("zz.toml", "set = [\"period=0\"]\nalgorithm = \"heartbeat\"\n");
+    refused(&format!("run --scenario {file}"), 65, &["zz.toml:1:", "period must be at least 1"]);
+    for (text, word) in [
+        ("", "delays.links:1: expected lines"),
+        ("0 1 2\n0 9 2\n", "delays.links:2: p9 is no member"),
+        ("0 1 2\n0 1 2\n", "delays.links:2: `0 1 2` was said before, in line 1"),
+    ] {
+        let file = folder.write("delays.links", text);
+        refused(&format!("run central -n 3 --delay {file}"), 65, &[word]);
+    }
     let links = folder.write("delays.txt", "0 1 fast\n");
     refused(&format!("run central --delay {links}"), 65, &["delays.txt:1:"]);
     let run = folder.write("not.run", "hello\n");
     refused(&format!("replay {run}"), 65, &["not.run:1:"]);
     refused(&format!("draw {run}"), 65, &["not.run:1:"]);
     refused("replay /nowhere.run", 66, &["/nowhere.run"]);
+}
+
+#[test]
+fn one_rule_for_all_files_that_are_read() {
+    let folder = Folder::new("rule");
+    let binary = folder.file("binary.txt");
+    std::fs::write(&binary, b"# fine\n\xff\xfe\n").unwrap();
+    for command in [
+        "run --scenario",
+        "run central --topology",
+        "run central --delay",
+        "replay",
+        "draw",
+        "ring 3 -c",
+    ] {
+        let nothing = folder.file("none/nothing.txt");
+        refused(&format!("{command} {nothing}"), 66, &["nothing.txt"]);
+        refused(&format!("{command} {}", folder.file("")), 66, &["directory"]);
+        refused(&format!("{command} {binary}"), 65, &["binary.txt:"]);
+    }
+}
+
+#[test]
+fn ids_that_are_too_large_are_told_the_limit() {
+    for large in ["16777216", "4294967296"] {
+        for line in [
+            format!("run central --ids {large},1"),
+            format!("run central --initiators {large}"),
+            format!("run central --down {large}"),
+            format!("run central --script {large}@1"),
+            format!("run central --fault crash:{large}@1"),
+            format!("ring --ids {large},1"),
+        ] {
+            refused(&line, 64, &["16777215"]);
+        }
+    }
+    refused(
+        "run extinction -n 12 --topology scale-free:20",
+        64,
+        &["scale-free:20", "scale-free:11"],
+    );
+}
+
+#[test]
+fn options_that_say_nothing_are_told() {
+    for (line, word) in [
+        ("run heartbeat -n 2 --entries 3", "--entries says nothing here"),
+        ("check heartbeat -n 2 --requests 1,1 --max-states 9", "--requests says nothing here"),
+        ("run chang-roberts -n 3 --hold 2", "--hold says nothing here"),
+        ("run ack -n 3 --hold 2", "--hold says nothing here"),
+        ("run central -n 3 --script 0@0 --think 3", "--think says nothing here"),
+        ("run central -n 3 --load low --think 3", "--load says nothing here"),
+    ] {
+        let said = konklave_line(line);
+        assert!(said.err.contains(word), "{line}: {}", said.err);
+    }
+    refused(
+        "run central -n 3 --initiators 0 --requests 1,1,0",
+        64,
+        &["--initiators leaves out p1, but --requests lets it ask 1 times"],
+    );
 }
 
 #[test]
@@ -173,7 +255,7 @@ fn a_recording_that_was_cut_off_is_used_as_far_as_it_goes() {
     let text = std::fs::read_to_string(&record).unwrap();
     let half = folder.write("half.run", &text[..text.len() / 2]);
     let said = konklave(&["replay", &half]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert_eq!(said.code, 65, "{}{}", said.out, said.err);
     assert!(said.err.contains("cut off"), "{}", said.err);
 }
 
@@ -213,7 +295,12 @@ fn a_recording_that_lacks_a_step_is_not_the_same_run() {
     let (last, rest) = (lines.len() - 1, &lines[..lines.len() - 2]);
     std::fs::write(&file, format!("{}\n{}\n", rest.join("\n"), lines[last])).unwrap();
     let said = konklave_line(&format!("replay {file}"));
-    assert!(said.code == 1 && said.out.contains("but the run had"), "{}{}", said.out, said.err);
+    assert!(
+        said.code == 1 && said.out.contains("something is missing before the end"),
+        "{}{}",
+        said.out,
+        said.err
+    );
 }
 
 #[test]
@@ -302,7 +389,13 @@ fn a_recording_whose_header_names_nothing_is_bad_data() {
     let stranger =
         text.replacen("\"from\":0", "\"from\":7", 1).replacen("\"from\":1", "\"from\":7", 1);
     let said = konklave_line(&format!("replay {}", folder.write("d.run", &stranger)));
-    assert!(said.code == 1 && said.out.contains("p7"), "{} {}{}", said.code, said.out, said.err);
+    assert!(
+        said.code == 1 && said.out.contains("recorded: 7"),
+        "{} {}{}",
+        said.code,
+        said.out,
+        said.err
+    );
     let run = folder.write("c.run", &text.replace("\"scenario\":{", "\"scenario\":{\"x\":1,"));
     refused(&format!("shrink {run}"), 65, &["c.run:1:", "`x`"]);
 }

@@ -107,6 +107,36 @@ fn every_command_has_help_with_examples() {
 }
 
 #[test]
+fn the_examples_of_the_help_can_be_typed() {
+    let folder = Folder::new("examples");
+    folder.write("lossy.toml", "algorithm = \"central\"\nnodes = 3\nloss = 0.1\n");
+    let witness = folder.file("witness.run");
+    assert_eq!(konklave_line(&format!("check central -n 3 --loss 1 --record {witness}")).code, 1);
+    let mut tried = 0;
+    for name in
+        ["list", "run", "check", "replay", "shrink", "draw", "export", "race", "ring", "help"]
+    {
+        let help = konklave(&[name, "--help"]).out;
+        let examples = help.lines().skip_while(|line| *line != "Examples:");
+        for line in examples.filter_map(|line| line.strip_prefix("  konklave ")) {
+            // What a shell does besides is its own; what stands after spaces is a remark.
+            let line = line.split("   ").next().unwrap_or_default();
+            if line.contains(['|', '>', '&']) {
+                continue;
+            }
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let said = command(&words).current_dir(folder.file("")).output().unwrap();
+            let code = said.status.code();
+            let why = String::from_utf8_lossy(&said.stderr);
+            assert!(matches!(code, Some(0..=2)), "{line}: {code:?} {why}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
 fn completions_and_the_manual_come_from_the_same_source() {
     for shell in ["bash", "zsh", "fish", "powershell"] {
         assert!(konklave(&["completions", shell]).out.contains("konklave"), "{shell}");
@@ -179,6 +209,81 @@ fn the_demo_shows_all_four_acts() {
         said.out
     );
     assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
+}
+
+#[test]
+fn initiators_are_those_who_ask_whatever_they_ask_for() {
+    for (algorithm, figure) in [
+        ("central", "/mutex/entries"),
+        ("ack", "/multicast/sent"),
+        ("lock-table", "/group/entries"),
+    ] {
+        let run = json(&format!("run {algorithm} -n 4 --initiators 1,3 --entries 2 --format json"));
+        assert_eq!(run.pointer(figure), Some(&4.into()), "{algorithm}: {run}");
+        assert_eq!(run["verdict"], "ok", "{algorithm}");
+    }
+    let all = json("check central -n 3 --entries 1 --format json");
+    let one = json("check central -n 3 --entries 1 --initiators 1 --format json");
+    assert_eq!(one["budgets"]["requests"], serde_json::json!([0, 1, 0]));
+    assert!(one["states"].as_u64() < all["states"].as_u64(), "{one} {all}");
+}
+
+#[test]
+fn help_on_a_command_is_that_of_the_command() {
+    let said = konklave_line("help run");
+    assert_eq!((said.code, &*said.out), (0, &*konklave_line("run --help").out));
+    let said = konklave_line("help delay");
+    assert!(said.code == 64 && said.err.contains("did you mean `delays`"), "{}", said.err);
+    let delays = konklave_line("help delays").out;
+    assert!(["hops", "a file of links"].iter().all(|word| delays.contains(word)), "{delays}");
+}
+
+#[test]
+fn a_run_that_ends_by_itself_leaves_nothing_over() {
+    for world in ["sim", "threads"] {
+        let line = "run central -n 3 --requests 0,1,1 --format json --world";
+        assert_eq!(json(&format!("{line} {world}"))["verdict"], "ok", "{world}");
+    }
+    // Nobody waits, but the coordinator takes the lock for taken: `check` says the same.
+    let run = json("run central -n 2 --requests 0,1 --fault lose:/Release --format json");
+    assert_eq!(
+        (&run["verdict"], run["waiting"].as_array().map(Vec::len)),
+        (&"violated".into(), Some(0))
+    );
+    let broken = &run["violations"][0];
+    assert_eq!(broken["property"], "quiescence", "{run}");
+    let check = "check central -n 2 --requests 0,1 --loss 1 --property quiescence --format json";
+    assert_eq!(json(check)["detail"], broken["detail"]);
+}
+
+#[test]
+fn every_start_of_a_script_takes_place() {
+    // The second one knows who leads, and starts an election all the same.
+    let run = json("run chang-roberts -n 4 --script 0@0,2@30 --format json");
+    assert_eq!(run["verdict"], "ok", "{run}");
+    assert_eq!(run["messages"]["sent"], (3 + 8) + (1 + 8), "{run}");
+}
+
+#[test]
+fn each_election_has_a_winner_of_its_own() {
+    let line = "run chang-roberts -n 5 --load low --entries 5 --set mode=original --format json";
+    let run = json(line);
+    assert_eq!(run["verdict"], "ok", "{run}");
+}
+
+#[test]
+fn a_detector_says_that_delays_without_a_bound_break_its_assumption() {
+    let said = konklave_line("run heartbeat -n 3 --delay exponential --seed 3");
+    assert!(said.err.contains("assumes bounded delays, but delays have no limit"), "{}", said.err);
+    assert_eq!(said.err.matches("bounded delays").count(), 1, "once: {}", said.err);
+    assert!(said.out.contains("though it assumes bounded delays"), "{}", said.out);
+    for delay in ["uniform:0.5..1.5", "hops"] {
+        assert_eq!(
+            konklave_line(&format!("run heartbeat -n 3 --delay {delay}")).err,
+            "",
+            "{delay}"
+        );
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod mistakes;
 mod namespaces;
 mod outputs;
 mod processes;
+mod replays;
 mod ring;
 mod searching;
 mod stories;

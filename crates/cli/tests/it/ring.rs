@@ -28,7 +28,7 @@ fn bad_options_are_named() {
         ("ring 3 --log-level 9", 64, "9"),
         ("ring 3 --sleep -1", 64, "-1"),
         ("ring 3 --log-file /nowhere/x.log", 73, "/nowhere/x.log"),
-        ("ring 3 -c /nowhere.toml", 65, "/nowhere.toml"),
+        ("ring 3 -c /nowhere.toml", 66, "/nowhere.toml"),
     ] {
         let said = konklave_line(line);
         assert_eq!(said.code, code, "{line}: {}{}", said.out, said.err);

@@ -216,6 +216,14 @@ impl Topology {
             let rule = "every node needs at least 1 link".into();
             return Err(TopologyError::Impossible { name, n, rule });
         }
+        // One or two nodes have but one graph, whatever is asked for.
+        if m >= n && n > 2 {
+            let rule = format!(
+                "nobody has more than {0} others to be linked with (scale-free:{0})",
+                n - 1
+            );
+            return Err(TopologyError::Impossible { name, n, rule });
+        }
         check_edges(&name, n as f64 * m.min(n) as f64)?;
         let clique = n.min(m.saturating_add(1)) as u32;
         let mut edges: Vec<_> = pairs(clique).collect();

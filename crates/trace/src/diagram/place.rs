@@ -64,7 +64,7 @@ impl Layout<'_> {
                 InputRecord::Timer(_) => Cause::Timer,
                 InputRecord::Suspect(_) | InputRecord::Trust(_) => Cause::Detector,
             };
-            let told = step_lines(step, true).join("\n");
+            let told = step_lines(step, &self.run.header, true).join("\n");
             let tooltip = format!("{} {told}", self.time(entry));
             self.taken.take(Area::upright(at.0, at.1, 9.0, 9.0));
             self.diagram.points.push(Point { entry, at, cause, tooltip });

@@ -61,7 +61,7 @@ impl LockProperties {
         let (gate, highest) = self.gates.entry(name.clone()).or_default();
         let stale = token < *highest || (token == *highest && mode == Mode::Exclusive);
         if stale && self.views[at] == newest {
-            let detail = format!("{at} was granted {name} with {token:?} after {highest:?}");
+            let detail = format!("{at} was granted {name} with {token} after {highest}");
             return Err(Violation::new("growing fences", detail));
         }
         *highest = token.max(*highest);

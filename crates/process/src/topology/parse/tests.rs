@@ -204,7 +204,7 @@ fn every_fault_names_file_line_and_what_is_right() {
         ("1: 1\n", "net.txt:1: expected neighbours other than the node itself, found \"1: 1\""),
         (
             "# nothing\n",
-            "net.txt: expected lines \"u v [weight]\", \"u: v w x\" or \"ring: u v w\", \
+            "net.txt:1: expected lines \"u v [weight]\", \"u: v w x\" or \"ring: u v w\", \
              found none",
         ),
     ];

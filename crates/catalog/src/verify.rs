@@ -1,0 +1,118 @@
+//! Replay: is a recording what it says it is?
+//!
+//! A simulated run happens again from its header, and must be the same entry by entry. A run of a real
+//! world cannot: there the processes make their steps again, the world is [audited](Audit), and clients
+//! and judges hear everything once more, so that the verdict is found anew.
+
+mod court;
+
+use konklave_algorithms::Algorithm;
+use konklave_trace::{
+    Audit, Difference, Entry, Footer, Header, IncidentKind, Place, Recordable, Replayed, Replayer,
+    Run,
+};
+use serde_json::Value;
+
+use self::court::Court;
+use crate::{Plan, header, simulate};
+
+/// Verifies `run`, which was made from `plan`.
+pub(crate) fn verify<P>(plan: &Plan, run: &Run) -> Result<Replayed, Difference>
+where
+    P: Algorithm + Recordable,
+{
+    // Without a scenario nobody knows what was wanted: others may have recorded it.
+    let ours = !run.header.scenario.is_null();
+    if ours && let Some(difference) = wrong_header(&run.header, header::<P>(plan, "sim")) {
+        return Err(difference);
+    }
+    let world = &*run.header.world;
+    if ours && world == "sim" {
+        if let Some(difference) = simulate::compare::<P>(plan, run) {
+            return Err(difference);
+        }
+        let processes = processes::<P>(plan);
+        return konklave_trace::replay(run, processes, &plan.setup.group).map_err(Into::into);
+    }
+    let mut audit = Audit::new(&run.header);
+    let mut replayer = Replayer::<P>::new(processes(plan), &plan.setup.group);
+    let mut court = (ours && world != "check").then(|| Court::<P>::new(plan));
+    for (i, entry) in run.entries.iter().enumerate() {
+        audit.entry(entry)?;
+        if let Some(court) = &mut court {
+            court.before(i, entry)?;
+        }
+        replayer.entry(entry)?;
+        if let Some(court) = &mut court {
+            court.after(entry, &replayer);
+        }
+    }
+    match (&mut court, &run.footer) {
+        (Some(court), footer) => court.close(plan, run, footer.as_ref(), &audit, &replayer)?,
+        (None, Some(footer)) => witness_ends(run, footer)?,
+        (None, None) => {}
+    }
+    Ok(replayer.replayed())
+}
+
+fn processes<P: Algorithm>(plan: &Plan) -> Vec<P> {
+    let setup = &plan.setup;
+    setup.group.members().iter().map(|&p| P::new(p, setup)).collect()
+}
+
+/// What is wrong with a header; `simulated` is that of a simulation by the same plan.
+fn wrong_header(recorded: &Header, simulated: Header) -> Option<Difference> {
+    let expected = match &*recorded.world {
+        "sim" => simulated,
+        // The command has options of the search that the scenario does not know.
+        "check" => {
+            let (world, unit, time) = ("check".into(), 1.0, "steps".into());
+            Header { world, unit, time, command: recorded.command.clone(), ..simulated }
+        }
+        // How long T was is up to whoever ran it.
+        world @ ("threads" | "tcp" | "udp" | "multicast") => {
+            Header { world: world.into(), unit: recorded.unit, ..simulated }
+        }
+        other => {
+            return Some(Difference {
+                place: Place::Header,
+                what: "`world` differs".into(),
+                recorded: other.to_owned(),
+                expected: "sim, check, threads, tcp, udp or multicast".into(),
+            });
+        }
+    };
+    Difference::of_headers(recorded, &expected)
+}
+
+/// The end of a checker's witness says what its last entry says.
+fn witness_ends(run: &Run, footer: &Footer) -> Result<(), Difference> {
+    let broken = run.entries.iter().enumerate().find_map(|(i, entry)| match entry {
+        Entry::Incident(incident) => match &incident.kind {
+            IncidentKind::Violation { property, detail } => Some((i, property, detail)),
+            _ => None,
+        },
+        Entry::Step(_) => None,
+    });
+    let wrong = |place, what: &str, recorded: String, expected: String| {
+        Err(Difference { place, what: what.into(), recorded, expected })
+    };
+    let verdict = if broken.is_some() { "violated" } else { "ok" };
+    if footer.verdict != verdict && run.header.world == "check" {
+        return wrong(Place::End, "`end` differs", footer.verdict.clone(), verdict.into());
+    }
+    let Some((i, property, detail)) = broken else { return Ok(()) };
+    if i + 1 != run.entries.len() && run.header.world == "check" {
+        let (recorded, expected) = ("more".into(), "the end".into());
+        return wrong(Place::Entry(i + 1), "a witness ends where it breaks", recorded, expected);
+    }
+    for (name, said) in [("property", property), ("detail", detail)] {
+        if let Some(known) = footer.summary.get(name).and_then(Value::as_str)
+            && known != said
+        {
+            let what = format!("`{name}` differs from the end");
+            return wrong(Place::Entry(i), &what, said.clone(), known.to_owned());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! Clients, judges and measures hear a recorded run of a real world once more.
+
+use std::collections::BTreeMap;
+
+use konklave_algorithms::{Algorithm, Problem};
+use konklave_process::{
+    Application, Effect, End, Input, Meter, Monitor, ProcessId, ProcessSet, Verdict, Violation,
+};
+use konklave_trace::{
+    Audit, Difference, EffectRecord, Entry, Footer, IncidentKind, InputRecord, Place, Recordable,
+    Replayer, Run, Step,
+};
+use serde_json::Value;
+
+use crate::Plan;
+use crate::report::Messages;
+use crate::serve::{command, world_name};
+use crate::simulate::{RunFacts, report};
+
+type Tag<P> = <<<P as Algorithm>::Problem as Problem<P>>::Monitor as Monitor<P>>::Tag;
+
+/// All that a network keeps of a run besides the processes.
+pub(super) struct Court<P: Algorithm> {
+    application: <P::Problem as Problem<P>>::Application,
+    monitor: <P::Problem as Problem<P>>::Monitor,
+    meter: <P::Problem as Problem<P>>::Meter,
+    /// What is on its way, with what the judges said when it left.
+    flights: BTreeMap<u64, (Tag<P>, P::Message)>,
+    messages: Messages,
+    steps: u64,
+    timers: u64,
+    down: ProcessSet,
+    faulty: bool,
+    found: Vec<Violation>,
+}
+
+impl<P: Algorithm + Recordable> Court<P> {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            application: P::Problem::application(&plan.workload, &plan.setup),
+            monitor: P::Problem::monitor(&plan.watch, &plan.setup),
+            meter: P::Problem::meter(&plan.setup),
+            flights: BTreeMap::new(),
+            messages: Messages::default(),
+            steps: 0,
+            timers: 0,
+            down: ProcessSet::new(),
+            faulty: false,
+            found: Vec::new(),
+        }
+    }
+
+    /// What clients and judges hear before a process does, and of what is no step.
+    pub(super) fn before(&mut self, i: usize, entry: &Entry) -> Result<(), Difference> {
+        match entry {
+            Entry::Step(step) => self.input(i, step),
+            Entry::Incident(incident) => {
+                match incident.kind {
+                    IncidentKind::Crash(p) => {
+                        let p = ProcessId(p);
+                        self.faulty = true;
+                        self.down.insert(p);
+                        self.application.on_crash(p);
+                        self.monitor.on_crash(p);
+                        self.meter.on_crash(incident.at, p);
+                    }
+                    IncidentKind::Restart { node, .. } => {
+                        self.down.remove(ProcessId(node));
+                        self.application.on_restart(ProcessId(node));
+                        self.monitor.on_restart(ProcessId(node));
+                    }
+                    IncidentKind::Lost(id) => {
+                        self.faulty = true;
+                        self.messages.lost += 1;
+                        if let Some((_, message)) = self.flights.remove(&id) {
+                            self.monitor.on_lost(&message);
+                        }
+                    }
+                    _ => {}
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn input(&mut self, i: usize, step: &Step) -> Result<(), Difference> {
+        let me = ProcessId(step.node);
+        self.steps += 1;
+        // What cannot be read is told by the replay.
+        let Ok(input) = step.input.to_input::<P>() else { return Ok(()) };
+        match (input, &step.input) {
+            (Input::Request(request), InputRecord::Request(said)) => {
+                if self.application.next(me).as_ref() != Some(&request) {
+                    return Err(Difference {
+                        place: Place::Entry(i),
+                        what: format!("the client of p{} would not ask that now", step.node),
+                        recorded: said.to_string(),
+                        expected: match self.application.next(me) {
+                            Some(wish) => serde_json::to_string(&wish).unwrap_or_default(),
+                            None => "nothing".into(),
+                        },
+                    });
+                }
+                self.meter.on_request(step.at, me, &request);
+                self.application.on_request(me, &request);
+                let verdict = self.monitor.on_request(me, &request);
+                self.note(verdict);
+            }
+            (Input::Message { message, .. }, InputRecord::Message { id, .. }) => {
+                self.messages.delivered += 1;
+                if let Some((tag, _)) = self.flights.remove(id) {
+                    let verdict = self.monitor.on_receive(me, Some(&message), &tag);
+                    self.note(verdict);
+                }
+            }
+            (Input::Timer(_), _) => self.timers += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What they hear of what a process did.
+    pub(super) fn after(&mut self, entry: &Entry, replayer: &Replayer<P>) {
+        let Entry::Step(step) = entry else { return };
+        let me = ProcessId(step.node);
+        for (effect, recorded) in replayer.effects().iter().zip(&step.effects) {
+            match (effect, recorded) {
+                (Effect::Send { to, message }, EffectRecord::Send { id, .. }) => {
+                    self.messages.sent += 1;
+                    *self.messages.by_kind.entry(kind(message)).or_default() += 1;
+                    let tag = self.monitor.on_send(me, Some(message));
+                    if replayer.group().contains(*to) {
+                        self.flights.insert(*id, (tag, message.clone()));
+                    } else {
+                        let detail = format!("{me} sent to {to}, who is no member");
+                        self.found.push(Violation::new("usage", detail));
+                    }
+                }
+                (Effect::Indicate(indication), _) => {
+                    self.meter.on_indication(step.at, me, indication);
+                    self.application.on_indication(me, indication);
+                    let verdict = self.monitor.on_indication(me, indication);
+                    self.note(verdict);
+                }
+                (Effect::Unexpected(what), _) => {
+                    let detail = format!("{me} met {what}");
+                    self.found.push(Violation::new("expected inputs", detail));
+                }
+                _ => {}
+            }
+        }
+        if let Some(place) = replayer.group().place(me) {
+            let verdict = self.monitor.after_step(me, &replayer.processes()[place]);
+            self.note(verdict);
+        }
+    }
+
+    fn note(&mut self, verdict: Verdict) {
+        self.found.extend(verdict.err());
+    }
+
+    /// The end: what was found must be what was recorded, and so must the verdict.
+    pub(super) fn close(
+        &mut self,
+        plan: &Plan,
+        run: &Run,
+        footer: Option<&Footer>,
+        audit: &Audit<'_>,
+        replayer: &Replayer<P>,
+    ) -> Result<(), Difference> {
+        let Some(footer) = footer else { return self.compare(run, false) };
+        let up: Vec<ProcessId> = {
+            let members = replayer.group().members().iter().copied();
+            members.filter(|p| !self.down.contains(*p)).collect()
+        };
+        let busy = audit.is_pending() || up.iter().any(|p| self.application.next(*p).is_some());
+        // News on its way is in no recording: what seems quiet may have been cut off.
+        let before = self.found.len();
+        let mut first = None;
+        for cut_off in if busy { vec![true] } else { vec![false, true] } {
+            self.found.truncate(before);
+            self.judge(cut_off, &up, replayer);
+            let judged =
+                self.compare(run, true).and_then(|()| self.end(plan, run, footer, cut_off));
+            match judged {
+                Ok(()) => return Ok(()),
+                Err(difference) => first = first.or(Some(difference)),
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    fn judge(&mut self, cut_off: bool, up: &[ProcessId], replayer: &Replayer<P>) {
+        let alive = up.iter().copied().collect();
+        let end = End { alive, faulty: self.faulty, quiet: !cut_off };
+        let verdict = self.monitor.at_end(&end);
+        let quiet = !cut_off && verdict.is_ok() && self.application.waiting().is_empty();
+        self.note(verdict);
+        let place = |p: &ProcessId| replayer.group().place(*p);
+        let restless =
+            |p: &&ProcessId| place(p).is_some_and(|i| !replayer.processes()[i].at_rest());
+        self.found
+            .extend(up.iter().find(restless).filter(|_| quiet).map(|p| Violation::unquiet(*p)));
+    }
+
+    /// What broke must be recorded, and nothing else.
+    fn compare(&self, run: &Run, whole: bool) -> Result<(), Difference> {
+        let mut found = self.found.iter();
+        for (i, (_, property, detail)) in broken(run) {
+            let expected = found.next();
+            if expected.is_none_or(|v| (v.property, &v.detail) != (property, detail)) {
+                return Err(Difference {
+                    place: Place::Entry(i),
+                    what: "the judges found something else".into(),
+                    recorded: format!("{property}: {detail}"),
+                    expected: expected
+                        .map_or("nothing".into(), |v| format!("{}: {}", v.property, v.detail)),
+                });
+            }
+        }
+        match found.next() {
+            Some(v) if whole => Err(Difference {
+                place: Place::End,
+                what: "the judges found more".into(),
+                recorded: "the end".into(),
+                expected: format!("{}: {}", v.property, v.detail),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(
+        &self,
+        plan: &Plan,
+        run: &Run,
+        footer: &Footer,
+        cut_off: bool,
+    ) -> Result<(), Difference> {
+        let Some((world, transport)) = world_name(&run.header.world) else { return Ok(()) };
+        let time = footer.summary.get("time").and_then(Value::as_f64).unwrap_or(0.0);
+        let last = run.entries.last().map_or(0, Entry::at);
+        let now = (time * run.header.unit).round() as u64;
+        if now < last {
+            return Err(Difference {
+                place: Place::End,
+                what: "`summary.time` differs".into(),
+                recorded: time.to_string(),
+                expected: format!("{} or more", run.header.time_of(last)),
+            });
+        }
+        let facts = RunFacts {
+            world,
+            unit: run.header.unit,
+            now,
+            steps: self.steps,
+            timers: self.timers,
+            messages: self.messages.clone(),
+            violations: broken(run)
+                .map(|(_, (at, property, detail))| (at, property.to_owned(), detail.clone()))
+                .collect(),
+            waiting: self.application.waiting(),
+            cut_off,
+        };
+        let mut report = report::<P>(plan, facts, &self.meter, &self.monitor);
+        report.command += &command(transport, plan.setup.unit);
+        let summary = serde_json::to_value(&report).unwrap_or_default();
+        let expected = Footer { verdict: report.verdict.name().into(), summary };
+        Difference::of_ends(footer, &expected).map_or(Ok(()), Err)
+    }
+}
+
+/// What broke, as it was recorded.
+fn broken(run: &Run) -> impl Iterator<Item = (usize, (u64, &str, &String))> {
+    run.entries.iter().enumerate().filter_map(|(i, entry)| match entry {
+        Entry::Incident(incident) => match &incident.kind {
+            IncidentKind::Violation { property, detail } => {
+                Some((i, (incident.at, &**property, detail)))
+            }
+            _ => None,
+        },
+        Entry::Step(_) => None,
+    })
+}
+
+/// The first word of a message: the name of its kind, as networks count it.
+fn kind(message: &impl std::fmt::Debug) -> String {
+    let text = format!("{message:?}");
+    let word = text.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+    word.filter(|w| !w.is_empty()).unwrap_or("message").to_owned()
+}
