@@ -224,6 +224,13 @@ fn compare<P: Algorithm>(setup: &Setup, requests: &[u32], options: &Options, gro
     assert_eq!(few.depth, full.depth, "{name}");
     let verdict = |report: &Report<P>| std::mem::discriminant(&report.outcome);
     assert_eq!(verdict(&few), verdict(&full), "{name}: the same verdict");
+    // One order for many besides: fewer states, as many kinds of ends, the same verdict.
+    let reduced = explore::<P>(setup, requests, &Options { reduce: true, ..options.clone() }, true, 1);
+    assert_eq!(verdict(&reduced), verdict(&few), "{name}: reduced");
+    if !matches!(few.outcome, Outcome::Violated(_)) && options.max_depth == u32::MAX {
+        assert_eq!(reduced.ends, few.ends, "{name}: reduced");
+    }
+    assert!(reduced.states <= few.states, "{name}: reduced");
     let both = explore::<P>(setup, requests, options, true, 2);
     let counts = |report: &Report<P>| (report.states, report.transitions, report.ends);
     assert_eq!(counts(&both), counts(&few), "{name}: on two threads");
@@ -281,6 +288,10 @@ fn mistakes_are_found_by_runs_as_short_and_as_real() {
                 let options = Options { losses, ..Options::default() };
                 let full = explore::<P>(&setup, requests, &options, false, 1);
                 let few = explore::<P>(&setup, requests, &options, true, 1);
+                let reduce = Options { reduce: true, ..options.clone() };
+                let reduced = explore::<P>(&setup, requests, &reduce, true, 1);
+                let kind = |report: &Report<P>| std::mem::discriminant(&report.outcome);
+                assert_eq!(kind(&reduced), kind(&few), "{}: reduced", mistake.name);
                 match (&full.outcome, &few.outcome) {
                     (Outcome::Violated(one), Outcome::Violated(other)) => {
                         assert_eq!(one.len(), other.len(), "{}", mistake.name);

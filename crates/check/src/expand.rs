@@ -25,6 +25,18 @@ pub(crate) struct Node {
     pub(crate) keys: Vec<u32>,
 }
 
+/// Deliveries that need not be made, since where they lead is found in another order: docs/checking.md
+/// says why. Messages are named by their places in the row, of which the first [`SLEEPERS`] may sleep.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sleep {
+    /// Who sleeps.
+    pub(crate) asleep: u32,
+    /// Whether those that commute fall asleep for the states that follow.
+    pub(crate) lulls: bool,
+}
+
+const SLEEPERS: usize = 32;
+
 /// What happens in a step, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Move {
@@ -53,6 +65,10 @@ pub(crate) struct Next<'a> {
     /// The message at this index is gone; the one at that index is doubled.
     taken: usize,
     doubled: usize,
+    /// Which messages, by their places in the row before, sleep then.
+    asleep: u32,
+    /// How many steps before this one are not told, since they sleep.
+    pub(crate) skipped: u32,
     /// What leaves, in the order of the row.
     pub(crate) sends: &'a [Sent],
     pub(crate) what: Move,
@@ -67,26 +83,26 @@ pub(crate) struct Next<'a> {
 const NONE: usize = usize::MAX;
 
 impl Next<'_> {
-    /// The messages then on their way, in the order of the row.
+    /// The messages then on their way, in the order of the row, each with its place before.
     #[inline]
-    fn flight(&self, mut each: impl FnMut(u32)) {
+    fn flight(&self, mut each: impl FnMut(u32, usize)) {
         let mut sends = self.sends;
         for (i, (&message, &key)) in self.before.flight.iter().zip(&self.before.keys).enumerate() {
             while let Some((first, rest)) = sends.split_first()
                 && first.key < key
             {
-                each(first.message);
+                each(first.message, NONE);
                 sends = rest;
             }
             if i != self.taken {
-                each(message);
+                each(message, i);
             }
             if i == self.doubled {
                 // Right behind the original: later copies come about by later duplication.
-                each(message);
+                each(message, NONE);
             }
         }
-        sends.iter().for_each(|sent| each(sent.message));
+        sends.iter().for_each(|sent| each(sent.message, NONE));
     }
 
     /// How many bytes the packed state has at most.
@@ -95,9 +111,9 @@ impl Next<'_> {
         5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len())
     }
 
-    /// Writes the state that this leads to, packed; returns how long it is.
+    /// Writes the state that this leads to, packed; returns how long it is, and who sleeps in it.
     #[inline]
-    pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> usize {
+    pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> (usize, u32) {
         let mut writer = Writer { into, len: 0 };
         for &local in self.locals {
             writer.put(local);
@@ -106,23 +122,31 @@ impl Next<'_> {
         if rules.options.count_messages {
             writer.put(self.sent);
         }
+        let (mut before, mut at, mut asleep) = (0, 0, 0);
+        // Places beyond the first 32 have no bit before, and lose theirs afterwards.
+        let sleeps = |i: usize| u64::from(self.asleep) >> i.min(63) & 1;
         if rules.options.fifo {
-            self.flight(|message| writer.put(message));
+            self.flight(|message, i| {
+                writer.put(message);
+                asleep |= sleeps(i) << at;
+                at = 63.min(at + 1);
+            });
         } else {
-            let mut before = 0;
-            self.flight(|message| {
+            self.flight(|message, i| {
                 writer.put(message - before);
                 before = message;
+                asleep |= sleeps(i) << at;
+                at = 63.min(at + 1);
             });
         }
-        writer.len
+        (writer.len, asleep as u32)
     }
 
     /// Appends the state that this leads to, packed.
     pub(crate) fn pack(&self, rules: &Rules, into: &mut Vec<u8>) {
         let at = into.len();
         into.resize(at + self.most(), 0);
-        let len = self.write(rules, &mut into[at..]);
+        let (len, _) = self.write(rules, &mut into[at..]);
         into.truncate(at + len);
     }
 
@@ -139,7 +163,7 @@ impl Next<'_> {
         node.locals.extend_from_slice(self.locals);
         (node.ambient, node.sent) = (self.ambient, self.sent);
         node.flight.clear();
-        self.flight(|message| node.flight.push(message));
+        self.flight(|message, _| node.flight.push(message));
     }
 }
 
@@ -170,6 +194,8 @@ impl Node {
             sent: self.sent,
             taken: NONE,
             doubled: NONE,
+            asleep: 0,
+            skipped: 0,
             sends: &[],
             what: Move::Deliver(0),
             draw: 0,
@@ -237,6 +263,10 @@ pub(crate) fn take(from: &mut &[u8]) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct Expander {
     locals: Vec<u32>,
+    /// For each place, which messages are on their way to it, by their places in the row.
+    bound: Vec<u32>,
+    /// How many steps slept the last time.
+    pub(crate) skipped: u32,
 }
 
 impl Expander {
@@ -245,14 +275,34 @@ impl Expander {
     pub(crate) fn expand(
         &mut self,
         node: &Node,
+        sleep: Sleep,
         tables: &Tables,
         rules: &Rules,
         each: &mut impl FnMut(Next<'_>),
     ) -> Result<bool, Miss> {
         let options = &rules.options;
         self.locals.clone_from(&node.locals);
-        let ambient = node.ambient;
-        let mut turn = Turn { locals: &mut self.locals, node, ambient, tables, rules, each };
+        self.skipped = sleep.asleep.count_ones();
+        if sleep.lulls {
+            self.bound.clear();
+            self.bound.resize(node.locals.len(), 0);
+            for (i, &message) in node.flight.iter().take(SLEEPERS).enumerate() {
+                self.bound[tables.messages[message as usize].to as usize] |= 1 << i;
+            }
+        }
+        let mut turn = Turn {
+            locals: &mut self.locals,
+            node,
+            ambient: node.ambient,
+            tables,
+            rules,
+            each,
+            drowsy: 0,
+            skipped: 0,
+            unnoticed: true,
+        };
+        // Those that sleep, and those before this one that would lead to the same after it.
+        let mut still = sleep.asleep;
         let cut = tables.ambients[node.ambient as usize].cut;
         if let Some(barred) = &tables.barred
             && turn.alone_if_it_commutes(barred)?
@@ -264,11 +314,22 @@ impl Expander {
             if !may_arrive(node, i) {
                 continue;
             }
+            if i < SLEEPERS && sleep.asleep >> i & 1 == 1 {
+                turn.skipped += 1;
+                continue;
+            }
             let facts = tables.messages[message as usize];
             let local = node.locals[facts.to as usize];
             let what = Move::Deliver(message);
             if !tables.locals[local as usize].up || cut >> facts.channel & 1 == 1 && cut != 0 {
                 turn.fault(UNHEARD, message, what, i, NONE, true)?;
+            } else if sleep.lulls {
+                (turn.drowsy, turn.unnoticed) = (still & !self.bound[facts.to as usize], true);
+                let draws = turn.step(local, facts.to, message, what, i, true)?;
+                if turn.unnoticed && draws == 1 && i < SLEEPERS {
+                    still |= 1 << i;
+                }
+                turn.drowsy = 0;
             } else {
                 turn.step(local, facts.to, message, what, i, true)?;
             }
@@ -338,10 +399,15 @@ struct Turn<'a, F> {
     tables: &'a Tables,
     rules: &'a Rules,
     each: &'a mut F,
+    /// Who sleeps after the step in hand, if the ambient does not notice it.
+    drowsy: u32,
+    skipped: u32,
+    /// Whether the ambient noticed nothing of the step in hand.
+    unnoticed: bool,
 }
 
 impl<F: FnMut(Next<'_>)> Turn<'_, F> {
-    /// The process at `place` meets `input`; the message at `taken` is gone.
+    /// The process at `place` meets `input`; the message at `taken` is gone. Returns in how many ways.
     #[inline]
     fn step(
         &mut self,
@@ -351,7 +417,7 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         what: Move,
         taken: usize,
         goes_on: bool,
-    ) -> Result<(), Miss> {
+    ) -> Result<u32, Miss> {
         let mut at = self.tables.act(local, input)?;
         let mut draw = 0;
         loop {
@@ -372,11 +438,11 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
                 self.locals.clone_from(&self.node.locals);
             }
             self.locals[place as usize] = local;
+            draw += 1;
             if outcome.last {
-                return Ok(());
+                return Ok(draw);
             }
             at += 1;
-            draw += 1;
         }
     }
 
@@ -409,6 +475,8 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         let reaction = &self.tables.reactions[number as usize];
         let sends = &self.tables.sends[reaction.sends.0 as usize..reaction.sends.1 as usize];
         let counted = self.rules.options.count_messages && !matches!(what, Move::Tell(..));
+        let unnoticed = reaction.ambient == self.node.ambient && !reaction.violated;
+        self.unnoticed &= unnoticed;
         (self.each)(Next {
             before: self.node,
             locals: self.locals,
@@ -416,6 +484,8 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
             sent: self.node.sent + if counted { sends.len() as u32 } else { 0 },
             taken,
             doubled,
+            asleep: if unnoticed { self.drowsy } else { 0 },
+            skipped: self.skipped,
             sends,
             what,
             draw,

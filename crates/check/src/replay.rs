@@ -1,10 +1,11 @@
 //! From numbers back to a run: the steps are made again, by the plain rules of the model.
 
 use konklave_process::{Application, Monitor, Process, Violation};
+use rustc_hash::FxHashSet;
 
 use crate::craft::Craft;
 use crate::draws::Draws;
-use crate::expand::{Expander, Move, Next, Node, Rules};
+use crate::expand::{Expander, Move, Next, Node, Rules, Sleep};
 use crate::model::{Action, Model};
 use crate::search::Way;
 use crate::shared::{Shared, read, write};
@@ -32,21 +33,34 @@ pub(crate) fn next(node: &Node, shared: &Shared, craft: &mut dyn Craft, each: &m
     let rules = &shared.rules;
     let mut tables = write(&shared.tables);
     let mut expander = Expander::default();
-    while let Err(miss) = expander.expand(node, &tables, rules, &mut |_| {}) {
+    while let Err(miss) = expander.expand(node, Sleep::default(), &tables, rules, &mut |_| {}) {
         craft.resolve(miss, &mut tables);
     }
-    let known = expander.expand(node, &tables, rules, &mut |next| each(next, &tables, rules));
+    let known = expander.expand(node, Sleep::default(), &tables, rules, &mut |next| each(next, &tables, rules));
     debug_assert!(known.is_ok(), "everything was worked out just now");
 }
 
 /// Makes runs again.
 pub(crate) struct Replay<'a, 'm, P: Process, A, M: Monitor<P>> {
-    pub(crate) model: &'m Model<P, A, M>,
-    pub(crate) shared: &'a Shared,
-    pub(crate) workshop: &'a mut Workshop<'m, P, A, M>,
+    model: &'m Model<P, A, M>,
+    shared: &'a Shared,
+    workshop: &'a mut Workshop<'m, P, A, M>,
+    /// What may not be taken alone in states that stand for others; those they stand for are looked at
+    /// whole, since another message may come first in them.
+    barred: Option<FxHashSet<(u32, u32)>>,
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
+impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, M> {
+    pub(crate) fn new(
+        model: &'m Model<P, A, M>,
+        shared: &'a Shared,
+        workshop: &'a mut Workshop<'m, P, A, M>,
+    ) -> Self {
+        let mut tables = write(&shared.tables);
+        let barred = if tables.symmetry.is_some() { tables.barred.take() } else { None };
+        Self { model, shared, workshop, barred }
+    }
+
     /// The run that goes this way.
     pub(crate) fn witness(&mut self, way: Way) -> Witness<P> {
         let Way { mut violation, series, steps, round } = way;
@@ -105,17 +119,20 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
         };
         let by = canonical(&read(&self.shared.tables), &mut room);
         let (mut count, mut wanted) = (0, None);
+        write(&self.shared.tables).barred = self.barred.take();
         next(&room.best, self.shared, self.workshop, &mut |next, tables, rules| {
             if count == step {
                 wanted = Some((next.node(tables, rules), next.draw, next.violated));
             }
             count += 1;
         });
+        self.barred = write(&self.shared.tables).barred.take();
         let (mut count, mut found) = (0, None);
         next(node, self.shared, self.workshop, &mut |next, tables, rules| {
             let symmetry = tables.symmetry.as_ref().expect("some stand for others");
             let there = symmetry.rename(&next.node(tables, rules), by, tables, rules);
-            if found.is_none() && wanted.as_ref() == Some(&(there, next.draw, next.violated)) {
+            let there = there.map(|there| (there, next.draw, next.violated));
+            if found.is_none() && wanted.is_some() && wanted == there {
                 found = Some(count);
             }
             count += 1;

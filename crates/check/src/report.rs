@@ -130,11 +130,11 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             group: &self.group,
             options: &self.options,
             reduce: self.is_reducible(),
-            symmetry: self.options.symmetry && !self.is_reducible() && self.options.swarm.is_none(),
+            symmetry: self.options.symmetry && self.options.swarm.is_none(),
             checkpoints,
         };
         let (found, shared) = search::search(&question, &mut workshop, &mut watch)?;
-        let mut replay = Replay { model: self, shared: &shared, workshop: &mut workshop };
+        let mut replay = Replay::new(self, &shared, &mut workshop);
         let Findings { tally, .. } = found;
         let symmetry = self.options.symmetry.then(|| self.interchangeable(&found));
         Ok(Report {

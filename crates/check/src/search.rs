@@ -7,17 +7,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Barrier, PoisonError};
 
 use konklave_process::{Group, Violation};
-use rustc_hash::FxHashSet;
-
 use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader};
 use crate::craft::Craft;
-use crate::expand::{Node, Rules};
+use crate::expand::{Node, Rules, Sleep};
 use crate::options::Options;
 use crate::reduce::Commutation;
 use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
 use crate::shared::{Block, Job, Level, Shared, Spot, Task, look_at, read, write};
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
-use crate::symmetry::{Permutation, Room, Symmetry};
+use crate::symmetry::{Permutation, ROUNDS, Room, Symmetry};
 use crate::tables::{Inputs, Tables};
 
 /// What was counted up to some level.
@@ -110,16 +108,23 @@ pub(crate) fn search(
     let mut commutation = reduce.then(Commutation::default);
     let mut tables =
         Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
-    let (mut refuted, mut asymmetry) = (FxHashSet::default(), None);
+    let mut refuted = Vec::new();
+    let mut reader = None;
+    if let Some(file) = &checkpoints.resume {
+        let mut from = Reader::open(file, checkpoints, options)?;
+        refuted = from.refuted(rules.inputs.n)?;
+        reader = Some(from);
+    }
+    if symmetry {
+        tables.symmetry = Symmetry::without(&refuted, rules.inputs.n);
+    }
     loop {
-        if symmetry {
-            tables.symmetry = Symmetry::without(&refuted, rules.inputs.n);
-        }
         let shared = Shared::new(rules.clone(), workers, tables);
         let mut search = Search::new(group, options, &shared, craft, commutation, watch);
-        search.keeper = (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, options));
-        if let Some(file) = &checkpoints.resume {
-            search.resume(Reader::open(file, checkpoints, options)?)?;
+        search.keeper =
+            (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, options, &refuted));
+        if let Some(from) = reader.take() {
+            search.resume(from)?;
         }
         let found = search.explore(workers);
         if let Some(failed) = search.keeper.take().and_then(|keeper| keeper.failed) {
@@ -127,17 +132,24 @@ pub(crate) fn search(
         }
         commutation = search.commutation;
         if let Some(mut found) = found {
-            found.asymmetry = asymmetry;
+            found.asymmetry = refuted.into_iter().next();
             return Ok((found, shared));
         }
         tables = shared.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(symmetry) = tables.symmetry.take() {
+        if let Some(symmetry) = tables.symmetry.take_if(|symmetry| symmetry.is_refuted()) {
             for (permutation, why) in symmetry.refuted() {
-                asymmetry.get_or_insert_with(|| (permutation.clone(), why));
-                refuted.insert(permutation.clone());
+                if !refuted.iter().any(|(known, _)| known == permutation) {
+                    refuted.push((permutation.clone(), why));
+                }
             }
+            // All numbers are given anew, so what is known of commutation is void, too.
             craft.forget();
-            tables = Tables::default();
+            commutation = commutation.map(|_| Commutation::default());
+            tables = Tables {
+                barred: commutation.is_some().then(Default::default),
+                symmetry: Symmetry::without(&refuted, rules.inputs.n),
+                ..Tables::default()
+            };
             continue;
         }
         tables.barred = commutation.as_ref().and_then(Commutation::barred);
@@ -169,7 +181,8 @@ pub(crate) struct Search<'a> {
     keeper: Option<Keeper>,
 }
 
-/// From this many states in a level on, the other workers are called; earlier in tests, which are small.
+/// From this many states in a level on, the other workers are called, and deliveries fall asleep; earlier
+/// in tests, which are small.
 const MANY: u64 = if cfg!(test) { 16 } else { 4096 };
 
 impl<'a> Search<'a> {
@@ -210,10 +223,14 @@ impl<'a> Search<'a> {
         {
             let mut tables = write(&self.shared.tables);
             for &miss in &asked.misses {
-                if !self.craft.knows(miss) {
+                let is_named = tables.symmetry.as_ref().is_none_or(|names| names.know(miss));
+                if !self.craft.knows(miss) || !is_named {
                     return Err(from.changed());
                 }
                 self.craft.resolve(miss, &mut tables);
+                if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {
+                    return Err(from.changed());
+                }
             }
         }
         if self.craft.digest() != asked.digest {
@@ -289,8 +306,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute
-    /// does not.
+    /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute,
+    /// or to stand for each other, does not.
     fn must_compare(&mut self, anyway: bool) -> bool {
         let Some(commutation) = &mut self.commutation else { return false };
         let mut tables = write(&self.shared.tables);
@@ -299,7 +316,8 @@ impl<'a> Search<'a> {
         }
         let barred = self.craft.commute(commutation, &mut tables);
         self.compared = tables.acts.len();
-        barred
+        // What only runs left out would meet may refute, too.
+        barred || tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted)
     }
 
     /// Whether a run might go on for ever. Then a delivery that is put off could be put off for ever,
@@ -320,7 +338,7 @@ impl<'a> Search<'a> {
         let Some(symmetry) = tables.symmetry.as_mut().filter(|_| judged && cycles) else {
             return false;
         };
-        symmetry.give_up("runs may go round for ever");
+        symmetry.give_up(ROUNDS);
         true
     }
 
@@ -411,7 +429,7 @@ impl<'a> Search<'a> {
             node.pack(&self.shared.rules, &mut packed);
             let hash = fingerprint(&packed);
             let shard = &self.shared.shards[(hash >> (64 - SHARD_BITS)) as usize];
-            write(shard).insert(hash, 0, (series as u32) << 1, &packed);
+            write(shard).insert(hash, 0, (series as u32) << 1, &packed, 0);
         }
         self.turn();
         broken
@@ -441,6 +459,8 @@ impl<'a> Search<'a> {
         }
         self.depth = self.levels.len() as u32 - 1;
         let deepest = self.depth == self.options.max_depth;
+        // Where there is little to do, what is found first is found as ever.
+        let lulls = self.shared.sleeps && level.size >= MANY;
         let many = if self.options.compact { 24 } else { 96 };
         let batch = many * workers;
         let mut blocks = Vec::new();
@@ -456,10 +476,11 @@ impl<'a> Search<'a> {
         for blocks in blocks.chunks(batch) {
             {
                 let mut job = write(&self.shared.job);
-                *job = Job { task: Task::Look, blocks: blocks.to_vec(), base: level.base, deepest };
+                let (task, blocks) = (Task::Look, blocks.to_vec());
+                *job = Job { task, blocks, base: level.base, deepest, lulls };
             }
             work(self.shared);
-            self.work_out(workers, deepest);
+            self.work_out(workers, deepest, lulls);
             if self.is_refuted() {
                 return Some(Found::Again);
             }
@@ -519,7 +540,7 @@ impl<'a> Search<'a> {
     }
 
     /// Looks at the states that the workers could not finish, and works out what they lacked.
-    fn work_out(&mut self, workers: usize, deepest: bool) {
+    fn work_out(&mut self, workers: usize, deepest: bool, lulls: bool) {
         let shared = self.shared;
         let mut extra = write(&shared.sinks[workers]);
         extra.clear();
@@ -527,9 +548,11 @@ impl<'a> Search<'a> {
         for sink in &shared.sinks[..workers] {
             for &spot in &read(sink).unfinished {
                 let shard = read(&shared.shards[spot.shard as usize]);
-                let packed = shard.looked_at().get(spot.at);
+                let rows = shard.looked_at();
+                let sleep = Sleep { asleep: rows.asleep(spot.at), lulls };
+                let seen = (rows.get(spot.at), sleep);
                 while let Err(miss) =
-                    look_at(spot, packed, &tables, &shared.rules, deepest, &mut extra)
+                    look_at(spot, seen, &tables, &shared.rules, deepest, &mut extra)
                 {
                     self.craft.resolve(miss, &mut tables);
                     if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {

@@ -7,7 +7,7 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::expand::{Expander, Node, Rules};
+use crate::expand::{Expander, Node, Rules, Sleep};
 use crate::store::{Batch, GROUP, SHARDS, Shard};
 use crate::symmetry::Room;
 use crate::tables::{Miss, Tables};
@@ -76,6 +76,8 @@ pub(crate) struct Job {
     pub(crate) base: u64,
     /// Whether this is the deepest level that may be looked at.
     pub(crate) deepest: bool,
+    /// Whether deliveries fall asleep in this level.
+    pub(crate) lulls: bool,
 }
 
 /// All that workers share.
@@ -83,6 +85,8 @@ pub(crate) struct Shared {
     pub(crate) rules: Rules,
     pub(crate) tables: RwLock<Tables>,
     pub(crate) shards: Vec<RwLock<Shard>>,
+    /// Whether deliveries may sleep at all: only where a state is kept whole, and stands for itself.
+    pub(crate) sleeps: bool,
     /// One for each worker, and one for what the first works out for all.
     pub(crate) sinks: Vec<RwLock<Sink>>,
     pub(crate) job: RwLock<Job>,
@@ -99,12 +103,20 @@ pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
 impl Shared {
     pub(crate) fn new(rules: Rules, workers: usize, tables: Tables) -> Self {
         let compact = rules.options.compact;
+        let sleeps = !compact && tables.barred.is_none() && tables.symmetry.is_none();
         Self {
             rules,
             tables: RwLock::new(tables),
-            shards: (0..SHARDS).map(|_| RwLock::new(Shard::new(compact))).collect(),
+            shards: (0..SHARDS).map(|_| RwLock::new(Shard::new(compact, sleeps))).collect(),
+            sleeps,
             sinks: (0..=workers).map(|_| RwLock::default()).collect(),
-            job: RwLock::new(Job { task: Task::Stop, blocks: Vec::new(), base: 0, deepest: false }),
+            job: RwLock::new(Job {
+                task: Task::Stop,
+                blocks: Vec::new(),
+                base: 0,
+                deepest: false,
+                lulls: false,
+            }),
         }
     }
 
@@ -134,8 +146,8 @@ impl Shared {
             let mut at = block.at;
             for i in 0..block.count {
                 let spot = Spot { position: block.position + i, shard: block.shard, at };
-                let packed = rows.get(at);
-                if look_at(spot, packed, &tables, &self.rules, job.deepest, &mut sink).is_err() {
+                let seen = (rows.get(at), Sleep { asleep: rows.asleep(at), lulls: job.lulls });
+                if look_at(spot, seen, &tables, &self.rules, job.deepest, &mut sink).is_err() {
                     sink.unfinished.push(spot);
                 }
                 at = rows.after(at);
@@ -157,16 +169,19 @@ impl Shared {
                 for head in group {
                     while let Some(early) = late.next_if(|late| late.parent < head.parent) {
                         let parent = job.base + u64::from(early.parent);
-                        shard.insert(early.hash, parent, early.step, extra.packed(early));
+                        let (packed, asleep) = (extra.packed(early), extra.asleep(early));
+                        shard.insert(early.hash, parent, early.step, packed, asleep);
                     }
                     let parent = job.base + u64::from(head.parent);
-                    shard.insert(head.hash, parent, head.step, batch.packed(head));
+                    let (packed, asleep) = (batch.packed(head), batch.asleep(head));
+                    shard.insert(head.hash, parent, head.step, packed, asleep);
                 }
             }
         }
         for head in late {
             let parent = job.base + u64::from(head.parent);
-            shard.insert(head.hash, parent, head.step, extra.packed(head));
+            let (packed, asleep) = (extra.packed(head), extra.asleep(head));
+            shard.insert(head.hash, parent, head.step, packed, asleep);
         }
     }
 
@@ -180,7 +195,7 @@ impl Shared {
 /// Writes down where the steps from one state lead, unless something must be worked out first.
 pub(crate) fn look_at(
     spot: Spot,
-    packed: &[u8],
+    (packed, sleep): (&[u8], Sleep),
     tables: &Tables,
     rules: &Rules,
     deepest: bool,
@@ -188,13 +203,14 @@ pub(crate) fn look_at(
 ) -> Result<(), Miss> {
     let Sink { batch, transitions, ends, broken, deeper, node, expander, room, .. } = sink;
     node.unpack(tables, rules, packed);
-    let (mut step, mut first) = (0, None);
-    let known = expander.expand(node, tables, rules, &mut |next| {
+    let (mut count, mut first) = (0, None);
+    let known = expander.expand(node, sleep, tables, rules, &mut |next| {
+        let step = count + next.skipped;
         if next.violated && first.is_none() {
             first = Some((spot.position, step, next.reaction));
         }
         let code = step << 1 | u32::from(next.goes_on);
-        step += 1;
+        count += 1;
         let Some(symmetry) = &tables.symmetry else {
             batch.push(spot.position, code, next.most(), |bytes| next.write(rules, bytes));
             return;
@@ -206,7 +222,7 @@ pub(crate) fn look_at(
         best.pack(rules, packed);
         batch.push(spot.position, code, packed.len(), |bytes| {
             bytes.copy_from_slice(packed);
-            bytes.len()
+            (bytes.len(), 0)
         });
     });
     match known {
@@ -215,6 +231,7 @@ pub(crate) fn look_at(
             Err(miss)
         }
         Ok(progress) => {
+            let step = count + expander.skipped;
             *transitions += u64::from(step);
             if !progress {
                 ends.push((spot, node.sent));

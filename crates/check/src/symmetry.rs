@@ -8,10 +8,25 @@
 use rustc_hash::FxHashSet;
 
 use crate::expand::{Node, Rules};
-use crate::tables::{AmbientFacts, Inputs, LocalFacts, OTHER, Tables};
+use crate::tables::{
+    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Miss, OTHER, Tables, UNHEARD,
+};
 
 /// Where each place goes.
 pub(crate) type Permutation = Box<[u32]>;
+
+/// Why a permutation may rename nothing well.
+pub(crate) const STARTS: &str = "they do not start alike";
+pub(crate) const STEPS: &str = "they do not do the same in the same situation";
+pub(crate) const SENDS: &str = "they do not send the same in the same situation";
+pub(crate) const CLIENTS: &str = "their clients may not do the same";
+pub(crate) const JUDGES: &str = "a judge does not say the same of them";
+pub(crate) const ROUNDS: &str = "runs may go round for ever";
+/// In the order in which a checkpoint numbers them.
+pub(crate) const REASONS: [&str; 6] = [STARTS, STEPS, SENDS, CLIENTS, JUDGES, ROUNDS];
+
+/// A permutation that renames nothing well, and why.
+pub(crate) type Refuted = (Permutation, &'static str);
 
 /// Larger groups are only turned round: they have too many permutations to look at.
 const ALL: u32 = 6;
@@ -110,8 +125,9 @@ impl Room {
 
 impl Symmetry {
     /// The largest group that we find without the `refuted` ones; none if it moves nobody.
-    pub(crate) fn without(refuted: &FxHashSet<Permutation>, n: u32) -> Option<Self> {
-        let permutations = subgroup(candidates(n), refuted);
+    pub(crate) fn without(refuted: &[Refuted], n: u32) -> Option<Self> {
+        let refuted = refuted.iter().map(|(permutation, _)| permutation.clone()).collect();
+        let permutations = subgroup(candidates(n), &refuted);
         let many = permutations.len();
         if many < 2 {
             return None;
@@ -159,6 +175,18 @@ impl Symmetry {
             return self.messages.get(input, by);
         }
         self.inputs.renamed(input, |place| self.place(place, by))
+    }
+
+    /// Whether all that this question is about has names.
+    pub(crate) fn know(&self, miss: Miss) -> bool {
+        match miss {
+            Miss::Act(LOST | UNHEARD | DOUBLED, message) => self.messages.knows(message),
+            Miss::Act(CUT | EARLY, _) => true,
+            Miss::Act(local, input) => {
+                self.locals.knows(local) && (input >= OTHER || self.messages.knows(input))
+            }
+            Miss::React(ambient, sign) => self.ambients.knows(ambient) && self.signs.knows(sign),
+        }
     }
 
     /// These permutations rename nothing well.
@@ -285,15 +313,27 @@ impl Symmetry {
         }
     }
 
-    /// What becomes of a state.
-    pub(crate) fn rename(&self, node: &Node, by: usize, tables: &Tables, rules: &Rules) -> Node {
+    /// What becomes of a state; none if some of it has no name yet.
+    pub(crate) fn rename(
+        &self,
+        node: &Node,
+        by: usize,
+        tables: &Tables,
+        rules: &Rules,
+    ) -> Option<Node> {
+        let named = node.locals.iter().all(|local| self.locals.knows(*local))
+            && node.flight.iter().all(|message| self.messages.knows(*message))
+            && self.ambients.knows(node.ambient);
+        if !named {
+            return None;
+        }
         let sources = self.sources[by].iter();
         let locals = sources.map(|p| self.locals.get(node.locals[*p as usize], by)).collect();
         let ambient = self.ambients.get(node.ambient, by);
         let mut renamed = Node { locals, ambient, sent: node.sent, ..Node::default() };
         self.rename_flight(node, by, tables, rules, &mut renamed.flight);
         renamed.find_keys(tables, rules);
-        renamed
+        Some(renamed)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -372,8 +412,8 @@ fn generated(generators: &[Permutation]) -> Vec<Permutation> {
 mod tests {
     use super::*;
 
-    fn of(rows: &[&[u32]]) -> FxHashSet<Permutation> {
-        rows.iter().map(|row| Permutation::from(*row)).collect()
+    fn of(rows: &[&[u32]]) -> Vec<Refuted> {
+        rows.iter().map(|row| (Permutation::from(*row), "tried")).collect()
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
     }
 
     fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
-        if let Some(mut symmetry) = tables.symmetry.take() {
+        // Once it is refuted all begins again, and names are of no more use.
+        if let Some(mut symmetry) = tables.symmetry.take_if(|symmetry| !symmetry.is_refuted()) {
             self.resolve_alike(miss, &mut symmetry, tables);
             tables.symmetry = Some(symmetry);
             return;

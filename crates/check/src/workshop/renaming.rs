@@ -6,14 +6,8 @@
 use konklave_process::{Application, Monitor, Process, Violation};
 
 use super::Workshop;
-use crate::symmetry::Symmetry;
+use crate::symmetry::{CLIENTS, JUDGES, SENDS, STARTS, STEPS, Symmetry};
 use crate::tables::{CUT, DOUBLED, EARLY, LOST, Miss, Outcome, Tables, UNHEARD, UNSEEN};
-
-const STARTS: &str = "they do not start alike";
-const STEPS: &str = "they do not do the same in the same situation";
-const SENDS: &str = "they do not send the same in the same situation";
-const CLIENTS: &str = "their clients may not do the same";
-const JUDGES: &str = "a judge does not say the same of them";
 
 /// The numbers of a start: locals, ambient, messages in the order in which they were sent.
 pub(super) type Row = (Vec<u32>, u32, Vec<u32>);
