@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use konklave_algorithms::{Algorithm, Order, Problem, Watch, Workload};
+use konklave_algorithms::{Algorithm, Order, Problem, Setup, Watch, Workload};
 use konklave_check::{
     Bounded, CheckpointError, Checkpoints, Happened, Model, Moment, Options, Outcome, Progress,
     Witness,
 };
+use konklave_process::ProcessId;
 use konklave_trace::{
     EffectRecord, Entry, Footer, Incident, IncidentKind, InputRecord, Recordable, Run, Step,
 };
@@ -106,9 +107,16 @@ where
         let n = setup.group.len();
         return Err(Error::Usage(format!("--nodes {n}: only groups of up to 64 can be explored")));
     }
+    if setup.group.len() > 8 && (check.options.cuts > 0 || check.options.breaks > 0) {
+        let n = setup.group.len();
+        return Err(Error::Usage(format!(
+            "--nodes {n}: channels are cut and links broken in groups of up to 8"
+        )));
+    }
     let (judged, properties) = watched(&check.options.properties)?;
-    let down = setup.down.clone();
-    let options = Options { properties, down, fifo: plan.config.fifo, ..check.options.clone() };
+    let (down, links) = (setup.down.clone(), links(setup));
+    let fifo = plan.config.fifo;
+    let options = Options { properties, down, links, fifo, ..check.options.clone() };
     let model = model::<P>(plan, &plan.workload, &judged, options);
     let identity = crate::command::<P>("check", plan);
     let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };
@@ -190,6 +198,15 @@ where
         }
     };
     Ok(Checked { report, witness, test })
+}
+
+/// The links of the topology, whichever way they lead.
+fn links(setup: &Setup) -> Vec<(ProcessId, ProcessId)> {
+    let members = setup.group.members();
+    let from = members.iter().enumerate();
+    let links = from
+        .flat_map(|(place, &one)| setup.topology.adjacent(place).map(move |to| (one, members[to])));
+    links.filter(|(one, other)| one != other).collect()
 }
 
 /// Says why a checkpoint cannot be had.
@@ -286,6 +303,7 @@ fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json:
         ("loss", json!(options.losses)),
         ("duplicate", json!(options.duplicates)),
         ("cut", json!(options.cuts)),
+        ("break", json!(options.breaks)),
         ("app_messages", json!(options.app_messages)),
         ("max_states", json!(options.max_states)),
     ])
@@ -321,6 +339,10 @@ pub(crate) fn record<P: Algorithm + Recordable>(
             Moment::World(Happened::Crash(p), _) => incident(at, IncidentKind::Crash(p.0)),
             Moment::World(Happened::Cut(from, to), _) => {
                 incident(at, IncidentKind::Cut(format!("{from}>{to}")))
+            }
+            // As the simulator records it.
+            Moment::World(Happened::Break(one, other), _) => {
+                incident(at, IncidentKind::Cut(format!("{one} – {other}")))
             }
             Moment::World(Happened::Restart(p), _) => incident(
                 at,

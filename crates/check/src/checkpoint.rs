@@ -188,19 +188,15 @@ impl Keeper {
         out.number(shards.iter().any(|shard| shard.cycles).into())?;
         out.number(levels.len() as u64)?;
         let mut cursors: Vec<_> = shards.iter().map(|shard| shard.cursor()).collect();
-        for (i, level) in levels.iter().enumerate() {
-            let is_last = i + 1 == levels.len();
+        for level in levels {
             for (cursor, (_, size)) in cursors.iter_mut().zip(level.ranges()) {
                 out.number(*size)?;
                 for _ in 0..*size {
-                    let (parent, step, packed, asleep) = cursor.next();
+                    let (parent, step, packed) = cursor.next();
                     out.number(parent)?;
                     out.number(u64::from(step))?;
                     out.number(packed.len() as u64)?;
                     out.bytes(packed)?;
-                    if is_last {
-                        out.number(u64::from(asleep))?;
-                    }
                 }
             }
         }
@@ -314,8 +310,7 @@ impl Reader {
     ) -> Result<(), CheckpointError> {
         let cycles = self.number()? == 1;
         let mut packed = Vec::new();
-        let levels = self.number()?;
-        for level in 0..levels {
+        for level in 0..self.number()? {
             for number in 0..SHARDS {
                 let mut shard = write(&shared.shards[number]);
                 let size = self.number()?;
@@ -326,10 +321,7 @@ impl Reader {
                     let (parent, step) = (self.number()?, self.number()? as u32);
                     packed.resize(self.number()? as usize, 0);
                     self.from.bytes(&mut packed).map_err(|why| self.unreadable(why))?;
-                    // Those of earlier levels have been looked at.
-                    let asleep = if level + 1 == levels { self.number()? as u32 } else { 0 };
-                    let hash = fingerprint(&packed);
-                    let new = shard.insert(hash, parent, step << 1, &packed, asleep);
+                    let new = shard.insert(fingerprint(&packed), parent, step << 1, &packed);
                     if new != (level > 0) {
                         return Err(CheckpointError::Changed(self.file.clone()));
                     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use konklave_process::Violation;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::expand::{Expander, Move, Node, Sleep};
+use crate::expand::{Expander, Move, Node};
 use crate::replay::next;
 use crate::report::Bounded;
 use crate::search::{Search, Verdict, Way};
@@ -254,7 +254,7 @@ impl Search<'_> {
             graph.timed[number] = locals.into_iter().any(|facts| facts.has_timers());
             graph.waiting[number] = tables.ambients[node.ambient as usize].waiting;
             let mut step = 0;
-            let known = expander.expand(&node, Sleep::default(), &tables, rules, &mut |next| {
+            let known = expander.expand(&node, &tables, rules, &mut |next| {
                 if next.goes_on {
                     let own = rules.inputs.own();
                     graph.asked[number] |=
@@ -391,6 +391,7 @@ impl Search<'_> {
                 | Move::Crash(_)
                 | Move::Restart(_)
                 | Move::Cut(_)
+                | Move::Break(_)
                 | Move::Lose(..)
                 | Move::Duplicate(..) => u64::MAX,
             });

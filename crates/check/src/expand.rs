@@ -4,13 +4,17 @@ use rustc_hash::FxHashSet;
 
 use crate::Timing;
 use crate::options::Options;
-use crate::tables::{CUT, DOUBLED, EARLY, Inputs, LOST, Miss, Sent, Tables, UNHEARD, UNSEEN};
+use crate::tables::{
+    BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, MessageFacts, Miss, Sent, Tables, UNHEARD, UNSEEN,
+};
 
 /// What the search must know of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) inputs: Inputs,
     pub(crate) options: Options,
+    /// The links that may break, by places, the lesser first.
+    pub(crate) links: Vec<(u32, u32)>,
 }
 
 /// A state, unpacked.
@@ -25,18 +29,6 @@ pub(crate) struct Node {
     pub(crate) keys: Vec<u32>,
 }
 
-/// Deliveries that need not be made, since where they lead is found in another order: docs/checking.md
-/// says why. Messages are named by their places in the row, of which the first [`SLEEPERS`] may sleep.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sleep {
-    /// Who sleeps.
-    pub(crate) asleep: u32,
-    /// Whether those that commute fall asleep for the states that follow.
-    pub(crate) lulls: bool,
-}
-
-const SLEEPERS: usize = 32;
-
 /// What happens in a step, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Move {
@@ -50,6 +42,8 @@ pub(crate) enum Move {
     Restart(u32),
     /// This channel is cut.
     Cut(u32),
+    /// This link breaks.
+    Break(u32),
     /// This message is lost, or doubled: its number and its place in the row.
     Lose(u32, u32),
     Duplicate(u32, u32),
@@ -65,10 +59,6 @@ pub(crate) struct Next<'a> {
     /// The message at this index is gone; the one at that index is doubled.
     taken: usize,
     doubled: usize,
-    /// Which messages, by their places in the row before, sleep then.
-    asleep: u32,
-    /// How many steps before this one are not told, since they sleep.
-    pub(crate) skipped: u32,
     /// What leaves, in the order of the row.
     pub(crate) sends: &'a [Sent],
     pub(crate) what: Move,
@@ -83,26 +73,26 @@ pub(crate) struct Next<'a> {
 const NONE: usize = usize::MAX;
 
 impl Next<'_> {
-    /// The messages then on their way, in the order of the row, each with its place before.
+    /// The messages then on their way, in the order of the row.
     #[inline]
-    fn flight(&self, mut each: impl FnMut(u32, usize)) {
+    fn flight(&self, mut each: impl FnMut(u32)) {
         let mut sends = self.sends;
         for (i, (&message, &key)) in self.before.flight.iter().zip(&self.before.keys).enumerate() {
             while let Some((first, rest)) = sends.split_first()
                 && first.key < key
             {
-                each(first.message, NONE);
+                each(first.message);
                 sends = rest;
             }
             if i != self.taken {
-                each(message, i);
+                each(message);
             }
             if i == self.doubled {
                 // Right behind the original: later copies come about by later duplication.
-                each(message, NONE);
+                each(message);
             }
         }
-        sends.iter().for_each(|sent| each(sent.message, NONE));
+        sends.iter().for_each(|sent| each(sent.message));
     }
 
     /// How many bytes the packed state has at most.
@@ -111,9 +101,9 @@ impl Next<'_> {
         5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len())
     }
 
-    /// Writes the state that this leads to, packed; returns how long it is, and who sleeps in it.
+    /// Writes the state that this leads to, packed; returns how long it is.
     #[inline]
-    pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> (usize, u32) {
+    pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> usize {
         let mut writer = Writer { into, len: 0 };
         for &local in self.locals {
             writer.put(local);
@@ -122,31 +112,23 @@ impl Next<'_> {
         if rules.options.count_messages {
             writer.put(self.sent);
         }
-        let (mut before, mut at, mut asleep) = (0, 0, 0);
-        // Places beyond the first 32 have no bit before, and lose theirs afterwards.
-        let sleeps = |i: usize| u64::from(self.asleep) >> i.min(63) & 1;
         if rules.options.fifo {
-            self.flight(|message, i| {
-                writer.put(message);
-                asleep |= sleeps(i) << at;
-                at = 63.min(at + 1);
-            });
+            self.flight(|message| writer.put(message));
         } else {
-            self.flight(|message, i| {
+            let mut before = 0;
+            self.flight(|message| {
                 writer.put(message - before);
                 before = message;
-                asleep |= sleeps(i) << at;
-                at = 63.min(at + 1);
             });
         }
-        (writer.len, asleep as u32)
+        writer.len
     }
 
     /// Appends the state that this leads to, packed.
     pub(crate) fn pack(&self, rules: &Rules, into: &mut Vec<u8>) {
         let at = into.len();
         into.resize(at + self.most(), 0);
-        let (len, _) = self.write(rules, &mut into[at..]);
+        let len = self.write(rules, &mut into[at..]);
         into.truncate(at + len);
     }
 
@@ -163,7 +145,7 @@ impl Next<'_> {
         node.locals.extend_from_slice(self.locals);
         (node.ambient, node.sent) = (self.ambient, self.sent);
         node.flight.clear();
-        self.flight(|message, _| node.flight.push(message));
+        self.flight(|message| node.flight.push(message));
     }
 }
 
@@ -194,8 +176,6 @@ impl Node {
             sent: self.sent,
             taken: NONE,
             doubled: NONE,
-            asleep: 0,
-            skipped: 0,
             sends: &[],
             what: Move::Deliver(0),
             draw: 0,
@@ -263,10 +243,6 @@ pub(crate) fn take(from: &mut &[u8]) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct Expander {
     locals: Vec<u32>,
-    /// For each place, which messages are on their way to it, by their places in the row.
-    bound: Vec<u32>,
-    /// How many steps slept the last time.
-    pub(crate) skipped: u32,
 }
 
 impl Expander {
@@ -275,34 +251,14 @@ impl Expander {
     pub(crate) fn expand(
         &mut self,
         node: &Node,
-        sleep: Sleep,
         tables: &Tables,
         rules: &Rules,
         each: &mut impl FnMut(Next<'_>),
     ) -> Result<bool, Miss> {
         let options = &rules.options;
         self.locals.clone_from(&node.locals);
-        self.skipped = sleep.asleep.count_ones();
-        if sleep.lulls {
-            self.bound.clear();
-            self.bound.resize(node.locals.len(), 0);
-            for (i, &message) in node.flight.iter().take(SLEEPERS).enumerate() {
-                self.bound[tables.messages[message as usize].to as usize] |= 1 << i;
-            }
-        }
-        let mut turn = Turn {
-            locals: &mut self.locals,
-            node,
-            ambient: node.ambient,
-            tables,
-            rules,
-            each,
-            drowsy: 0,
-            skipped: 0,
-            unnoticed: true,
-        };
-        // Those that sleep, and those before this one that would lead to the same after it.
-        let mut still = sleep.asleep;
+        let ambient = node.ambient;
+        let mut turn = Turn { locals: &mut self.locals, node, ambient, tables, rules, each };
         let cut = tables.ambients[node.ambient as usize].cut;
         if let Some(barred) = &tables.barred
             && turn.alone_if_it_commutes(barred)?
@@ -314,22 +270,11 @@ impl Expander {
             if !may_arrive(node, i) {
                 continue;
             }
-            if i < SLEEPERS && sleep.asleep >> i & 1 == 1 {
-                turn.skipped += 1;
-                continue;
-            }
             let facts = tables.messages[message as usize];
             let local = node.locals[facts.to as usize];
             let what = Move::Deliver(message);
             if !tables.locals[local as usize].up || cut >> facts.channel & 1 == 1 && cut != 0 {
                 turn.fault(UNHEARD, message, what, i, NONE, true)?;
-            } else if sleep.lulls {
-                (turn.drowsy, turn.unnoticed) = (still & !self.bound[facts.to as usize], true);
-                let draws = turn.step(local, facts.to, message, what, i, true)?;
-                if turn.unnoticed && draws == 1 && i < SLEEPERS {
-                    still |= 1 << i;
-                }
-                turn.drowsy = 0;
             } else {
                 turn.step(local, facts.to, message, what, i, true)?;
             }
@@ -338,7 +283,9 @@ impl Expander {
             let (begin, end) = tables.locals[local as usize].news;
             for &input in &tables.lists[begin as usize..end as usize] {
                 quiet = false;
-                if options.timing == Timing::WhenQuiet && is_too_soon(node, tables, rules, input) {
+                if options.timing == Timing::WhenQuiet
+                    && is_too_soon(node, tables, rules, place, input)
+                {
                     continue;
                 }
                 turn.step(local, place as u32, input, Move::Meet(place as u32, input), NONE, true)?;
@@ -382,12 +329,15 @@ fn may_arrive(node: &Node, i: usize) -> bool {
     i == 0 || node.keys[i - 1] != node.keys[i]
 }
 
-/// Whether the crash that `input` makes known could still be a delay: what the crashed process sent
-/// is on its way.
-fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, input: u32) -> bool {
+/// Whether the crash that `input` makes known to `place` could still be a delay: what the crashed process
+/// sent is on its way; or, if it is a broken link, what was sent over it.
+fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, place: usize, input: u32) -> bool {
     let Some(peer) = rules.inputs.crash_of(input) else { return false };
-    let from = |m: &u32| tables.messages[*m as usize].channel / rules.inputs.n;
-    node.flight.iter().any(|message| from(message) == peer)
+    let is_up = tables.locals[node.locals[peer as usize] as usize].up;
+    node.flight.iter().any(|message| {
+        let MessageFacts { to, channel } = tables.messages[*message as usize];
+        channel / rules.inputs.n == peer && (to as usize == place || !is_up)
+    })
 }
 
 struct Turn<'a, F> {
@@ -399,15 +349,10 @@ struct Turn<'a, F> {
     tables: &'a Tables,
     rules: &'a Rules,
     each: &'a mut F,
-    /// Who sleeps after the step in hand, if the ambient does not notice it.
-    drowsy: u32,
-    skipped: u32,
-    /// Whether the ambient noticed nothing of the step in hand.
-    unnoticed: bool,
 }
 
 impl<F: FnMut(Next<'_>)> Turn<'_, F> {
-    /// The process at `place` meets `input`; the message at `taken` is gone. Returns in how many ways.
+    /// The process at `place` meets `input`; the message at `taken` is gone.
     #[inline]
     fn step(
         &mut self,
@@ -417,7 +362,7 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         what: Move,
         taken: usize,
         goes_on: bool,
-    ) -> Result<u32, Miss> {
+    ) -> Result<(), Miss> {
         let mut at = self.tables.act(local, input)?;
         let mut draw = 0;
         loop {
@@ -428,7 +373,8 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
             if restart && self.rules.options.detector {
                 self.spread(place, true)?;
                 for peer in 0..self.rules.inputs.n {
-                    if !self.tables.locals[self.locals[peer as usize] as usize].up {
+                    let up = self.tables.locals[self.locals[peer as usize] as usize].up;
+                    if !up || self.is_broken(place, peer) {
                         self.hear(place, self.rules.inputs.hear(peer, false))?;
                     }
                 }
@@ -438,11 +384,11 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
                 self.locals.clone_from(&self.node.locals);
             }
             self.locals[place as usize] = local;
-            draw += 1;
             if outcome.last {
-                return Ok(draw);
+                return Ok(());
             }
             at += 1;
+            draw += 1;
         }
     }
 
@@ -475,8 +421,6 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         let reaction = &self.tables.reactions[number as usize];
         let sends = &self.tables.sends[reaction.sends.0 as usize..reaction.sends.1 as usize];
         let counted = self.rules.options.count_messages && !matches!(what, Move::Tell(..));
-        let unnoticed = reaction.ambient == self.node.ambient && !reaction.violated;
-        self.unnoticed &= unnoticed;
         (self.each)(Next {
             before: self.node,
             locals: self.locals,
@@ -484,8 +428,6 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
             sent: self.node.sent + if counted { sends.len() as u32 } else { 0 },
             taken,
             doubled,
-            asleep: if unnoticed { self.drowsy } else { 0 },
-            skipped: self.skipped,
             sends,
             what,
             draw,
@@ -553,6 +495,13 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
                 self.fault(CUT, channel, Move::Cut(channel), NONE, NONE, false)?;
             }
         }
+        if spent.breaks < options.breaks {
+            for &(one, other) in &self.rules.links {
+                if !self.is_broken(one, other) {
+                    self.snap(one, other)?;
+                }
+            }
+        }
         let (lose, double) = (spent.losses < options.losses, spent.duplicates < options.duplicates);
         if !lose && !double {
             return Ok(());
@@ -589,10 +538,29 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         Ok(())
     }
 
-    /// News of `place` go out to everyone who is up; older news of it that did not arrive are void.
+    /// The link between these two breaks: each comes to suspect the other, unless it is known to be down.
+    fn snap(&mut self, one: u32, other: u32) -> Result<(), Miss> {
+        let is_up = |place: u32| self.tables.locals[self.node.locals[place as usize] as usize].up;
+        if self.rules.options.detector && is_up(one) && is_up(other) {
+            self.hear(one, self.rules.inputs.hear(other, false))?;
+            self.hear(other, self.rules.inputs.hear(one, false))?;
+        }
+        let link = one * self.rules.inputs.n + other;
+        self.fault(BREAK, link, Move::Break(link), NONE, NONE, false)?;
+        self.locals.clone_from(&self.node.locals);
+        Ok(())
+    }
+
+    fn is_broken(&self, one: u32, other: u32) -> bool {
+        let broken = self.tables.ambients[self.node.ambient as usize].broken;
+        broken != 0 && broken >> (one * self.rules.inputs.n + other) & 1 == 1
+    }
+
+    /// News of `place` go out to everyone who is up and linked with it; older news of it that did not arrive are void.
     fn spread(&mut self, place: u32, up: bool) -> Result<(), Miss> {
         for to in (0..self.rules.inputs.n).filter(|&to| to != place) {
-            if self.tables.locals[self.locals[to as usize] as usize].up {
+            let is_up = self.tables.locals[self.locals[to as usize] as usize].up;
+            if is_up && !self.is_broken(place, to) {
                 self.hear(to, self.rules.inputs.hear(place, up))?;
             }
         }

@@ -136,6 +136,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                 | Sign::Doubled(_)
                 | Sign::Tell { .. }
                 | Sign::Cut(_)
+                | Sign::Break(_)
                 | Sign::Early => u32::MAX / 2,
             };
             known.shows.push(show);

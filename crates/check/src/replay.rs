@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::craft::Craft;
 use crate::draws::Draws;
-use crate::expand::{Expander, Move, Next, Node, Rules, Sleep};
+use crate::expand::{Expander, Move, Next, Node, Rules};
 use crate::model::{Action, Model};
 use crate::search::Way;
 use crate::shared::{Shared, read, write};
@@ -33,10 +33,10 @@ pub(crate) fn next(node: &Node, shared: &Shared, craft: &mut dyn Craft, each: &m
     let rules = &shared.rules;
     let mut tables = write(&shared.tables);
     let mut expander = Expander::default();
-    while let Err(miss) = expander.expand(node, Sleep::default(), &tables, rules, &mut |_| {}) {
+    while let Err(miss) = expander.expand(node, &tables, rules, &mut |_| {}) {
         craft.resolve(miss, &mut tables);
     }
-    let known = expander.expand(node, Sleep::default(), &tables, rules, &mut |next| each(next, &tables, rules));
+    let known = expander.expand(node, &tables, rules, &mut |next| each(next, &tables, rules));
     debug_assert!(known.is_ok(), "everything was worked out just now");
 }
 
@@ -197,6 +197,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, 
             Move::Crash(place) => Action::Crash(place),
             Move::Restart(place) => Action::Restart(place),
             Move::Cut(channel) => Action::Cut(channel / n, channel % n),
+            Move::Break(link) => Action::Break(link / n, link % n),
             Move::Lose(message, i) => Action::Lose(exact(message, i)),
             Move::Duplicate(message, i) => Action::Duplicate(exact(message, i)),
         }

@@ -6,17 +6,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Barrier, PoisonError};
 
-use konklave_process::{Group, Violation};
 use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader};
 use crate::craft::Craft;
-use crate::expand::{Node, Rules, Sleep};
-use crate::options::Options;
+use crate::expand::{Node, Rules};
+use crate::options::{Options, links};
 use crate::reduce::Commutation;
 use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
 use crate::shared::{Block, Job, Level, Shared, Spot, Task, look_at, read, write};
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
 use crate::symmetry::{Permutation, ROUNDS, Room, Symmetry};
 use crate::tables::{Inputs, Tables};
+use konklave_process::{Group, Violation};
 
 /// What was counted up to some level.
 #[derive(Clone, Copy, Default, Debug)]
@@ -104,7 +104,8 @@ pub(crate) fn search(
         threads => threads,
     };
     let workers = workers.min(SHARDS);
-    let rules = Rules { inputs: Inputs { n: group.len() as u32 }, options: options.clone() };
+    let links = links(options, group).collect();
+    let rules = Rules { inputs: Inputs { n: group.len() as u32 }, options: options.clone(), links };
     let mut commutation = reduce.then(Commutation::default);
     let mut tables =
         Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
@@ -181,8 +182,7 @@ pub(crate) struct Search<'a> {
     keeper: Option<Keeper>,
 }
 
-/// From this many states in a level on, the other workers are called, and deliveries fall asleep; earlier
-/// in tests, which are small.
+/// From this many states in a level on, the other workers are called; earlier in tests, which are small.
 const MANY: u64 = if cfg!(test) { 16 } else { 4096 };
 
 impl<'a> Search<'a> {
@@ -429,7 +429,7 @@ impl<'a> Search<'a> {
             node.pack(&self.shared.rules, &mut packed);
             let hash = fingerprint(&packed);
             let shard = &self.shared.shards[(hash >> (64 - SHARD_BITS)) as usize];
-            write(shard).insert(hash, 0, (series as u32) << 1, &packed, 0);
+            write(shard).insert(hash, 0, (series as u32) << 1, &packed);
         }
         self.turn();
         broken
@@ -459,8 +459,6 @@ impl<'a> Search<'a> {
         }
         self.depth = self.levels.len() as u32 - 1;
         let deepest = self.depth == self.options.max_depth;
-        // Where there is little to do, what is found first is found as ever.
-        let lulls = self.shared.sleeps && level.size >= MANY;
         let many = if self.options.compact { 24 } else { 96 };
         let batch = many * workers;
         let mut blocks = Vec::new();
@@ -476,11 +474,10 @@ impl<'a> Search<'a> {
         for blocks in blocks.chunks(batch) {
             {
                 let mut job = write(&self.shared.job);
-                let (task, blocks) = (Task::Look, blocks.to_vec());
-                *job = Job { task, blocks, base: level.base, deepest, lulls };
+                *job = Job { task: Task::Look, blocks: blocks.to_vec(), base: level.base, deepest };
             }
             work(self.shared);
-            self.work_out(workers, deepest, lulls);
+            self.work_out(workers, deepest);
             if self.is_refuted() {
                 return Some(Found::Again);
             }
@@ -540,7 +537,7 @@ impl<'a> Search<'a> {
     }
 
     /// Looks at the states that the workers could not finish, and works out what they lacked.
-    fn work_out(&mut self, workers: usize, deepest: bool, lulls: bool) {
+    fn work_out(&mut self, workers: usize, deepest: bool) {
         let shared = self.shared;
         let mut extra = write(&shared.sinks[workers]);
         extra.clear();
@@ -548,11 +545,9 @@ impl<'a> Search<'a> {
         for sink in &shared.sinks[..workers] {
             for &spot in &read(sink).unfinished {
                 let shard = read(&shared.shards[spot.shard as usize]);
-                let rows = shard.looked_at();
-                let sleep = Sleep { asleep: rows.asleep(spot.at), lulls };
-                let seen = (rows.get(spot.at), sleep);
+                let packed = shard.looked_at().get(spot.at);
                 while let Err(miss) =
-                    look_at(spot, seen, &tables, &shared.rules, deepest, &mut extra)
+                    look_at(spot, packed, &tables, &shared.rules, deepest, &mut extra)
                 {
                     self.craft.resolve(miss, &mut tables);
                     if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {

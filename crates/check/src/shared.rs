@@ -7,7 +7,7 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::expand::{Expander, Node, Rules, Sleep};
+use crate::expand::{Expander, Node, Rules};
 use crate::store::{Batch, GROUP, SHARDS, Shard};
 use crate::symmetry::Room;
 use crate::tables::{Miss, Tables};
@@ -76,8 +76,6 @@ pub(crate) struct Job {
     pub(crate) base: u64,
     /// Whether this is the deepest level that may be looked at.
     pub(crate) deepest: bool,
-    /// Whether deliveries fall asleep in this level.
-    pub(crate) lulls: bool,
 }
 
 /// All that workers share.
@@ -85,8 +83,6 @@ pub(crate) struct Shared {
     pub(crate) rules: Rules,
     pub(crate) tables: RwLock<Tables>,
     pub(crate) shards: Vec<RwLock<Shard>>,
-    /// Whether deliveries may sleep at all: only where a state is kept whole, and stands for itself.
-    pub(crate) sleeps: bool,
     /// One for each worker, and one for what the first works out for all.
     pub(crate) sinks: Vec<RwLock<Sink>>,
     pub(crate) job: RwLock<Job>,
@@ -103,20 +99,12 @@ pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
 impl Shared {
     pub(crate) fn new(rules: Rules, workers: usize, tables: Tables) -> Self {
         let compact = rules.options.compact;
-        let sleeps = !compact && tables.barred.is_none() && tables.symmetry.is_none();
         Self {
             rules,
             tables: RwLock::new(tables),
-            shards: (0..SHARDS).map(|_| RwLock::new(Shard::new(compact, sleeps))).collect(),
-            sleeps,
+            shards: (0..SHARDS).map(|_| RwLock::new(Shard::new(compact))).collect(),
             sinks: (0..=workers).map(|_| RwLock::default()).collect(),
-            job: RwLock::new(Job {
-                task: Task::Stop,
-                blocks: Vec::new(),
-                base: 0,
-                deepest: false,
-                lulls: false,
-            }),
+            job: RwLock::new(Job { task: Task::Stop, blocks: Vec::new(), base: 0, deepest: false }),
         }
     }
 
@@ -146,8 +134,8 @@ impl Shared {
             let mut at = block.at;
             for i in 0..block.count {
                 let spot = Spot { position: block.position + i, shard: block.shard, at };
-                let seen = (rows.get(at), Sleep { asleep: rows.asleep(at), lulls: job.lulls });
-                if look_at(spot, seen, &tables, &self.rules, job.deepest, &mut sink).is_err() {
+                let packed = rows.get(at);
+                if look_at(spot, packed, &tables, &self.rules, job.deepest, &mut sink).is_err() {
                     sink.unfinished.push(spot);
                 }
                 at = rows.after(at);
@@ -169,19 +157,16 @@ impl Shared {
                 for head in group {
                     while let Some(early) = late.next_if(|late| late.parent < head.parent) {
                         let parent = job.base + u64::from(early.parent);
-                        let (packed, asleep) = (extra.packed(early), extra.asleep(early));
-                        shard.insert(early.hash, parent, early.step, packed, asleep);
+                        shard.insert(early.hash, parent, early.step, extra.packed(early));
                     }
                     let parent = job.base + u64::from(head.parent);
-                    let (packed, asleep) = (batch.packed(head), batch.asleep(head));
-                    shard.insert(head.hash, parent, head.step, packed, asleep);
+                    shard.insert(head.hash, parent, head.step, batch.packed(head));
                 }
             }
         }
         for head in late {
             let parent = job.base + u64::from(head.parent);
-            let (packed, asleep) = (extra.packed(head), extra.asleep(head));
-            shard.insert(head.hash, parent, head.step, packed, asleep);
+            shard.insert(head.hash, parent, head.step, extra.packed(head));
         }
     }
 
@@ -195,7 +180,7 @@ impl Shared {
 /// Writes down where the steps from one state lead, unless something must be worked out first.
 pub(crate) fn look_at(
     spot: Spot,
-    (packed, sleep): (&[u8], Sleep),
+    packed: &[u8],
     tables: &Tables,
     rules: &Rules,
     deepest: bool,
@@ -203,14 +188,13 @@ pub(crate) fn look_at(
 ) -> Result<(), Miss> {
     let Sink { batch, transitions, ends, broken, deeper, node, expander, room, .. } = sink;
     node.unpack(tables, rules, packed);
-    let (mut count, mut first) = (0, None);
-    let known = expander.expand(node, sleep, tables, rules, &mut |next| {
-        let step = count + next.skipped;
+    let (mut step, mut first) = (0, None);
+    let known = expander.expand(node, tables, rules, &mut |next| {
         if next.violated && first.is_none() {
             first = Some((spot.position, step, next.reaction));
         }
         let code = step << 1 | u32::from(next.goes_on);
-        count += 1;
+        step += 1;
         let Some(symmetry) = &tables.symmetry else {
             batch.push(spot.position, code, next.most(), |bytes| next.write(rules, bytes));
             return;
@@ -222,7 +206,7 @@ pub(crate) fn look_at(
         best.pack(rules, packed);
         batch.push(spot.position, code, packed.len(), |bytes| {
             bytes.copy_from_slice(packed);
-            (bytes.len(), 0)
+            bytes.len()
         });
     });
     match known {
@@ -231,7 +215,6 @@ pub(crate) fn look_at(
             Err(miss)
         }
         Ok(progress) => {
-            let step = count + expander.skipped;
             *transitions += u64::from(step);
             if !progress {
                 ends.push((spot, node.sent));

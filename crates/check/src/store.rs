@@ -30,22 +30,20 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Adds what `pack` writes, which is no longer than `most`; it returns how long it is, and who
-    /// sleeps there.
+    /// Adds what `pack` writes, which is no longer than `most`; it returns how long it is.
     #[inline]
     pub(crate) fn push(
         &mut self,
         parent: u32,
         step: u32,
         most: usize,
-        pack: impl FnOnce(&mut [u8]) -> (usize, u32),
+        pack: impl FnOnce(&mut [u8]) -> usize,
     ) {
-        let at = self.used + MASK;
+        let at = self.used;
         if self.bytes.len() < at + most {
             self.bytes.resize(2 * (at + most), 0);
         }
-        let (len, asleep) = pack(&mut self.bytes[at..at + most]);
-        self.bytes[at - MASK..at].copy_from_slice(&asleep.to_le_bytes());
+        let len = pack(&mut self.bytes[at..at + most]);
         self.used = at + len;
         let hash = fingerprint(&self.bytes[at..at + len]);
         let (at, len) = (at as u32, len as u32);
@@ -57,7 +55,7 @@ impl Batch {
     pub(crate) fn retract(&mut self, parent: u32) {
         for heads in &mut self.heads {
             while let Some(head) = heads.pop_if(|head| head.parent == parent) {
-                self.used = self.used.min(head.at as usize - MASK);
+                self.used = self.used.min(head.at as usize);
             }
         }
     }
@@ -72,33 +70,16 @@ impl Batch {
         &self.bytes[head.at as usize..(head.at + head.len) as usize]
     }
 
-    /// Who sleeps in it.
-    #[inline]
-    pub(crate) fn asleep(&self, head: &Head) -> u32 {
-        mask(&self.bytes[head.at as usize - MASK..])
-    }
-
     pub(crate) fn bytes(&self) -> usize {
         let heads: usize = self.heads.iter().map(Vec::capacity).sum();
         heads * size_of::<Head>() + self.bytes.capacity()
     }
 }
 
-/// How many bytes say who sleeps.
-const MASK: usize = 4;
-
-#[inline]
-fn mask(bytes: &[u8]) -> u32 {
-    u32::from_le_bytes(bytes[..MASK].try_into().expect("four bytes"))
-}
-
 /// Records of bytes, one after the other, that never move.
 #[derive(Debug)]
 pub(crate) struct Rows {
     chunks: Vec<Vec<u8>>,
-    /// How many bytes of a record come before the state: those that say who sleeps in it, if anyone
-    /// may.
-    lead: usize,
 }
 
 /// Where the first record is.
@@ -107,15 +88,15 @@ pub(crate) const FIRST: u32 = 1;
 const CHUNK: usize = 1 << 16;
 
 impl Rows {
-    pub(crate) fn new(lead: usize) -> Self {
+    pub(crate) fn new() -> Self {
         // So that no record is at 0.
-        Self { chunks: vec![vec![0]], lead }
+        Self { chunks: vec![vec![0]] }
     }
 
     /// Returns where the record is.
-    pub(crate) fn push(&mut self, packed: &[u8], asleep: u32) -> u32 {
+    pub(crate) fn push(&mut self, packed: &[u8]) -> u32 {
         let last = self.chunks.last().expect("there is a chunk");
-        if last.len() + packed.len() + 5 + self.lead > CHUNK {
+        if last.len() + packed.len() + 5 > CHUNK {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
         let number = self.chunks.len() - 1;
@@ -123,7 +104,6 @@ impl Rows {
         let chunk = &mut self.chunks[number];
         let at = chunk.len();
         put(chunk, packed.len() as u32);
-        chunk.extend_from_slice(&asleep.to_le_bytes()[..self.lead]);
         chunk.extend_from_slice(packed);
         (number * CHUNK + at) as u32
     }
@@ -132,27 +112,7 @@ impl Rows {
     pub(crate) fn get(&self, at: u32) -> &[u8] {
         let mut rest = &self.chunks[at as usize / CHUNK][at as usize % CHUNK..];
         let len = take(&mut rest);
-        &rest[self.lead..][..len as usize]
-    }
-
-    /// Who sleeps in the state at `at`.
-    #[inline]
-    pub(crate) fn asleep(&self, at: u32) -> u32 {
-        let mut rest = &self.chunks[at as usize / CHUNK][at as usize % CHUNK..];
-        take(&mut rest);
-        if self.lead == 0 { 0 } else { mask(rest) }
-    }
-
-    /// Only those may go on sleeping in the state at `at` who are in `asleep`, too.
-    #[inline]
-    fn wake(&mut self, at: u32, asleep: u32) {
-        if self.lead == 0 {
-            return;
-        }
-        let record = &mut self.chunks[at as usize / CHUNK][at as usize % CHUNK..];
-        let begin = 1 + record.iter().take_while(|byte| **byte >= 0x80).count();
-        let left = mask(&record[begin..]) & asleep;
-        record[begin..begin + MASK].copy_from_slice(&left.to_le_bytes());
+        &rest[..len as usize]
     }
 
     #[inline]
@@ -165,7 +125,7 @@ impl Rows {
         let chunk = &self.chunks[at as usize / CHUNK];
         let mut rest = &chunk[at as usize % CHUNK..];
         let len = take(&mut rest) as usize;
-        let end = chunk.len() - rest.len() + self.lead + len;
+        let end = chunk.len() - rest.len() + len;
         let number = at as usize / CHUNK;
         if end == chunk.len() && number + 1 < self.chunks.len() {
             ((number + 1) * CHUNK) as u32
@@ -210,15 +170,14 @@ pub(crate) const GROUP: usize = 16;
 pub(crate) const BLOCK: u32 = 128;
 
 impl Shard {
-    pub(crate) fn new(compact: bool, sleeps: bool) -> Self {
-        let lead = if sleeps { MASK } else { 0 };
+    pub(crate) fn new(compact: bool) -> Self {
         Self {
             table: vec![0; 64],
             compact,
             fresh: vec![0; usize::from(compact)],
             len: 0,
-            rows: Rows::new(lead),
-            old: Rows::new(lead),
+            rows: Rows::new(),
+            old: Rows::new(),
             blocks: Vec::new(),
             growing: Vec::new(),
             level: FIRST,
@@ -257,15 +216,7 @@ impl Shard {
     }
 
     /// Puts in a state that was reached from the one numbered `parent` by `step`, unless it is there.
-    /// There, `asleep` need not be delivered, for all that is known from this parent.
-    pub(crate) fn insert(
-        &mut self,
-        hash: u64,
-        parent: u64,
-        step: u32,
-        packed: &[u8],
-        asleep: u32,
-    ) -> bool {
+    pub(crate) fn insert(&mut self, hash: u64, parent: u64, step: u32, packed: &[u8]) -> bool {
         let mut slot = self.slot(hash);
         let print = if hash == 0 { 1 } else { hash };
         loop {
@@ -282,9 +233,6 @@ impl Shard {
                 let at = (found >> 32) as u32;
                 if self.rows.get(at) == packed {
                     self.cycles |= step & 1 == 1 && at < self.level;
-                    if at >= self.level {
-                        self.rows.wake(at, asleep);
-                    }
                     return false;
                 }
             }
@@ -293,7 +241,7 @@ impl Shard {
                 slot = 0;
             }
         }
-        let at = self.rows.push(packed, asleep);
+        let at = self.rows.push(packed);
         self.table[slot] =
             if self.compact { print } else { u64::from(at) << 32 | u64::from(hash as u32) };
         if self.compact {
@@ -373,7 +321,7 @@ impl Shard {
         self.blocks = std::mem::take(&mut self.growing);
         if self.compact {
             self.fresh.fill(0);
-            self.old = std::mem::replace(&mut self.rows, Rows::new(0));
+            self.old = std::mem::replace(&mut self.rows, Rows::new());
         } else if let Some(&(last, count)) = self.blocks.last() {
             self.level = (0..count).fold(last, |at, _| self.rows.after(at));
         }
@@ -426,18 +374,17 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The number of the state it follows on, the step that led to it, the state itself, and who
-    /// sleeps in it.
-    pub(crate) fn next(&mut self) -> (u64, u32, &'a [u8], u32) {
+    /// The number of the state it follows on, the step that led to it, and the state itself.
+    pub(crate) fn next(&mut self) -> (u64, u32, &'a [u8]) {
         while self.way.is_empty() {
             self.chunk += 1;
             self.way = &self.shard.ways[self.chunk];
         }
         self.parent += u64::from(take(&mut self.way));
         let step = take(&mut self.way);
-        let (packed, asleep) = (self.shard.rows.get(self.at), self.shard.rows.asleep(self.at));
+        let packed = self.shard.rows.get(self.at);
         self.at = self.shard.rows.after(self.at);
-        (self.parent, step, packed, asleep)
+        (self.parent, step, packed)
     }
 }
 

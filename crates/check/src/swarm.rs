@@ -3,7 +3,7 @@
 use konklave_process::Rng;
 use rustc_hash::FxHashSet;
 
-use crate::expand::{Expander, Sleep};
+use crate::expand::Expander;
 use crate::report::Bounded;
 use crate::search::{Search, Verdict, Way};
 use crate::shared::write;
@@ -63,7 +63,7 @@ impl Search<'_> {
             let mut tables = write(&self.shared.tables);
             let (progress, count, broken) = loop {
                 let (mut count, mut broken) = (0, None);
-                let known = expander.expand(&node, Sleep::default(), &tables, rules, &mut |step| {
+                let known = expander.expand(&node, &tables, rules, &mut |step| {
                     if step.violated && broken.is_none() {
                         broken = Some((count, step.reaction));
                     }
@@ -93,7 +93,7 @@ impl Search<'_> {
             }
             let chosen = rng.below(count);
             let (mut next, mut i) = (None, 0);
-            let known = expander.expand(&node, Sleep::default(), &tables, rules, &mut |step| {
+            let known = expander.expand(&node, &tables, rules, &mut |step| {
                 if i == chosen {
                     next = Some(step.node(&tables, rules));
                 }

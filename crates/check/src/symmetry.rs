@@ -9,7 +9,8 @@ use rustc_hash::FxHashSet;
 
 use crate::expand::{Node, Rules};
 use crate::tables::{
-    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Miss, OTHER, Tables, UNHEARD,
+    AmbientFacts, BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Miss, OTHER, Tables,
+    UNHEARD,
 };
 
 /// Where each place goes.
@@ -164,6 +165,19 @@ impl Symmetry {
         self.place(channel / n, by) * n + self.place(channel % n, by)
     }
 
+    /// What becomes of a link, which is the channel from the lesser of its places.
+    pub(crate) fn link(&self, link: u32, by: usize) -> u32 {
+        let n = self.inputs.n;
+        let (one, other) = (self.place(link / n, by), self.place(link % n, by));
+        one.min(other) * n + one.max(other)
+    }
+
+    fn channels(&self, set: u64, by: usize) -> u64 {
+        let n = self.inputs.n;
+        let members = (0..n * n).filter(|c| set != 0 && set >> c & 1 == 1);
+        members.fold(0, |set, c| set | 1 << self.channel(c, by))
+    }
+
     fn places(&self, set: u64, by: usize) -> u64 {
         let members = (0..self.inputs.n).filter(|p| set >> p & 1 == 1);
         members.fold(0, |set, place| set | 1 << self.place(place, by))
@@ -181,7 +195,7 @@ impl Symmetry {
     pub(crate) fn know(&self, miss: Miss) -> bool {
         match miss {
             Miss::Act(LOST | UNHEARD | DOUBLED, message) => self.messages.knows(message),
-            Miss::Act(CUT | EARLY, _) => true,
+            Miss::Act(CUT | BREAK | EARLY, _) => true,
             Miss::Act(local, input) => {
                 self.locals.knows(local) && (input >= OTHER || self.messages.knows(input))
             }
@@ -250,14 +264,13 @@ impl Symmetry {
         let (asks, others) = (list(ambient.asks), list(other.asks));
         let is_there =
             |(place, asked): &(u32, u32)| others.contains(&(self.place(*place, by), *asked));
-        let n = self.inputs.n;
-        let cut = (0..n * n).filter(|c| ambient.cut != 0 && ambient.cut >> c & 1 == 1);
         asks.len() == others.len()
             && asks.iter().all(is_there)
             && self.places(ambient.waiting, by) == other.waiting
             && self.places(ambient.holding, by) == other.holding
             && ambient.spent == other.spent
-            && cut.fold(0, |set, c| set | 1 << self.channel(c, by)) == other.cut
+            && self.channels(ambient.cut, by) == other.cut
+            && self.channels(ambient.broken, by) == other.broken
     }
 
     /// Who is alive, renamed.
