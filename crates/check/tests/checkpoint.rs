@@ -112,7 +112,7 @@ fn in_pieces_it_finds_the_same_as_at_one_go() {
     let mut verdicts = Vec::new();
     for (i, case) in cases.iter().enumerate() {
         let whole = case.whole();
-        let (found, pieces) = case.in_pieces(&folder.file(), (whole.states / 5).max(20));
+        let (found, pieces) = case.in_pieces(&folder.file(), (whole.states / 5).max(5));
         assert!(pieces > 2, "case {i} was interrupted: {pieces}");
         assert_eq!(figures(&found), figures(&whole), "case {i}");
         verdicts.push(match whole.outcome {

@@ -121,9 +121,13 @@ fn a_cut_channel_leaves_its_messages_undelivered() {
 fn a_link_that_breaks_takes_both_ways_at_once_and_only_where_there_is_one() {
     let deadlock = vec!["deadlock".to_owned()];
     let options = Options { breaks: 1, properties: deadlock, ..Options::default() };
-    match explore(2, Some(1), true, options.clone()).outcome {
-        Outcome::Violated(witness) => assert_eq!(witness.len(), 3),
-        other => panic!("who is cut off waits for ever: {other:?}"),
+    // Where they are told, both are: that takes two steps more.
+    for (detector, steps) in [(false, 3), (true, 5)] {
+        let options = Options { detector, ..options.clone() };
+        match explore(2, Some(1), true, options).outcome {
+            Outcome::Violated(witness) => assert_eq!(witness.len(), steps),
+            other => panic!("who is cut off waits for ever: {other:?}"),
+        }
     }
     // The visitors have no link, so nothing that breaks between them matters.
     let links = vec![(ProcessId(1), ProcessId(2))];
