@@ -6,6 +6,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Barrier, PoisonError};
 
+use konklave_process::{Group, Violation};
+
 use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader};
 use crate::craft::Craft;
 use crate::expand::{Node, Rules};
@@ -16,7 +18,6 @@ use crate::shared::{Block, Job, Level, Shared, Spot, Task, look_at, read, write}
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
 use crate::symmetry::{Permutation, ROUNDS, Room, Symmetry};
 use crate::tables::{Inputs, Tables};
-use konklave_process::{Group, Violation};
 
 /// What was counted up to some level.
 #[derive(Clone, Copy, Default, Debug)]

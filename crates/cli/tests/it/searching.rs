@@ -181,4 +181,14 @@ fn a_link_may_break_where_there_is_one() {
     assert!(steps.iter().any(said), "{steps:?}");
     assert!(report["command"].as_str().is_some_and(|command| command.contains("--break 1")));
     assert_eq!(konklave_line("check central -n 9 --break 1").code, 64);
+    // A member that is up and suspected by one other: a view without it, and what is wrong with that.
+    let cases = [
+        ("leader -n 3 --property unique", "same-epoch", "one leader per epoch"),
+        ("lifted -n 3 --requests 1,1,0 --property exclusion", "own-summary", "mutual exclusion"),
+    ];
+    for (what, mistake, breaks) in cases {
+        let line = format!("check {what} --set retry=off --break 1");
+        found(&line, 0);
+        assert_eq!(found(&format!("{line} --mistake {mistake}"), 1)["property"], breaks, "{line}");
+    }
 }
