@@ -110,12 +110,12 @@ fn bench(args: &[&str]) -> Result<()> {
     }
     let mut command =
         cargo(&["run", "--profile", "bench", "--quiet", "-p", "konklave-bench", "--"]);
-    if let Some((&"cli", rest)) = args.split_first() {
+    if let Some((what @ (&"cli" | &"witnesses"), rest)) = args.split_first() {
         // The program as users have it.
         run(&mut cargo(&["build", "--release", "--quiet", "-p", "konklave-cli"]))?;
         let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
         let program = PathBuf::from(target).join("release/konklave");
-        return run(command.arg("cli").arg(program).args(rest));
+        return run(command.arg(what).arg(program).args(rest));
     }
     run(command.args(if args.is_empty() { &["sim"][..] } else { args }))
 }

@@ -14,6 +14,7 @@ mod program;
 mod recording;
 mod spin;
 mod sweep;
+mod witnesses;
 mod workloads;
 
 use std::io::{ErrorKind, Write};
@@ -35,6 +36,7 @@ Usage: konklave-bench sim [OPTIONS]
        konklave-bench trace [--json] [--quick]
        konklave-bench check [--quick] [--json]
        konklave-bench cli PROGRAM [--json] [--quick]
+       konklave-bench witnesses PROGRAM [--json] [--quick]
        konklave-bench mc N K MODE
        konklave-bench run WORKLOAD sim|floor [RUNS]
 
@@ -47,6 +49,8 @@ Commands:
   check      MC(n,k), exhausted by our checker and by stateright, and by SPIN where it is installed
   cli        a release build of the command line: a small run from the start of the process, a sweep
              of 10 000 runs, a recording and its picture
+  witnesses  how long the checker takes to the first witness of every mistake in the catalog, how many
+             states it has seen by then, and how many steps the witness has
   mc         MC(n,k) once, in this process: bag or fifo, with two, compact or reduce, or peer-dfs,
              peer-bfs
   run        one side of one workload, in this process: w1:N, w2, w3, a lock, group:NAME
@@ -85,6 +89,9 @@ fn main() -> ExitCode {
             .and_then(|options| recording::recording(options.quick, options.json)),
         ["cli", path, ref options @ ..] => {
             beside("cli", options, |json, quick| program::program(path, json, quick))
+        }
+        ["witnesses", path, ref options @ ..] => {
+            beside("witnesses", options, |json, quick| witnesses::witnesses(path, json, quick))
         }
         ["check", ref options @ ..] => checker::check(options),
         ["mc", n, k, mode] => checker::one(n, k, mode),

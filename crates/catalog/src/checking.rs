@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use konklave_algorithms::{Algorithm, Order, Problem, Watch, Workload};
+use konklave_algorithms::{Algorithm, Order, Problem, Setup, Watch, Workload};
 use konklave_check::{
     Bounded, CheckpointError, Checkpoints, Happened, Model, Moment, Options, Outcome, Progress,
     Witness,
 };
+use konklave_process::ProcessId;
 use konklave_trace::{
     EffectRecord, Entry, Footer, Incident, IncidentKind, InputRecord, Memory, Recordable, Run, Step,
 };
@@ -37,6 +38,11 @@ impl CheckPlan {
         if n > 64 {
             return Err(Error::Usage(format!(
                 "--nodes {n}: only groups of up to 64 can be explored"
+            )));
+        }
+        if n > 8 && (self.options.cuts > 0 || self.options.breaks > 0) {
+            return Err(Error::Usage(format!(
+                "--nodes {n}: channels are cut and links broken in groups of up to 8"
             )));
         }
         watched(&self.options.properties).map(drop)
@@ -116,8 +122,9 @@ where
     check.refuse(plan)?;
     let setup = &plan.setup;
     let (judged, properties) = watched(&check.options.properties)?;
-    let down = setup.down.clone();
-    let options = Options { properties, down, fifo: plan.config.fifo, ..check.options.clone() };
+    let (down, links) = (setup.down.clone(), links(setup));
+    let fifo = plan.config.fifo;
+    let options = Options { properties, down, links, fifo, ..check.options.clone() };
     let model = model::<P>(plan, &plan.workload, &judged, options);
     let identity = crate::command::<P>("check", plan);
     let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };
@@ -203,6 +210,15 @@ where
         }
     };
     Ok(Checked { report, witness, test })
+}
+
+/// The links of the topology, whichever way they lead.
+fn links(setup: &Setup) -> Vec<(ProcessId, ProcessId)> {
+    let members = setup.group.members();
+    let from = members.iter().enumerate();
+    let links = from
+        .flat_map(|(place, &one)| setup.topology.adjacent(place).map(move |to| (one, members[to])));
+    links.filter(|(one, other)| one != other).collect()
 }
 
 /// Says why a checkpoint cannot be had.
@@ -299,6 +315,7 @@ fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json:
         ("loss", json!(options.losses)),
         ("duplicate", json!(options.duplicates)),
         ("cut", json!(options.cuts)),
+        ("break", json!(options.breaks)),
         ("app_messages", json!(options.app_messages)),
         ("max_states", json!(options.max_states)),
     ])
@@ -335,6 +352,10 @@ pub(crate) fn record<P: Algorithm + Recordable>(
             Moment::World(Happened::Crash(p), _) => incident(at, IncidentKind::Crash(p.0)),
             Moment::World(Happened::Cut(from, to), _) => {
                 incident(at, IncidentKind::Cut(format!("{from}>{to}")))
+            }
+            // As the simulator records it.
+            Moment::World(Happened::Break(one, other), _) => {
+                incident(at, IncidentKind::Cut(format!("{one} – {other}")))
             }
             Moment::World(Happened::Restart(p), _) => {
                 incident(at, IncidentKind::Restart { node: p.0, memory })

@@ -150,16 +150,28 @@ fn cues_of<P: Recordable>(run: &Run) -> Result<Vec<Cue>, Error> {
                 IncidentKind::AppMessage { from, to, id } => {
                     prompter.happened(Happened::Tell(ProcessId(*from), ProcessId(*to)), *id);
                 }
+                // Who learns of a broken link does so by news that are on their way since.
+                IncidentKind::Cut(what) => {
+                    if let Some((one, other)) = link_of(what) {
+                        prompter.happened(Happened::Break(one, other), 0);
+                    }
+                }
                 // What these do to messages and steps is in the run anyway.
                 IncidentKind::Pause(_)
                 | IncidentKind::Resume(_)
-                | IncidentKind::Cut(_)
                 | IncidentKind::Heal(_)
                 | IncidentKind::Violation { .. } => {}
             },
         }
     }
     Ok(prompter.finish())
+}
+
+/// The two ends of a link that broke; none if it was a cut one way, or a partition.
+fn link_of(what: &str) -> Option<(ProcessId, ProcessId)> {
+    let (one, other) = what.split_once(" – ")?;
+    let id = |text: &str| Some(ProcessId(text.strip_prefix('p')?.parse().ok()?));
+    Some((id(one)?, id(other)?))
 }
 
 /// The property that broke in `run`, if the checker knows it.

@@ -107,7 +107,11 @@ fn told<P: Process, A: Application<P>, M: Monitor<P>>(
         .filter(|c| state.cut != 0 && state.cut >> c & 1 == 1)
         .map(|c| (to[c / n], to[c % n]));
     let cut = cut.collect::<BTreeSet<_>>();
-    let rest = (state.spent, state.sent, down, cut, timers, saved, news);
+    let broken = (0..n * n)
+        .filter(|c| state.broken != 0 && state.broken >> c & 1 == 1)
+        .map(|c| (to[c / n], to[c % n]));
+    let broken = broken.collect::<BTreeSet<_>>();
+    let rest = (state.spent, state.sent, down, cut, broken, timers, saved, news);
     format!(
         "{processes:?} {flight:?} {} {} {rest:?}",
         text(&state.application, to),
@@ -224,6 +228,14 @@ fn compare<P: Algorithm>(setup: &Setup, requests: &[u32], options: &Options, gro
     assert_eq!(few.depth, full.depth, "{name}");
     let verdict = |report: &Report<P>| std::mem::discriminant(&report.outcome);
     assert_eq!(verdict(&few), verdict(&full), "{name}: the same verdict");
+    // One order for many besides: fewer states, as many kinds of ends, the same verdict.
+    let reduced =
+        explore::<P>(setup, requests, &Options { reduce: true, ..options.clone() }, true, 1);
+    assert_eq!(verdict(&reduced), verdict(&few), "{name}: reduced");
+    if !matches!(few.outcome, Outcome::Violated(_)) && options.max_depth == u32::MAX {
+        assert_eq!(reduced.ends, few.ends, "{name}: reduced");
+    }
+    assert!(reduced.states <= few.states, "{name}: reduced");
     let both = explore::<P>(setup, requests, options, true, 2);
     let counts = |report: &Report<P>| (report.states, report.transitions, report.ends);
     assert_eq!(counts(&both), counts(&few), "{name}: on two threads");
@@ -264,6 +276,8 @@ fn so_it_is_under_every_fault() {
         Options { losses: 1, duplicates: 1, ..plain.clone() },
         Options { losses: 1, duplicates: 1, fifo: false, ..plain.clone() },
         Options { cuts: 1, ..plain.clone() },
+        Options { breaks: 1, ..plain.clone() },
+        Options { breaks: 1, crashes: 1, restarts: 1, ..plain.clone() },
         Options { app_messages: 1, count_messages: true, ..plain.clone() },
     ] {
         compare::<NaimiTrehel>(&three, &[1; 3], &options, &last_two);
@@ -281,6 +295,10 @@ fn mistakes_are_found_by_runs_as_short_and_as_real() {
                 let options = Options { losses, ..Options::default() };
                 let full = explore::<P>(&setup, requests, &options, false, 1);
                 let few = explore::<P>(&setup, requests, &options, true, 1);
+                let reduce = Options { reduce: true, ..options.clone() };
+                let reduced = explore::<P>(&setup, requests, &reduce, true, 1);
+                let kind = |report: &Report<P>| std::mem::discriminant(&report.outcome);
+                assert_eq!(kind(&reduced), kind(&few), "{}: reduced", mistake.name);
                 match (&full.outcome, &few.outcome) {
                     (Outcome::Violated(one), Outcome::Violated(other)) => {
                         assert_eq!(one.len(), other.len(), "{}", mistake.name);

@@ -15,6 +15,7 @@ use crate::options::Options;
 use crate::search::Tally;
 use crate::shared::{Level, Shared, read, write};
 use crate::store::{SHARDS, fingerprint};
+use crate::symmetry::{REASONS, Refuted};
 use crate::tables::Miss;
 
 /// Where a search writes down how far it has come, and where it goes on from.
@@ -76,7 +77,7 @@ pub enum CheckpointError {
 }
 
 const MAGIC: &[u8; 20] = b"konklave checkpoint\n";
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// What of the options decides which states there are; limits may be others the next time.
 pub(crate) fn deciding(options: &Options) -> String {
@@ -89,7 +90,6 @@ pub(crate) fn unfit(options: &Options) -> Option<&'static str> {
     let reasons = [
         (options.compact, "fingerprints alone (compact)"),
         (options.reduce, "reduction"),
-        (options.symmetry, "symmetry"),
         (options.swarm.is_some(), "random runs (shard)"),
     ];
     reasons.into_iter().find_map(|(unfit, why)| unfit.then_some(why))
@@ -107,6 +107,8 @@ pub(crate) struct Asked {
 pub(crate) struct Keeper {
     pub(crate) file: Option<PathBuf>,
     head: [String; 3],
+    /// Which permutations were refuted before this search began.
+    refuted: Vec<Refuted>,
     every: Duration,
     last: Instant,
     pub(crate) misses: Vec<Miss>,
@@ -114,12 +116,13 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(checkpoints: &Checkpoints, options: &Options) -> Self {
+    pub(crate) fn new(checkpoints: &Checkpoints, options: &Options, refuted: &[Refuted]) -> Self {
+        let refuted = refuted.to_vec();
         let head =
             [env!("CARGO_PKG_VERSION").to_owned(), checkpoints.identity.clone(), deciding(options)];
         let file = checkpoints.write.clone();
         let (every, last) = (checkpoints.every, Instant::now());
-        Self { file, head, every, last, misses: Vec::new(), failed: None }
+        Self { file, head, refuted, every, last, misses: Vec::new(), failed: None }
     }
 
     pub(crate) fn is_due(&self) -> bool {
@@ -156,6 +159,14 @@ impl Keeper {
         for text in &self.head {
             out.number(text.len() as u64)?;
             out.bytes(text.as_bytes())?;
+        }
+        out.number(self.refuted.len() as u64)?;
+        for (permutation, why) in &self.refuted {
+            let why = REASONS.iter().position(|known| known == why);
+            out.number(why.unwrap_or(REASONS.len()) as u64)?;
+            for place in permutation {
+                out.number(u64::from(*place))?;
+            }
         }
         out.number(self.misses.len() as u64)?;
         for miss in &self.misses {
@@ -230,7 +241,7 @@ impl Reader {
         }
         let format = reader.number()?;
         reader.same("format", &format.to_string(), &FORMAT.to_string())?;
-        let keeper = Keeper::new(checkpoints, options);
+        let keeper = Keeper::new(checkpoints, options, &[]);
         for (what, here) in ["version", "model", "choice of options"].iter().zip(&keeper.head) {
             let there = reader.text()?;
             reader.same(what, &there, here)?;
@@ -244,6 +255,21 @@ impl Reader {
         }
         let (file, there, here) = (self.file.clone(), there.to_owned(), here.to_owned());
         Err(CheckpointError::Differs { file, what, there, here })
+    }
+
+    /// Which permutations of so many places were refuted.
+    pub(crate) fn refuted(&mut self, n: u32) -> Result<Vec<Refuted>, CheckpointError> {
+        let mut refuted = Vec::new();
+        for _ in 0..self.number()? {
+            let why = self.number()? as usize;
+            let why = *REASONS.get(why).ok_or_else(|| self.changed())?;
+            let mut permutation = Vec::new();
+            for _ in 0..n {
+                permutation.push(self.number()? as u32);
+            }
+            refuted.push((permutation.into_boxed_slice(), why));
+        }
+        Ok(refuted)
     }
 
     pub(crate) fn asked(&mut self) -> Result<Asked, CheckpointError> {

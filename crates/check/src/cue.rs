@@ -112,6 +112,7 @@ impl Prompter {
             Happened::Crash(p) => format!("crash {}", p.0),
             Happened::Restart(p) => format!("restart {}", p.0),
             Happened::Cut(from, to) => format!("cut {}>{}", from.0, to.0),
+            Happened::Break(one, other) => format!("break {}-{}", one.0, other.0),
             Happened::Tell(from, to) => format!("tell {}>{}", from.0, to.0),
         };
         self.push(words);
@@ -119,6 +120,7 @@ impl Prompter {
             Happened::Crash(p) => drop(self.down.insert(p)),
             Happened::Restart(p) => drop(self.down.remove(&p)),
             Happened::Cut(from, to) => drop(self.cut.insert((from, to))),
+            Happened::Break(one, other) => self.cut.extend([(one, other), (other, one)]),
             Happened::Tell(from, to) => self.sent(from, to, id),
         }
     }
@@ -242,6 +244,11 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 }
                 _ => None,
             };
+        }
+        if let Some((one, other)) = whom.split_once('-') {
+            let (one, other) = (place(one)?, place(other)?);
+            let whole = one != other && !self.is_broken(state, one, other);
+            return (verb == "break" && whole).then_some(Action::Break(one, other));
         }
         let at = place(whom)?;
         let up = state.is_up(at);

@@ -391,6 +391,7 @@ impl Search<'_> {
                 | Move::Crash(_)
                 | Move::Restart(_)
                 | Move::Cut(_)
+                | Move::Break(_)
                 | Move::Lose(..)
                 | Move::Duplicate(..) => u64::MAX,
             });

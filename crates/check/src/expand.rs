@@ -4,13 +4,17 @@ use rustc_hash::FxHashSet;
 
 use crate::Timing;
 use crate::options::Options;
-use crate::tables::{CUT, DOUBLED, EARLY, Inputs, LOST, Miss, Sent, Tables, UNHEARD, UNSEEN};
+use crate::tables::{
+    BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, MessageFacts, Miss, Sent, Tables, UNHEARD, UNSEEN,
+};
 
 /// What the search must know of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) inputs: Inputs,
     pub(crate) options: Options,
+    /// The links that may break, by places, the lesser first.
+    pub(crate) links: Vec<(u32, u32)>,
 }
 
 /// A state, unpacked.
@@ -38,6 +42,8 @@ pub(crate) enum Move {
     Restart(u32),
     /// This channel is cut.
     Cut(u32),
+    /// This link breaks.
+    Break(u32),
     /// This message is lost, or doubled: its number and its place in the row.
     Lose(u32, u32),
     Duplicate(u32, u32),
@@ -277,7 +283,9 @@ impl Expander {
             let (begin, end) = tables.locals[local as usize].news;
             for &input in &tables.lists[begin as usize..end as usize] {
                 quiet = false;
-                if options.timing == Timing::WhenQuiet && is_too_soon(node, tables, rules, input) {
+                if options.timing == Timing::WhenQuiet
+                    && is_too_soon(node, tables, rules, place, input)
+                {
                     continue;
                 }
                 turn.step(local, place as u32, input, Move::Meet(place as u32, input), NONE, true)?;
@@ -321,12 +329,15 @@ fn may_arrive(node: &Node, i: usize) -> bool {
     i == 0 || node.keys[i - 1] != node.keys[i]
 }
 
-/// Whether the crash that `input` makes known could still be a delay: what the crashed process sent
-/// is on its way.
-fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, input: u32) -> bool {
+/// Whether the crash that `input` makes known to `place` could still be a delay: what the crashed process
+/// sent is on its way; or, if it is a broken link, what was sent over it.
+fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, place: usize, input: u32) -> bool {
     let Some(peer) = rules.inputs.crash_of(input) else { return false };
-    let from = |m: &u32| tables.messages[*m as usize].channel / rules.inputs.n;
-    node.flight.iter().any(|message| from(message) == peer)
+    let is_up = tables.locals[node.locals[peer as usize] as usize].up;
+    node.flight.iter().any(|message| {
+        let MessageFacts { to, channel } = tables.messages[*message as usize];
+        channel / rules.inputs.n == peer && (to as usize == place || !is_up)
+    })
 }
 
 struct Turn<'a, F> {
@@ -362,7 +373,8 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
             if restart && self.rules.options.detector {
                 self.spread(place, true)?;
                 for peer in 0..self.rules.inputs.n {
-                    if !self.tables.locals[self.locals[peer as usize] as usize].up {
+                    let up = self.tables.locals[self.locals[peer as usize] as usize].up;
+                    if !up || self.is_broken(place, peer) {
                         self.hear(place, self.rules.inputs.hear(peer, false))?;
                     }
                 }
@@ -483,6 +495,13 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
                 self.fault(CUT, channel, Move::Cut(channel), NONE, NONE, false)?;
             }
         }
+        if spent.breaks < options.breaks {
+            for &(one, other) in &self.rules.links {
+                if !self.is_broken(one, other) {
+                    self.snap(one, other)?;
+                }
+            }
+        }
         let (lose, double) = (spent.losses < options.losses, spent.duplicates < options.duplicates);
         if !lose && !double {
             return Ok(());
@@ -519,10 +538,29 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         Ok(())
     }
 
-    /// News of `place` go out to everyone who is up; older news of it that did not arrive are void.
+    /// The link between these two breaks: each comes to suspect the other, unless it is known to be down.
+    fn snap(&mut self, one: u32, other: u32) -> Result<(), Miss> {
+        let is_up = |place: u32| self.tables.locals[self.node.locals[place as usize] as usize].up;
+        if self.rules.options.detector && is_up(one) && is_up(other) {
+            self.hear(one, self.rules.inputs.hear(other, false))?;
+            self.hear(other, self.rules.inputs.hear(one, false))?;
+        }
+        let link = one * self.rules.inputs.n + other;
+        self.fault(BREAK, link, Move::Break(link), NONE, NONE, false)?;
+        self.locals.clone_from(&self.node.locals);
+        Ok(())
+    }
+
+    fn is_broken(&self, one: u32, other: u32) -> bool {
+        let broken = self.tables.ambients[self.node.ambient as usize].broken;
+        broken != 0 && broken >> (one * self.rules.inputs.n + other) & 1 == 1
+    }
+
+    /// News of `place` go out to everyone who is up and linked with it; older news of it that did not arrive are void.
     fn spread(&mut self, place: u32, up: bool) -> Result<(), Miss> {
         for to in (0..self.rules.inputs.n).filter(|&to| to != place) {
-            if self.tables.locals[self.locals[to as usize] as usize].up {
+            let is_up = self.tables.locals[self.locals[to as usize] as usize].up;
+            if is_up && !self.is_broken(place, to) {
                 self.hear(to, self.rules.inputs.hear(place, up))?;
             }
         }

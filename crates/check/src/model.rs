@@ -42,6 +42,8 @@ pub enum Action {
     Crash(u32),
     /// A channel is cut, from this place to that.
     Cut(u32, u32),
+    /// The link between these places breaks.
+    Break(u32, u32),
     /// A process comes up again.
     Restart(u32),
     /// A message is lost.
@@ -72,6 +74,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             news: Vec::new(),
             spent: Spent::default(),
             cut: 0,
+            broken: 0,
             sent: 0,
         };
         for id in &self.options.down {
@@ -92,6 +95,11 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 
     pub(crate) fn is_cut(&self, state: &State<P, A, M>, from: u32, to: u32) -> bool {
         state.cut != 0 && state.cut >> (from * self.n() + to) & 1 == 1
+    }
+
+    /// Whether the link between them broke.
+    pub(crate) fn is_broken(&self, state: &State<P, A, M>, from: u32, to: u32) -> bool {
+        state.broken != 0 && state.broken >> (from * self.n() + to) & 1 == 1
     }
 
     /// Whether nothing is on its way: no message, and no news either.
@@ -179,6 +187,23 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 }
                 Ok(())
             }
+            Action::Break(one, other) => {
+                state.spent.breaks += 1;
+                let both = 1 << (one * self.n() + other) | 1 << (other * self.n() + one);
+                (state.cut, state.broken) = (state.cut | both, state.broken | both);
+                if let Some(log) = log {
+                    let (one, other) = (self.group.id(one as usize), self.group.id(other as usize));
+                    log.happened(Happened::Break(one, other));
+                }
+                for (to, peer) in [(one, other), (other, one)] {
+                    // Who knows that the other end is down has nothing to learn.
+                    if self.options.detector && state.is_up(to) && state.is_up(peer) {
+                        self.hear(state, to, peer, false);
+                    }
+                }
+                state.news.sort_unstable();
+                Ok(())
+            }
             Action::Restart(place) => self.restart(state, place, draws, log),
             Action::Lose(i) => {
                 state.spent.losses += 1;
@@ -242,30 +267,40 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         let verdict = self.step(state, place, Input::Recover(saved), 0, draws, log);
         self.spread(state, place, true);
         if self.options.detector {
-            for down in (0..self.n()).filter(|p| state.down >> p & 1 == 1) {
-                state.news.push((place, self.group.id(down as usize), false));
+            let gone = |p: &u32| state.down >> p & 1 == 1 || self.is_broken(state, place, *p);
+            let gone: Vec<u32> = (0..self.n()).filter(gone).collect();
+            for peer in gone {
+                state.news.push((place, self.group.id(peer as usize), false));
             }
             state.news.sort_unstable();
         }
         verdict
     }
 
-    /// News of `place` go out to everyone who is up; older news of it that did not arrive are void.
+    /// News of `place` go out to everyone who is up and linked with it; older news of it that did not
+    /// arrive are void.
     fn spread(&self, state: &mut State<P, A, M>, place: u32, up: bool) {
         if !self.options.detector {
             return;
         }
-        let id = self.group.id(place as usize);
-        for to in (0..self.n()).filter(|&to| to != place && state.down >> to & 1 == 0) {
-            match state.news.iter().position(|(t, p, _)| (*t, *p) == (to, id)) {
-                // It never knew that anything had changed.
-                Some(i) => {
-                    state.news.remove(i);
-                }
-                None => state.news.push((to, id, up)),
+        for to in (0..self.n()).filter(|&to| to != place) {
+            if state.is_up(to) && !self.is_broken(state, place, to) {
+                self.hear(state, to, place, up);
             }
         }
         state.news.sort_unstable();
+    }
+
+    /// News of `place` go out to `to`.
+    fn hear(&self, state: &mut State<P, A, M>, to: u32, place: u32, up: bool) {
+        let id = self.group.id(place as usize);
+        match state.news.iter().position(|(t, p, _)| (*t, *p) == (to, id)) {
+            // It never knew that anything had changed.
+            Some(i) => {
+                state.news.remove(i);
+            }
+            None => state.news.push((to, id, up)),
+        }
     }
 
     /// One step of one process, and what follows from it.

@@ -1,6 +1,6 @@
 //! How far the exploration goes.
 
-use konklave_process::ProcessId;
+use konklave_process::{Group, ProcessId};
 
 use crate::swarm::Swarm;
 
@@ -30,6 +30,11 @@ pub struct Options {
     /// How many channels may be cut, each in one direction and for ever: what was or will be sent
     /// over it is lost.
     pub cuts: u8,
+    /// How many links may break, both ways and for ever: what was or will be sent over it is lost, and
+    /// where there is a detector, each end comes to suspect the other, in its own time.
+    pub breaks: u8,
+    /// Which links there are to break; empty: one between any two.
+    pub links: Vec<(ProcessId, ProcessId)>,
     /// Whether every crash is made known to every survivor, in its own time.
     pub detector: bool,
     /// How many messages the application may send past the algorithm.
@@ -74,6 +79,8 @@ impl Default for Options {
             losses: 0,
             duplicates: 0,
             cuts: 0,
+            breaks: 0,
+            links: Vec::new(),
             detector: true,
             app_messages: 0,
             count_messages: false,
@@ -95,6 +102,17 @@ impl Options {
     pub fn judges(&self, property: &str) -> bool {
         self.properties.is_empty() || self.properties.iter().any(|p| p == property)
     }
+}
+
+/// The links that may break, by places, the lesser first, in order.
+pub(crate) fn links(options: &Options, group: &Group) -> impl Iterator<Item = (u32, u32)> {
+    let n = group.len() as u32;
+    let place = |id: ProcessId| group.place(id).map(|place| place as u32);
+    let known = options.links.iter().filter_map(|&(one, other)| Some((place(one)?, place(other)?)));
+    let known: Vec<(u32, u32)> = known.map(|(a, b)| (a.min(b), a.max(b))).collect();
+    let pairs = (0..n).flat_map(move |one| (one + 1..n).map(move |other| (one, other)));
+    let all = options.links.is_empty();
+    pairs.filter(move |pair| all || known.contains(pair))
 }
 
 /// When timers may fire.

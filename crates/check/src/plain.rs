@@ -5,6 +5,7 @@ use konklave_process::{Application, End, Monitor, Process, Verdict};
 
 use crate::Timing;
 use crate::model::{Action, Model};
+use crate::options::links;
 use crate::state::{Flight, State};
 use crate::verdicts::{deadlock, unquiet};
 
@@ -16,6 +17,7 @@ impl Action {
             Self::Tell(..)
             | Self::Crash(_)
             | Self::Cut(..)
+            | Self::Break(..)
             | Self::Restart(_)
             | Self::Lose(_)
             | Self::Duplicate(_) => false,
@@ -72,6 +74,11 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             let whole = channels.filter(|&(from, to)| from != to && !self.is_cut(state, from, to));
             actions.extend(whole.map(|(from, to)| Action::Cut(from, to)));
         }
+        if spent.breaks < options.breaks {
+            let links = links(options, &self.group);
+            let whole = links.filter(|&(one, other)| !self.is_broken(state, one, other));
+            actions.extend(whole.map(|(one, other)| Action::Break(one, other)));
+        }
         for i in 0..flight.len() {
             let first = self.is_first_of_its_kind(state, i);
             if spent.losses < options.losses && first && self.may_arrive(state, i) {
@@ -93,10 +100,14 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     }
 
     /// Whether the news at `i` may arrive. In the synchronous model a crash is told from a delay:
-    /// by then, all that the crashed process sent has arrived.
+    /// by then, all that the crashed process sent has arrived; and so is a broken link, over which
+    /// nothing is on its way any more.
     fn may_be_known(&self, state: &State<P, A, M>, i: usize) -> bool {
-        let (_, peer, up) = state.news[i];
-        let sent = |f: &Flight<P, M::Tag>| self.group.id(f.channel.0 as usize) == peer;
+        let (to, peer, up) = state.news[i];
+        let sent = |f: &Flight<P, M::Tag>| {
+            let from = f.channel.0;
+            self.group.id(from as usize) == peer && (f.channel.1 == to || !state.is_up(from))
+        };
         up || self.options.timing == Timing::Anytime || !state.flight.iter().any(sent)
     }
 

@@ -77,6 +77,22 @@ impl Commutation {
         }
     }
 
+    /// Bars all that barred pairs can be renamed to, so that what is taken alone in one state may be
+    /// in all that it stands for.
+    fn bar_alike(&mut self, tables: &Tables) -> bool {
+        let Some(symmetry) = tables.symmetry.as_ref().filter(|symmetry| !symmetry.is_refuted())
+        else {
+            return false;
+        };
+        let before = self.barred.len();
+        for (local, message) in self.barred.clone() {
+            for by in 1..symmetry.len() {
+                self.bar((symmetry.locals.get(local, by), symmetry.messages.get(message, by)));
+            }
+        }
+        self.barred.len() > before
+    }
+
     /// What shows of `sign`; 0 if nothing does.
     fn show(&self, sign: u32) -> u32 {
         if self.noisy.contains(&sign) { u32::MAX - sign } else { self.shows[sign as usize] }
@@ -92,6 +108,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
             let mut grown = self.see_noise(known, tables);
             grown |= self.compare_shows(known, tables);
             grown |= self.compare_steps(known, tables);
+            grown |= known.bar_alike(tables);
             if !grown || known.overflown {
                 return before != (known.barred.len(), known.overflown);
             }
@@ -119,6 +136,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                 | Sign::Doubled(_)
                 | Sign::Tell { .. }
                 | Sign::Cut(_)
+                | Sign::Break(_)
                 | Sign::Early => u32::MAX / 2,
             };
             known.shows.push(show);
@@ -390,8 +408,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
     /// This local meets this input, if only in runs left out.
     fn happens(&mut self, local: u32, input: u32, known: &mut Commutation, tables: &mut Tables) {
         if let Err(miss) = tables.act(local, input) {
-            known.implied += 1;
+            let before = tables.acts.len();
             self.resolve(miss, tables);
+            known.implied += tables.acts.len() - before;
         }
     }
 

@@ -1,6 +1,7 @@
 //! From numbers back to a run: the steps are made again, by the plain rules of the model.
 
 use konklave_process::{Application, Monitor, Process, Violation};
+use rustc_hash::FxHashSet;
 
 use crate::craft::Craft;
 use crate::draws::Draws;
@@ -41,12 +42,25 @@ pub(crate) fn next(node: &Node, shared: &Shared, craft: &mut dyn Craft, each: &m
 
 /// Makes runs again.
 pub(crate) struct Replay<'a, 'm, P: Process, A, M: Monitor<P>> {
-    pub(crate) model: &'m Model<P, A, M>,
-    pub(crate) shared: &'a Shared,
-    pub(crate) workshop: &'a mut Workshop<'m, P, A, M>,
+    model: &'m Model<P, A, M>,
+    shared: &'a Shared,
+    workshop: &'a mut Workshop<'m, P, A, M>,
+    /// What may not be taken alone in states that stand for others; those they stand for are looked at
+    /// whole, since another message may come first in them.
+    barred: Option<FxHashSet<(u32, u32)>>,
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
+impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, M> {
+    pub(crate) fn new(
+        model: &'m Model<P, A, M>,
+        shared: &'a Shared,
+        workshop: &'a mut Workshop<'m, P, A, M>,
+    ) -> Self {
+        let mut tables = write(&shared.tables);
+        let barred = if tables.symmetry.is_some() { tables.barred.take() } else { None };
+        Self { model, shared, workshop, barred }
+    }
+
     /// The run that goes this way.
     pub(crate) fn witness(&mut self, way: Way) -> Witness<P> {
         let Way { mut violation, series, steps, round } = way;
@@ -105,17 +119,20 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
         };
         let by = canonical(&read(&self.shared.tables), &mut room);
         let (mut count, mut wanted) = (0, None);
+        write(&self.shared.tables).barred = self.barred.take();
         next(&room.best, self.shared, self.workshop, &mut |next, tables, rules| {
             if count == step {
                 wanted = Some((next.node(tables, rules), next.draw, next.violated));
             }
             count += 1;
         });
+        self.barred = write(&self.shared.tables).barred.take();
         let (mut count, mut found) = (0, None);
         next(node, self.shared, self.workshop, &mut |next, tables, rules| {
             let symmetry = tables.symmetry.as_ref().expect("some stand for others");
             let there = symmetry.rename(&next.node(tables, rules), by, tables, rules);
-            if found.is_none() && wanted.as_ref() == Some(&(there, next.draw, next.violated)) {
+            let there = there.map(|there| (there, next.draw, next.violated));
+            if found.is_none() && wanted.is_some() && wanted == there {
                 found = Some(count);
             }
             count += 1;
@@ -180,6 +197,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Replay<'_, '_, P, A, M> {
             Move::Crash(place) => Action::Crash(place),
             Move::Restart(place) => Action::Restart(place),
             Move::Cut(channel) => Action::Cut(channel / n, channel % n),
+            Move::Break(link) => Action::Break(link / n, link % n),
             Move::Lose(message, i) => Action::Lose(exact(message, i)),
             Move::Duplicate(message, i) => Action::Duplicate(exact(message, i)),
         }

@@ -123,18 +123,19 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             return Err(CheckpointError::Unfit(why));
         }
         assert!(self.n() <= 64, "only small groups are explored");
-        assert!(self.options.cuts == 0 || self.n() <= 8, "channels are cut in groups of up to 8");
+        let cuts = self.options.cuts > 0 || self.options.breaks > 0;
+        assert!(!cuts || self.n() <= 8, "channels are cut and links break in groups of up to 8");
         let begun = Instant::now();
         let mut workshop = Workshop::new(self);
         let question = search::Question {
             group: &self.group,
             options: &self.options,
             reduce: self.is_reducible(),
-            symmetry: self.options.symmetry && !self.is_reducible() && self.options.swarm.is_none(),
+            symmetry: self.options.symmetry && self.options.swarm.is_none(),
             checkpoints,
         };
         let (found, shared) = search::search(&question, &mut workshop, &mut watch)?;
-        let mut replay = Replay { model: self, shared: &shared, workshop: &mut workshop };
+        let mut replay = Replay::new(self, &shared, &mut workshop);
         let Findings { tally, .. } = found;
         let symmetry = self.options.symmetry.then(|| self.interchangeable(&found));
         Ok(Report {
@@ -173,11 +174,11 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     /// Whether deliveries may be put off: only where nothing but messages and clients decides what
     /// happens, and no judge remembers in which order messages came.
     fn is_reducible(&self) -> bool {
-        let Options { crashes, restarts, losses, duplicates, cuts, app_messages, .. } =
+        let Options { crashes, restarts, losses, duplicates, cuts, breaks, app_messages, .. } =
             self.options;
-        let faults = [crashes, restarts, losses, duplicates, cuts, app_messages];
+        let faults = [crashes, restarts, losses, duplicates, cuts, breaks, app_messages];
         self.options.reduce
-            && faults == [0; 6]
+            && faults == [0; 7]
             && self.options.timing == Timing::Anytime
             && self.options.swarm.is_none()
             && !self.monitor.remembers_messages()

@@ -7,17 +7,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Barrier, PoisonError};
 
 use konklave_process::{Group, Violation};
-use rustc_hash::FxHashSet;
 
 use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader};
 use crate::craft::Craft;
 use crate::expand::{Node, Rules};
-use crate::options::Options;
+use crate::options::{Options, links};
 use crate::reduce::Commutation;
 use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
 use crate::shared::{Block, Job, Level, Shared, Spot, Task, look_at, read, write};
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
-use crate::symmetry::{Permutation, Room, Symmetry};
+use crate::symmetry::{Permutation, ROUNDS, Room, Symmetry};
 use crate::tables::{Inputs, Tables};
 
 /// What was counted up to some level.
@@ -106,20 +105,28 @@ pub(crate) fn search(
         threads => threads,
     };
     let workers = workers.min(SHARDS);
-    let rules = Rules { inputs: Inputs { n: group.len() as u32 }, options: options.clone() };
+    let links = links(options, group).collect();
+    let rules = Rules { inputs: Inputs { n: group.len() as u32 }, options: options.clone(), links };
     let mut commutation = reduce.then(Commutation::default);
     let mut tables =
         Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
-    let (mut refuted, mut asymmetry) = (FxHashSet::default(), None);
+    let mut refuted = Vec::new();
+    let mut reader = None;
+    if let Some(file) = &checkpoints.resume {
+        let mut from = Reader::open(file, checkpoints, options)?;
+        refuted = from.refuted(rules.inputs.n)?;
+        reader = Some(from);
+    }
+    if symmetry {
+        tables.symmetry = Symmetry::without(&refuted, rules.inputs.n);
+    }
     loop {
-        if symmetry {
-            tables.symmetry = Symmetry::without(&refuted, rules.inputs.n);
-        }
         let shared = Shared::new(rules.clone(), workers, tables);
         let mut search = Search::new(group, options, &shared, craft, commutation, watch);
-        search.keeper = (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, options));
-        if let Some(file) = &checkpoints.resume {
-            search.resume(Reader::open(file, checkpoints, options)?)?;
+        search.keeper =
+            (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, options, &refuted));
+        if let Some(from) = reader.take() {
+            search.resume(from)?;
         }
         let found = search.explore(workers);
         if let Some(failed) = search.keeper.take().and_then(|keeper| keeper.failed) {
@@ -127,17 +134,24 @@ pub(crate) fn search(
         }
         commutation = search.commutation;
         if let Some(mut found) = found {
-            found.asymmetry = asymmetry;
+            found.asymmetry = refuted.into_iter().next();
             return Ok((found, shared));
         }
         tables = shared.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(symmetry) = tables.symmetry.take() {
+        if let Some(symmetry) = tables.symmetry.take_if(|symmetry| symmetry.is_refuted()) {
             for (permutation, why) in symmetry.refuted() {
-                asymmetry.get_or_insert_with(|| (permutation.clone(), why));
-                refuted.insert(permutation.clone());
+                if !refuted.iter().any(|(known, _)| known == permutation) {
+                    refuted.push((permutation.clone(), why));
+                }
             }
+            // All numbers are given anew, so what is known of commutation is void, too.
             craft.forget();
-            tables = Tables::default();
+            commutation = commutation.map(|_| Commutation::default());
+            tables = Tables {
+                barred: commutation.is_some().then(Default::default),
+                symmetry: Symmetry::without(&refuted, rules.inputs.n),
+                ..Tables::default()
+            };
             continue;
         }
         tables.barred = commutation.as_ref().and_then(Commutation::barred);
@@ -210,10 +224,14 @@ impl<'a> Search<'a> {
         {
             let mut tables = write(&self.shared.tables);
             for &miss in &asked.misses {
-                if !self.craft.knows(miss) {
+                let is_named = tables.symmetry.as_ref().is_none_or(|names| names.know(miss));
+                if !self.craft.knows(miss) || !is_named {
                     return Err(from.changed());
                 }
                 self.craft.resolve(miss, &mut tables);
+                if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {
+                    return Err(from.changed());
+                }
             }
         }
         if self.craft.digest() != asked.digest {
@@ -289,8 +307,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute
-    /// does not.
+    /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute,
+    /// or to stand for each other, does not.
     fn must_compare(&mut self, anyway: bool) -> bool {
         let Some(commutation) = &mut self.commutation else { return false };
         let mut tables = write(&self.shared.tables);
@@ -299,7 +317,8 @@ impl<'a> Search<'a> {
         }
         let barred = self.craft.commute(commutation, &mut tables);
         self.compared = tables.acts.len();
-        barred
+        // What only runs left out would meet may refute, too.
+        barred || tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted)
     }
 
     /// Whether a run might go on for ever. Then a delivery that is put off could be put off for ever,
@@ -320,7 +339,7 @@ impl<'a> Search<'a> {
         let Some(symmetry) = tables.symmetry.as_mut().filter(|_| judged && cycles) else {
             return false;
         };
-        symmetry.give_up("runs may go round for ever");
+        symmetry.give_up(ROUNDS);
         true
     }
 

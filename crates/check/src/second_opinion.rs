@@ -174,6 +174,17 @@ fn another_engine_finds_the_same_states_under_every_fault() {
         Options { losses: 1, duplicates: 1, ..plain.clone() },
         Options { losses: 1, duplicates: 1, fifo: false, ..plain.clone() },
         Options { cuts: 1, ..plain.clone() },
+        Options { breaks: 2, ..plain.clone() },
+        Options { breaks: 1, crashes: 1, restarts: 1, ..plain.clone() },
+        Options { breaks: 1, crashes: 1, timing: crate::Timing::WhenQuiet, ..plain.clone() },
+        Options {
+            breaks: 1,
+            links: vec![(konklave_process::ProcessId(2), konklave_process::ProcessId(0))],
+            cuts: 1,
+            detector: false,
+            fifo: false,
+            ..plain.clone()
+        },
         Options { app_messages: 1, count_messages: true, ..plain.clone() },
         Options { crashes: 1, timing: crate::Timing::WhenQuiet, ..plain.clone() },
         Options { down: vec![konklave_process::ProcessId(1)], ..plain.clone() },

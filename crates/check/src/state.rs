@@ -26,6 +26,8 @@ pub(crate) struct State<P: Process, A, M: Monitor<P>> {
     pub(crate) spent: Spent,
     /// Which channels are cut, by from · n + to.
     pub(crate) cut: u64,
+    /// Which of them since their link broke.
+    pub(crate) broken: u64,
     /// How many messages were sent, where that is counted; else 0.
     pub(crate) sent: u32,
 }
@@ -39,13 +41,15 @@ pub(crate) struct Spent {
     pub(crate) duplicates: u8,
     pub(crate) app_messages: u8,
     pub(crate) cuts: u8,
+    pub(crate) breaks: u8,
     pub(crate) early: u8,
 }
 
 impl Spent {
     /// Whether a fault struck that an algorithm need not assume.
     pub(crate) fn is_faulty(self) -> bool {
-        [self.crashes, self.losses, self.duplicates, self.cuts].iter().any(|spent| *spent > 0)
+        let Self { crashes, losses, duplicates, cuts, breaks, .. } = self;
+        [crashes, losses, duplicates, cuts, breaks].iter().any(|spent| *spent > 0)
     }
 }
 
@@ -105,6 +109,7 @@ impl<P: Process, A: Clone, M: Monitor<P>> Clone for State<P, A, M> {
             news: self.news.clone(),
             spent: self.spent,
             cut: self.cut,
+            broken: self.broken,
             sent: self.sent,
         }
     }
@@ -129,7 +134,7 @@ impl<P: Process, A: Hash, M: Monitor<P>> State<P, A, M> {
             &self.timers,
             &self.application,
             &self.monitor,
-            (self.down, &self.saved, &self.news, self.spent, self.cut, self.sent),
+            (self.down, &self.saved, &self.news, self.spent, self.cut, self.broken, self.sent),
         );
         if fifo {
             fingerprint(&(rest, &self.flight))

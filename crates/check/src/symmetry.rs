@@ -8,10 +8,26 @@
 use rustc_hash::FxHashSet;
 
 use crate::expand::{Node, Rules};
-use crate::tables::{AmbientFacts, Inputs, LocalFacts, OTHER, Tables};
+use crate::tables::{
+    AmbientFacts, BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Miss, OTHER, Tables,
+    UNHEARD,
+};
 
 /// Where each place goes.
 pub(crate) type Permutation = Box<[u32]>;
+
+/// Why a permutation may rename nothing well.
+pub(crate) const STARTS: &str = "they do not start alike";
+pub(crate) const STEPS: &str = "they do not do the same in the same situation";
+pub(crate) const SENDS: &str = "they do not send the same in the same situation";
+pub(crate) const CLIENTS: &str = "their clients may not do the same";
+pub(crate) const JUDGES: &str = "a judge does not say the same of them";
+pub(crate) const ROUNDS: &str = "runs may go round for ever";
+/// In the order in which a checkpoint numbers them.
+pub(crate) const REASONS: [&str; 6] = [STARTS, STEPS, SENDS, CLIENTS, JUDGES, ROUNDS];
+
+/// A permutation that renames nothing well, and why.
+pub(crate) type Refuted = (Permutation, &'static str);
 
 /// Larger groups are only turned round: they have too many permutations to look at.
 const ALL: u32 = 6;
@@ -110,8 +126,9 @@ impl Room {
 
 impl Symmetry {
     /// The largest group that we find without the `refuted` ones; none if it moves nobody.
-    pub(crate) fn without(refuted: &FxHashSet<Permutation>, n: u32) -> Option<Self> {
-        let permutations = subgroup(candidates(n), refuted);
+    pub(crate) fn without(refuted: &[Refuted], n: u32) -> Option<Self> {
+        let refuted = refuted.iter().map(|(permutation, _)| permutation.clone()).collect();
+        let permutations = subgroup(candidates(n), &refuted);
         let many = permutations.len();
         if many < 2 {
             return None;
@@ -148,6 +165,19 @@ impl Symmetry {
         self.place(channel / n, by) * n + self.place(channel % n, by)
     }
 
+    /// What becomes of a link, which is the channel from the lesser of its places.
+    pub(crate) fn link(&self, link: u32, by: usize) -> u32 {
+        let n = self.inputs.n;
+        let (one, other) = (self.place(link / n, by), self.place(link % n, by));
+        one.min(other) * n + one.max(other)
+    }
+
+    fn channels(&self, set: u64, by: usize) -> u64 {
+        let n = self.inputs.n;
+        let members = (0..n * n).filter(|c| set != 0 && set >> c & 1 == 1);
+        members.fold(0, |set, c| set | 1 << self.channel(c, by))
+    }
+
     fn places(&self, set: u64, by: usize) -> u64 {
         let members = (0..self.inputs.n).filter(|p| set >> p & 1 == 1);
         members.fold(0, |set, place| set | 1 << self.place(place, by))
@@ -159,6 +189,18 @@ impl Symmetry {
             return self.messages.get(input, by);
         }
         self.inputs.renamed(input, |place| self.place(place, by))
+    }
+
+    /// Whether all that this question is about has names.
+    pub(crate) fn know(&self, miss: Miss) -> bool {
+        match miss {
+            Miss::Act(LOST | UNHEARD | DOUBLED, message) => self.messages.knows(message),
+            Miss::Act(CUT | BREAK | EARLY, _) => true,
+            Miss::Act(local, input) => {
+                self.locals.knows(local) && (input >= OTHER || self.messages.knows(input))
+            }
+            Miss::React(ambient, sign) => self.ambients.knows(ambient) && self.signs.knows(sign),
+        }
     }
 
     /// These permutations rename nothing well.
@@ -222,14 +264,13 @@ impl Symmetry {
         let (asks, others) = (list(ambient.asks), list(other.asks));
         let is_there =
             |(place, asked): &(u32, u32)| others.contains(&(self.place(*place, by), *asked));
-        let n = self.inputs.n;
-        let cut = (0..n * n).filter(|c| ambient.cut != 0 && ambient.cut >> c & 1 == 1);
         asks.len() == others.len()
             && asks.iter().all(is_there)
             && self.places(ambient.waiting, by) == other.waiting
             && self.places(ambient.holding, by) == other.holding
             && ambient.spent == other.spent
-            && cut.fold(0, |set, c| set | 1 << self.channel(c, by)) == other.cut
+            && self.channels(ambient.cut, by) == other.cut
+            && self.channels(ambient.broken, by) == other.broken
     }
 
     /// Who is alive, renamed.
@@ -285,15 +326,27 @@ impl Symmetry {
         }
     }
 
-    /// What becomes of a state.
-    pub(crate) fn rename(&self, node: &Node, by: usize, tables: &Tables, rules: &Rules) -> Node {
+    /// What becomes of a state; none if some of it has no name yet.
+    pub(crate) fn rename(
+        &self,
+        node: &Node,
+        by: usize,
+        tables: &Tables,
+        rules: &Rules,
+    ) -> Option<Node> {
+        let named = node.locals.iter().all(|local| self.locals.knows(*local))
+            && node.flight.iter().all(|message| self.messages.knows(*message))
+            && self.ambients.knows(node.ambient);
+        if !named {
+            return None;
+        }
         let sources = self.sources[by].iter();
         let locals = sources.map(|p| self.locals.get(node.locals[*p as usize], by)).collect();
         let ambient = self.ambients.get(node.ambient, by);
         let mut renamed = Node { locals, ambient, sent: node.sent, ..Node::default() };
         self.rename_flight(node, by, tables, rules, &mut renamed.flight);
         renamed.find_keys(tables, rules);
-        renamed
+        Some(renamed)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -372,8 +425,8 @@ fn generated(generators: &[Permutation]) -> Vec<Permutation> {
 mod tests {
     use super::*;
 
-    fn of(rows: &[&[u32]]) -> FxHashSet<Permutation> {
-        rows.iter().map(|row| Permutation::from(*row)).collect()
+    fn of(rows: &[&[u32]]) -> Vec<Refuted> {
+        rows.iter().map(|row| (Permutation::from(*row), "tried")).collect()
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) const DOUBLED: u32 = u32::MAX - 2;
 pub(crate) const CUT: u32 = u32::MAX - 3;
 /// In place of a local: a timer fires before its time.
 pub(crate) const EARLY: u32 = u32::MAX - 4;
+/// In place of a local: a link breaks. Its number is that of the channel from the lesser place.
+pub(crate) const BREAK: u32 = u32::MAX - 5;
 /// The sign of what the ambient does not notice.
 pub(crate) const UNSEEN: u32 = u32::MAX;
 
@@ -116,6 +118,8 @@ pub(crate) struct AmbientFacts {
     pub(crate) spent: Spent,
     /// The channels that are cut, by number.
     pub(crate) cut: u64,
+    /// Those of them whose link broke.
+    pub(crate) broken: u64,
 }
 
 #[derive(Clone, Copy, Debug)]

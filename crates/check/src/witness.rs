@@ -62,6 +62,8 @@ pub enum Happened {
     Restart(ProcessId),
     /// A channel was cut, in this direction.
     Cut(ProcessId, ProcessId),
+    /// A link broke, both ways.
+    Break(ProcessId, ProcessId),
     /// The application sent a message past the algorithm.
     Tell(ProcessId, ProcessId),
 }

@@ -17,7 +17,7 @@ use crate::draws::Draws;
 use crate::expand::{Node, Rules};
 use crate::state::{Content, State};
 use crate::tables::{
-    AmbientFacts, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, OTHER,
+    AmbientFacts, BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, OTHER,
     Outcome, Reaction, Sent, Tables, UNHEARD, UNSEEN,
 };
 use crate::verdicts::{astray, deadlock, unexpected};
@@ -119,6 +119,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             monitor: state.monitor.clone(),
             spent: state.spent,
             cut: state.cut,
+            broken: state.broken,
         };
         let ambient = self.ambient(ambient, tables);
         let flight = state.flight.iter().map(|f| {
@@ -176,7 +177,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
     }
 
     fn ambient(&mut self, ambient: Ambient<A, M>, tables: &mut Tables) -> u32 {
-        let (spent, cut) = (ambient.spent, ambient.cut);
+        let (spent, cut, broken) = (ambient.spent, ambient.cut, ambient.broken);
         let (number, new) = self.ambients.number(ambient);
         if new {
             let ambient = self.ambients.get(number).clone();
@@ -194,7 +195,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             let members = self.model.group.members().iter().enumerate();
             let holds = members.filter(|(_, id)| ambient.application.holds(**id));
             let holding = holds.fold(0, |set, (place, _)| set | 1 << place);
-            tables.ambients.push(AmbientFacts { asks, waiting, holding, spent, cut });
+            tables.ambients.push(AmbientFacts { asks, waiting, holding, spent, cut, broken });
         }
         number
     }
@@ -228,6 +229,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             UNHEARD => Some(Sign::Lost { message: input, by_fault: false }),
             DOUBLED => Some(Sign::Doubled(input)),
             CUT => Some(Sign::Cut(input)),
+            BREAK => Some(Sign::Break(input)),
             EARLY => Some(Sign::Early),
             _ => None,
         };
@@ -379,6 +381,12 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             Sign::Cut(channel) => {
                 ambient.spent.cuts += 1;
                 ambient.cut |= 1 << channel;
+            }
+            Sign::Break(link) => {
+                let (one, other) = (link / self.model.n(), link % self.model.n());
+                let both = 1 << link | 1 << (other * self.model.n() + one);
+                ambient.spent.breaks += 1;
+                (ambient.cut, ambient.broken) = (ambient.cut | both, ambient.broken | both);
             }
             Sign::Early => ambient.spent.early += 1,
         }

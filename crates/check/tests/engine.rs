@@ -3,6 +3,7 @@
 mod lock;
 
 use konklave_check::{Bounded, Options, Outcome, Report, Swarm};
+use konklave_process::ProcessId;
 
 use self::lock::{Keeper, model};
 
@@ -117,11 +118,30 @@ fn a_cut_channel_leaves_its_messages_undelivered() {
 }
 
 #[test]
+fn a_link_that_breaks_takes_both_ways_at_once_and_only_where_there_is_one() {
+    let deadlock = vec!["deadlock".to_owned()];
+    let options = Options { breaks: 1, properties: deadlock, ..Options::default() };
+    // Where they are told, both are: that takes two steps more.
+    for (detector, steps) in [(false, 3), (true, 5)] {
+        let options = Options { detector, ..options.clone() };
+        match explore(2, Some(1), true, options).outcome {
+            Outcome::Violated(witness) => assert_eq!(witness.len(), steps),
+            other => panic!("who is cut off waits for ever: {other:?}"),
+        }
+    }
+    // The visitors have no link, so nothing that breaks between them matters.
+    let links = vec![(ProcessId(1), ProcessId(2))];
+    let apart = Options { links, ..options };
+    assert!(matches!(explore(3, Some(1), true, apart).outcome, Outcome::Exhausted));
+}
+
+#[test]
 fn what_a_crash_or_a_cut_swallows_is_no_loss_of_its_own_in_a_schedule() {
     let deadlock = vec!["deadlock".to_owned()];
     let crash = Options { crashes: 1, properties: deadlock, ..Options::default() };
     let cut = Options { crashes: 0, cuts: 1, ..crash.clone() };
-    for (fault, options) in [("crash", crash), ("cut", cut)] {
+    let snap = Options { crashes: 0, breaks: 1, ..crash.clone() };
+    for (fault, options) in [("crash", crash), ("cut", cut), ("break", snap)] {
         let model = model(3, Some(1), true, options);
         let Outcome::Violated(witness) = model.explore(|_| true).outcome else {
             panic!("{fault}: whom the keeper does not hear waits for ever");

@@ -27,6 +27,8 @@ struct Rule {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Machine {
     state: u8,
+    /// Whether it sends to whoever stands so many places on, not to someone by name.
+    turned: Fixed<bool>,
     rules: Fixed<Rc<Vec<Rule>>>,
 }
 
@@ -44,7 +46,8 @@ impl Machine {
             self.state = 0;
         }
         for (to, kind) in rule.sends {
-            let to = ProcessId(to);
+            let by = if *self.turned { ctx.me().0 } else { 0 };
+            let to = ProcessId((to + by) % ctx.group_size() as u32);
             if lives > 0 && to != ctx.me() {
                 ctx.send(to, Message { kind, lives: lives - 1 });
             }
@@ -140,7 +143,7 @@ fn rule(state: u8, kind: u8, n: u32, habit: &[(u32, u8)], rng: &mut Rng) -> Rule
     Rule { next, sends: habit.to_vec(), says: full.then_some(kind % 2), draws: 1 }
 }
 
-fn model(seed: u64, options: Options) -> Model<Machine, Clients, Judge> {
+fn model(seed: u64, alike: bool, options: Options) -> Model<Machine, Clients, Judge> {
     let mut rng = Rng::new(seed);
     let n = 2 + rng.below(3);
     let machine = |rng: &mut Rng| {
@@ -155,10 +158,14 @@ fn model(seed: u64, options: Options) -> Model<Machine, Clients, Judge> {
             let of_kind = |kind: u8| rule(state, kind, n, &habits[usize::from(kind)], rng);
             rules.extend((0..=KINDS).map(of_kind));
         }
-        Machine { state: 0, rules: Fixed(Rc::new(rules)) }
+        Machine { state: 0, turned: Fixed(alike), rules: Fixed(Rc::new(rules)) }
     };
-    let processes = (0..n).map(|_| machine(&mut rng)).collect();
-    let asks = (0..n).map(|_| [1, 1, 3, 0][rng.below(4) as usize]).collect();
+    let mut processes: Vec<Machine> = (0..n).map(|_| machine(&mut rng)).collect();
+    let mut asks: Vec<u8> = (0..n).map(|_| [1, 1, 3, 0][rng.below(4) as usize]).collect();
+    if alike {
+        processes = vec![processes[0].clone(); n as usize];
+        asks = vec![asks[0].max(1); n as usize];
+    }
     let in_order = Fixed(rng.chance(0.4));
     Model {
         group: Group::of(n as usize),
@@ -183,11 +190,11 @@ fn random_processes_have_the_same_verdict_and_the_same_ends_when_reduced() {
     for seed in 0..3000 {
         let fifo = seed % 2 == 0;
         let options = Options { fifo, threads: 1, max_states: 30_000, ..Options::default() };
-        let full = model(seed, options.clone()).explore(|_| true);
+        let full = model(seed, false, options.clone()).explore(|_| true);
         if kind(&full) == "bounded" {
             continue;
         }
-        let reduced = model(seed, Options { reduce: true, ..options }).explore(|_| true);
+        let reduced = model(seed, false, Options { reduce: true, ..options }).explore(|_| true);
         assert_eq!(kind(&full), kind(&reduced), "seed {seed}");
         if kind(&full) == "violated" {
             violated += 1;
@@ -198,4 +205,46 @@ fn random_processes_have_the_same_verdict_and_the_same_ends_when_reduced() {
         smaller += u32::from(reduced.states < full.states);
     }
     assert!(smaller > 1000 && violated > 100, "{smaller} {violated}: both happen often");
+}
+
+/// Processes that are alike: one state for many, and one order for many, together.
+#[test]
+fn random_processes_that_are_alike_have_the_same_verdict_reduced_and_renamed_at_once() {
+    let (mut smaller, mut violated) = (0, 0);
+    for seed in 0..1500 {
+        let fifo = seed % 2 == 0;
+        let options = Options { fifo, threads: 1, max_states: 20_000, ..Options::default() };
+        let explore = |symmetry, reduce, threads| {
+            let options = Options { symmetry, reduce, threads, ..options.clone() };
+            model(seed, true, options).explore(|_| true)
+        };
+        let full = explore(false, false, 1);
+        if kind(&full) == "bounded" {
+            continue;
+        }
+        let both = explore(true, true, 1);
+        if kind(&full) == "violated" && kind(&both) == "bounded" {
+            // The runs that are left are longer, and come later.
+            continue;
+        }
+        assert_eq!(kind(&full), kind(&both), "seed {seed}");
+        let (renamed, reduced) = (explore(true, false, 1), explore(false, true, 1));
+        if let (Outcome::Violated(shown), Outcome::Violated(shortest)) =
+            (&both.outcome, &renamed.outcome)
+        {
+            violated += 1;
+            assert_eq!(shown.violation.property, shortest.violation.property, "seed {seed}");
+            assert!(shown.len() >= shortest.len(), "seed {seed}: none is shorter");
+            continue;
+        }
+        assert_eq!(both.ends, renamed.ends, "seed {seed}: as many kinds of ends");
+        assert!(both.states <= renamed.states, "seed {seed}");
+        smaller += u32::from(both.states < renamed.states.min(reduced.states));
+        if seed % 8 == 0 {
+            let two = explore(true, true, 2);
+            let counts = |report: &Report<Machine>| (report.states, report.transitions);
+            assert_eq!(counts(&two), counts(&both), "seed {seed}: on two threads");
+        }
+    }
+    assert!(smaller > 200 && violated > 100, "{smaller} {violated}: both happen often");
 }

@@ -10,7 +10,7 @@ use crate::craft::Craft;
 use crate::draws::Draws;
 use crate::expand::{Node, Rules};
 use crate::reduce::Commutation;
-use crate::tables::{CUT, DOUBLED, EARLY, LOST, Miss, OTHER, Tables, UNHEARD};
+use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, OTHER, Tables, UNHEARD};
 use crate::verdicts::unquiet;
 
 impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, M> {
@@ -41,7 +41,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
     }
 
     fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
-        if let Some(mut symmetry) = tables.symmetry.take() {
+        // Once it is refuted all begins again, and names are of no more use.
+        if let Some(mut symmetry) = tables.symmetry.take_if(|symmetry| !symmetry.is_refuted()) {
             self.resolve_alike(miss, &mut symmetry, tables);
             tables.symmetry = Some(symmetry);
             return;
@@ -61,7 +62,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
                 let is_input = is_own.map_or(input >= OTHER, |own| has(own, self.own.things.len()));
                 match actor {
                     LOST | UNHEARD | DOUBLED => is_message,
-                    CUT => has(input, (self.inputs.n * self.inputs.n) as usize),
+                    CUT | BREAK => has(input, (self.inputs.n * self.inputs.n) as usize),
                     EARLY => true,
                     local => has(local, self.locals.things.len()) && (is_message || is_input),
                 }

@@ -6,14 +6,8 @@
 use konklave_process::{Application, Monitor, Process, Violation};
 
 use super::Workshop;
-use crate::symmetry::Symmetry;
-use crate::tables::{CUT, DOUBLED, EARLY, LOST, Miss, Outcome, Tables, UNHEARD, UNSEEN};
-
-const STARTS: &str = "they do not start alike";
-const STEPS: &str = "they do not do the same in the same situation";
-const SENDS: &str = "they do not send the same in the same situation";
-const CLIENTS: &str = "their clients may not do the same";
-const JUDGES: &str = "a judge does not say the same of them";
+use crate::symmetry::{CLIENTS, JUDGES, SENDS, STARTS, STEPS, Symmetry};
+use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, Outcome, Tables, UNHEARD, UNSEEN};
 
 /// The numbers of a start: locals, ambient, messages in the order in which they were sent.
 pub(super) type Row = (Vec<u32>, u32, Vec<u32>);
@@ -38,6 +32,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                 let (actor, input) = match actor {
                     LOST | UNHEARD | DOUBLED => (actor, symmetry.messages.get(input, by)),
                     CUT => (CUT, symmetry.channel(input, by)),
+                    BREAK => (BREAK, symmetry.link(input, by)),
                     EARLY => (EARLY, input),
                     local => (symmetry.locals.get(local, by), symmetry.input(input, by)),
                 };
@@ -47,7 +42,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                 tables.acts.get(actor, input).expect("it was worked out just now")
             })
             .collect();
-        let is_local = ![LOST, UNHEARD, DOUBLED, CUT, EARLY].contains(&actor);
+        let is_local = ![LOST, UNHEARD, DOUBLED, CUT, BREAK, EARLY].contains(&actor);
         for draw in 0.. {
             let outcomes = begins.iter().map(|begin| tables.outcomes[(begin + draw) as usize]);
             let outcomes: Vec<Outcome> = outcomes.collect();

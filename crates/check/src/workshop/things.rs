@@ -35,6 +35,7 @@ pub(crate) struct Ambient<A, M> {
     pub(crate) monitor: M,
     pub(crate) spent: Spent,
     pub(crate) cut: u64,
+    pub(crate) broken: u64,
 }
 
 /// An input of the model's own.
@@ -53,6 +54,7 @@ pub(crate) enum Sign<P: Process> {
     Doubled(u32),
     Tell { from: u32, to: u32, stamp: u64 },
     Cut(u32),
+    Break(u32),
     Early,
 }
 

@@ -129,6 +129,9 @@ pub(crate) struct CheckArgs {
     /// How many channels may be cut, each in one direction, for ever
     #[arg(long, value_name = "K", default_value_t = 0, help_heading = "Budgets")]
     pub(crate) cut: u8,
+    /// How many links may break, both ways, for ever; both ends come to suspect each other
+    #[arg(long = "break", value_name = "K", default_value_t = 0, help_heading = "Budgets")]
+    pub(crate) breaks: u8,
     /// How many messages the application may send past the algorithm
     #[arg(long, env = "KONKLAVE_CHECK_APP_MESSAGES", value_name = "K", num_args = 0..=1, default_missing_value = "1",
           default_value_t = 0, help_heading = "Budgets")]
@@ -186,7 +189,7 @@ pub(crate) struct CheckArgs {
     pub(crate) reduce: bool,
     /// Let one state stand for all that differ only in which process is which, among processes that
     /// are found to be interchangeable: fewer states, the same verdict
-    #[arg(long, help_heading = "Search", conflicts_with_all = ["reduce", "shard"])]
+    #[arg(long, help_heading = "Search", conflicts_with = "shard")]
     pub(crate) symmetry: bool,
     /// Keep only 64 bits of each state: less memory, and a state may be missed
     #[arg(long, help_heading = "Search")]
@@ -219,10 +222,10 @@ pub(crate) struct CheckArgs {
     )]
     pub(crate) max_memory: u64,
     /// Write down how far the search has come: when it gives up, and from time to time before that
-    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "symmetry", "shard"])]
+    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "shard"])]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Go on from a checkpoint of the same search; limits may be others
-    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "symmetry", "shard"])]
+    #[arg(long, value_name = "FILE", help_heading = "Search", conflicts_with_all = ["compact", "reduce", "shard"])]
     pub(crate) resume: Option<PathBuf>,
     /// For random topologies and ids, and for random runs
     #[arg(long, env = "KONKLAVE_SEED", value_name = "SEED", help_heading = "Search")]

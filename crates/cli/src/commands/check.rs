@@ -114,6 +114,8 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         losses: args.loss,
         duplicates: args.duplicate,
         cuts: args.cut,
+        breaks: args.breaks,
+        links: Vec::new(),
         detector: !args.no_detector,
         app_messages: args.app_messages,
         count_messages: args.count_messages || extreme(args).is_some(),
@@ -136,6 +138,7 @@ fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static s
         let by = match assumption {
             Assumption::Reliable if options.losses > 0 => "messages may be lost",
             Assumption::Reliable if options.cuts > 0 => "channels may be cut",
+            Assumption::Reliable if options.breaks > 0 => "links may break",
             Assumption::NoDuplicates if options.duplicates > 0 => "messages may arrive twice",
             Assumption::Fifo if !options.fifo => "messages may overtake each other",
             Assumption::NoCrash if options.crashes > 0 => "nodes may crash",
@@ -186,6 +189,7 @@ fn arguments(args: &CheckArgs) -> String {
         ("loss", args.loss),
         ("duplicate", args.duplicate),
         ("cut", args.cut),
+        ("break", args.breaks),
         ("app-messages", args.app_messages),
         ("early", args.early),
     ];
