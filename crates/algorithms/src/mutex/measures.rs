@@ -26,6 +26,8 @@ pub struct Measures {
     sync_delay: Sample,
     /// Request to entry when nobody else wanted or held, or asked in the meantime.
     lone_entry: Sample,
+    /// Request to exit of the same.
+    lone_response: Sample,
     max_bypass: u64,
 }
 
@@ -33,6 +35,8 @@ pub struct Measures {
 struct Client {
     asked: u64,
     waits: bool,
+    /// Whether it came in without meeting anyone.
+    was_lone: bool,
     entries: u64,
     /// How many entries there had been when it asked.
     entries_before: u64,
@@ -53,6 +57,7 @@ impl Measures {
             response: Sample::default(),
             sync_delay: Sample::default(),
             lone_entry: Sample::default(),
+            lone_response: Sample::default(),
             max_bypass: 0,
         }
     }
@@ -63,6 +68,7 @@ impl Measures {
             entries: self.entries,
             sync_delay: self.sync_delay.spread(unit),
             response: self.response.spread(unit),
+            lone_response: self.lone_response.spread(unit),
             wait: self.wait.spread(unit),
             throughput: (time > 0.0).then(|| self.entries as f64 / time),
             order_inversions: properties.inversions(),
@@ -100,6 +106,9 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
             Request::Release => {
                 self.inside = self.inside.saturating_sub(1);
                 self.response.add(now - client.asked);
+                if std::mem::take(&mut client.was_lone) {
+                    self.lone_response.add(now - client.asked);
+                }
                 self.last_exit = (self.waiting > 0).then_some(now);
             }
         }
@@ -116,6 +125,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
         let waited = now - client.asked;
         if self.lone.take() == Some(at) {
             self.lone_entry.add(waited);
+            client.was_lone = true;
         }
         self.max_bypass = self.max_bypass.max(self.entries - client.entries_before);
         self.entries += 1;
@@ -128,6 +138,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
     }
 
     fn on_crash(&mut self, _now: u64, at: ProcessId) {
+        self.clients[at].was_lone = false;
         if std::mem::take(&mut self.clients[at].waits) {
             self.waiting = self.waiting.saturating_sub(1);
         }
@@ -144,6 +155,8 @@ pub struct Summary {
     pub sync_delay: Option<Spread>,
     /// From request to exit.
     pub response: Option<Spread>,
+    /// The same of requests that met no other: nobody was inside, waited, or asked until the entry.
+    pub lone_response: Option<Spread>,
     /// From request to entry.
     pub wait: Option<Spread>,
     /// Entries per T.
