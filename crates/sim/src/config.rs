@@ -85,6 +85,14 @@ impl Pace {
             Self::Exponential(_) | Self::Arrivals(_) => 0.0,
         }
     }
+
+    /// How long it always is, in T; none where it varies.
+    pub fn constant(&self) -> Option<f64> {
+        match *self {
+            Self::Constant(t) => Some(t),
+            Self::Uniform(..) | Self::Exponential(_) | Self::Arrivals(_) => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Pace {

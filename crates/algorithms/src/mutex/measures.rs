@@ -17,7 +17,9 @@ pub struct Measures {
     /// Who waits, if nobody else has wanted in since it asked.
     lone: Option<ProcessId>,
     last_exit: Option<u64>,
-    last_event: u64,
+    /// The first entry, and the last exit: in between the lock is at work.
+    first_entry: Option<u64>,
+    last_left: u64,
     /// Request to entry.
     wait: Sample,
     /// Request to exit.
@@ -52,7 +54,8 @@ impl Measures {
             inside: 0,
             lone: None,
             last_exit: None,
-            last_event: 0,
+            first_entry: None,
+            last_left: 0,
             wait: Sample::default(),
             response: Sample::default(),
             sync_delay: Sample::default(),
@@ -63,14 +66,14 @@ impl Measures {
     }
 
     pub(super) fn summary(&self, properties: &Properties, unit: f64) -> Summary {
-        let time = self.last_event as f64 / unit;
+        let at_work = self.last_left.saturating_sub(self.first_entry.unwrap_or(0)) as f64 / unit;
         Summary {
             entries: self.entries,
             sync_delay: self.sync_delay.spread(unit),
             response: self.response.spread(unit),
             lone_response: self.lone_response.spread(unit),
             wait: self.wait.spread(unit),
-            throughput: (time > 0.0).then(|| self.entries as f64 / time),
+            throughput: (at_work > 0.0).then(|| self.entries as f64 / at_work),
             order_inversions: properties.inversions(),
             max_bypass: self.max_bypass,
             fences_monotone: properties.fences_monotone(),
@@ -93,7 +96,6 @@ impl Measures {
 
 impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measures {
     fn on_request(&mut self, now: u64, at: ProcessId, request: &Request) {
-        self.last_event = now;
         let client = &mut self.clients[at];
         match request {
             Request::Acquire => {
@@ -105,6 +107,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
             }
             Request::Release => {
                 self.inside = self.inside.saturating_sub(1);
+                self.last_left = now;
                 self.response.add(now - client.asked);
                 if std::mem::take(&mut client.was_lone) {
                     self.lone_response.add(now - client.asked);
@@ -116,7 +119,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
 
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &Indication) {
         let Indication::Granted { .. } = indication;
-        self.last_event = now;
+        self.first_entry.get_or_insert(now);
         let client = &mut self.clients[at];
         if !std::mem::take(&mut client.waits) {
             return;
@@ -159,7 +162,7 @@ pub struct Summary {
     pub lone_response: Option<Spread>,
     /// From request to entry.
     pub wait: Option<Spread>,
-    /// Entries per T.
+    /// Entries per T, from the first entry to the last exit.
     pub throughput: Option<f64>,
     /// Entries that broke happened-before order; none where it was not watched.
     pub order_inversions: Option<u64>,

@@ -6,7 +6,8 @@ use konklave_process::topology::Shape;
 
 use crate::group::Plan;
 use crate::{
-    Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, SetupError, Switch,
+    Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, SetupError,
+    Switch,
 };
 
 pub(super) const KEEP_DELIVERING: Mistake = Mistake {
