@@ -96,10 +96,7 @@ pub const SIZES: usize = 3;
 impl Fit {
     /// Whether it fits well enough to be told.
     fn is_good(&self) -> bool {
-        match self.law {
-            Law::Constant => self.error <= LEVEL,
-            _ => self.r2 >= LEAST_R2,
-        }
+        if self.law == Law::Constant { self.error <= LEVEL } else { self.r2 >= LEAST_R2 }
     }
 }
 

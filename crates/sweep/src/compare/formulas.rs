@@ -8,6 +8,9 @@ use crate::Row;
 /// As the book writes it, and its value; or why there is none.
 pub(super) type Formula = Result<(String, f64), String>;
 
+/// Why there is no formula where nothing was measured: that run takes no part in the mean, either.
+pub(super) const NOTHING: &str = "there was nothing to measure";
+
 /// One run, as far as formulas speak of it.
 pub(super) struct Told<'a> {
     pub(super) plan: &'a Plan,
@@ -24,7 +27,7 @@ impl Told<'_> {
             Bounded::Not => Err(String::new()),
             // Several problems may give one metric different meanings: no measure, no formula.
             Bounded::By(_) if !self.row.measures.contains_key(column.measure) => {
-                Err("there was nothing to measure".into())
+                Err(NOTHING.into())
             }
             Bounded::By(metric) => self.said(metric),
             Bounded::PerEach(served) => self.said("messages_per_entry").or_else(|_| {
