@@ -336,6 +336,10 @@ mod tests {
                 assert_eq!(why, Some("only if someone waits at every exit"));
             }
         }
+        // A formula with a condition says which.
+        let acknowledged = contest("mutex", &["ricart-agrawala-acknowledged"]);
+        let why = compare(&acknowledged, |_| {}).unwrap().lines[1].without[0].clone().unwrap();
+        assert!(why.starts_with("only if only one process asks"), "{why}");
         // Alone: to the coordinator and back, and inside for T.
         let central = all.lines.iter().find(|l| l.algorithm == "mutex/central").unwrap();
         assert_eq!(central.formulas[response].as_ref().unwrap().1, 3.0);

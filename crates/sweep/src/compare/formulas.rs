@@ -11,6 +11,8 @@ pub(super) type Formula = Result<(String, f64), String>;
 /// Why there is no formula where nothing was measured: that run takes no part in the mean, either.
 pub(super) const NOTHING: &str = "there was nothing to measure";
 
+const NONE: &str = "its data sheet has none";
+
 /// One run, as far as formulas speak of it.
 pub(super) struct Told<'a> {
     pub(super) plan: &'a Plan,
@@ -30,8 +32,10 @@ impl Told<'_> {
                 Err(NOTHING.into())
             }
             Bounded::By(metric) => self.said(metric),
-            Bounded::PerEach(served) => self.said("messages_per_entry").or_else(|_| {
-                let (text, all) = self.said("messages")?;
+            Bounded::PerEach(served) => self.said("messages_per_entry").or_else(|why| {
+                let of_all =
+                    self.said("messages").map_err(|other| if other == NONE { why } else { other });
+                let (text, all) = of_all?;
                 Ok((text, all / self.served(served)?))
             }),
             Bounded::Response if self.alone => {
@@ -57,7 +61,7 @@ impl Told<'_> {
             let of_metric = |b: &&BoundReport| b.name().replace(' ', "_") == metric;
             let bound = self.report.bounds.iter().find(of_metric);
             let why = bound.and_then(|b| b.why.clone());
-            why.unwrap_or_else(|| "its data sheet has none".into())
+            why.unwrap_or_else(|| NONE.into())
         })
     }
 
