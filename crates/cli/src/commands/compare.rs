@@ -189,7 +189,8 @@ fn without(all: &Comparison) -> Vec<(String, Vec<&str>)> {
     for case in cases(all) {
         let shown = Shown::of(all, case);
         for (i, column) in all.columns.iter().enumerate().filter(|(i, _)| shown.is_bounded(*i)) {
-            for line in shown.lines.iter().filter(|line| line.formulas[i].is_none()) {
+            let unbounded = |l: &&&Line| l.formulas[i].is_none() && l.measured[i].is_some();
+            for line in shown.lines.iter().filter(unbounded) {
                 let Some(why) = &line.without[i] else { continue };
                 let reason = format!("{case}, {}: {why}", column.name);
                 let name = short(&line.algorithm);
