@@ -4,6 +4,7 @@
 //! [`Granted`](Indication::Granted) and may be alone inside until it [`Release`](Request::Release)s.
 
 mod clients;
+mod hand_over;
 mod locking;
 mod measures;
 mod properties;

@@ -65,6 +65,7 @@ impl Sample {
     /// How they spread; none of nothing.
     pub(crate) fn spread(&self, unit: f64) -> Option<Spread> {
         (self.count > 0).then(|| Spread {
+            count: self.count,
             mean: self.sum as f64 / self.count as f64 / unit,
             min: self.min as f64 / unit,
             max: self.max as f64 / unit,
@@ -77,6 +78,8 @@ impl Sample {
 /// How a measure spreads, in units of T.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
+    /// How many times it was measured.
+    pub count: u64,
     /// The mean.
     pub mean: f64,
     /// The least.

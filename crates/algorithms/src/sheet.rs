@@ -360,6 +360,10 @@ pub struct Facts<'a> {
     pub elapsed: f64,
     /// Whether the world does nothing to messages and processes at all.
     pub undisturbed: bool,
+    /// Whether every message takes as long as every other.
+    pub steady: bool,
+    /// The least time that anyone stays inside, in T (locks only).
+    pub hold: f64,
 }
 
 impl Facts<'_> {

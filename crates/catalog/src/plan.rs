@@ -106,6 +106,8 @@ impl Plan {
             at_once: self.config.script.is_empty() && self.config.think == Pace::Constant(0.0),
             elapsed: 0.0,
             undisturbed,
+            steady: self.config.delay.is_constant() && !delayed,
+            hold: self.config.hold.least(),
         }
     }
 }

@@ -76,6 +76,25 @@ pub enum Pace {
     Arrivals(f64),
 }
 
+impl Pace {
+    /// The shortest it can be, in T.
+    pub fn least(&self) -> f64 {
+        match *self {
+            Self::Constant(t) => t,
+            Self::Uniform(low, _) => low,
+            Self::Exponential(_) | Self::Arrivals(_) => 0.0,
+        }
+    }
+
+    /// How long it always is, in T; none where it varies.
+    pub fn constant(&self) -> Option<f64> {
+        match *self {
+            Self::Constant(t) => Some(t),
+            Self::Uniform(..) | Self::Exponential(_) | Self::Arrivals(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Display for Pace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

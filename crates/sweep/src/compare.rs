@@ -1,8 +1,11 @@
 //! Algorithms side by side: the same workload, the same network, the same faults.
 
+mod columns;
 mod endurance;
+mod formulas;
 mod picture;
 
+pub use columns::{Better, Column};
 pub use endurance::Endurance;
 pub use picture::{html, svg};
 
@@ -11,6 +14,8 @@ use std::collections::BTreeMap;
 use konklave_catalog::{Entry, Error, Load, Scenario};
 use serde::Serialize;
 
+use self::columns::{MESSAGES_PER_EACH, MESSAGES_PER_TIME, are_rivals};
+use self::formulas::{NOTHING, Told};
 use crate::statistics::{Spread, spread};
 use crate::{Case, Row};
 
@@ -50,73 +55,6 @@ pub struct Comparison {
     pub left_out: Vec<String>,
 }
 
-/// Something that is compared.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Column {
-    /// Its name.
-    pub name: &'static str,
-    /// In which unit.
-    pub unit: &'static str,
-    /// Which way is better.
-    pub better: Better,
-    /// What it says about an algorithm, where its name does not.
-    pub means: &'static str,
-    /// The measure of the report it comes from.
-    #[serde(skip)]
-    measure: &'static str,
-    /// The metric that formulas bound it by, if any.
-    #[serde(skip)]
-    bounded_as: &'static str,
-}
-
-/// Which way is better.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// Less is better.
-    Less,
-    /// More is better.
-    More,
-}
-
-const fn column(
-    name: &'static str,
-    unit: &'static str,
-    better: Better,
-    measure: &'static str,
-) -> Column {
-    Column { name, unit, better, means: "", measure, bounded_as: "" }
-}
-
-const LOCK: &[Column] = &[
-    Column {
-        bounded_as: "messages_per_entry",
-        ..column("messages", "per entry", Better::Less, "messages_per_entry")
-    },
-    Column {
-        bounded_as: "sync_delay",
-        ..column("sync delay", "T", Better::Less, "sync_delay.mean")
-    },
-    column("response", "T", Better::Less, "response.mean"),
-    column("throughput", "entries/T", Better::More, "throughput"),
-    Column {
-        means: "fairness: the most entries between a request and its own",
-        ..column("bypass", "entries", Better::Less, "max_bypass")
-    },
-    Column {
-        means: "order: entries before one that was asked for earlier, causally",
-        ..column("inversions", "entries", Better::Less, "order_inversions")
-    },
-];
-const MESSAGES: Column =
-    Column { bounded_as: "messages", ..column("messages", "", Better::Less, "messages") };
-const ELECTION: &[Column] = &[
-    MESSAGES,
-    column("leader after", "T", Better::Less, "time_to_leader"),
-    Column { bounded_as: "time", ..column("all know after", "T", Better::Less, "time_to_all") },
-];
-const OTHER: &[Column] = &[MESSAGES, column("time", "T", Better::Less, "time")];
-
 /// One algorithm in one case.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
@@ -128,13 +66,19 @@ pub struct Line {
     pub fine: usize,
     /// Of how many.
     pub runs: usize,
-    /// What was measured, by column; none where the problem does not have it.
+    /// What was measured, by column: how it spreads over the runs; none where there was nothing to
+    /// measure.
     pub measured: Vec<Option<Spread>>,
+    /// How many single times that rests on in all runs together, by column; none where it is one
+    /// figure a run.
+    pub samples: Vec<Option<u64>>,
     /// Whether nobody in the same case is better, by column.
     pub best: Vec<bool>,
     /// What the tightest formula says of the most that may be measured, by column: as the book writes
     /// it, and its value; none where there is no formula or it does not apply.
     pub formulas: Vec<Option<(String, f64)>>,
+    /// Why there is no such formula, by column; none where nobody asks for one.
+    pub without: Vec<Option<String>>,
     /// Which faults it outlives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endurance: Option<Endurance>,
@@ -144,13 +88,9 @@ pub struct Line {
 
 /// Runs the contest; `watch` hears of every algorithm before its turn.
 pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Comparison, Error> {
-    let columns = match contest.problem.as_str() {
-        "mutex" => LOCK,
-        "election" => ELECTION,
-        _ => OTHER,
-    };
+    let columns = columns::of(&contest.problem);
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
-    let nodes = contest.base.nodes.unwrap_or(5);
+    let nodes = nodes(contest);
     for &entry in &contest.entries {
         watch(entry.sheet.name);
         let mut endurance = None;
@@ -164,17 +104,26 @@ pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Compari
                 Err(other) => return Err(other),
             }
             if contest.endurance && endurance.is_none() {
-                endurance = Some(Endurance::of(entry, nodes)?);
+                endurance = Some(Endurance::of(entry, &contest.base, nodes)?);
             }
             if let Some(line) = lines.last_mut() {
                 line.endurance.clone_from(&endurance);
             }
         }
     }
-    mark_best(&mut lines, columns);
+    if are_rivals(&contest.problem) {
+        mark_best(&mut lines, columns);
+    }
     let schema = "konklave.compare/1";
     let (problem, seeds, columns) = (contest.problem.clone(), contest.seeds, columns.to_vec());
     Ok(Comparison { schema, problem, nodes, seeds, columns, lines, left_out })
+}
+
+/// How many take part: as many as was said, or as the ids or the topology's file name.
+fn nodes(contest: &Contest) -> usize {
+    let planned = |entry: &&'static Entry| entry.plan(contest.base.clone()).ok();
+    let plan = contest.entries.iter().find_map(planned);
+    contest.base.nodes.unwrap_or_else(|| plan.map_or(5, |plan| plan.setup.group.len()))
 }
 
 /// The cases of the problem, on top of what all have in common.
@@ -186,7 +135,7 @@ fn cases(contest: &Contest, nodes: usize) -> Vec<(&'static str, Scenario)> {
             let base = Scenario { app_messages: base.app_messages.or(Some(1)), ..base };
             let case = |load: &Load| {
                 let name = match load {
-                    Load::Low => "low load",
+                    Load::Low => LOW,
                     Load::High => "high load",
                 };
                 (name, Scenario { load: Some(*load), ..base.clone() })
@@ -202,9 +151,16 @@ fn cases(contest: &Contest, nodes: usize) -> Vec<(&'static str, Scenario)> {
             };
             vec![("one starts", start("1x")), ("all start", start("all"))]
         }
+        // Without a crash there is nothing to detect.
+        "detector" if base.faults.is_empty() && base.ids.is_none() && nodes > 1 => {
+            let faults = vec![format!("crash:{}@20", nodes - 1)];
+            vec![("one crashes", Scenario { faults, ..base })]
+        }
         _ => vec![("as given", base)],
     }
 }
+
+const LOW: &str = "low load";
 
 fn line(
     entry: &'static Entry,
@@ -215,53 +171,89 @@ fn line(
 ) -> Result<Line, Error> {
     let first = scenario.seed.unwrap_or(1);
     let mut samples = BTreeMap::<String, Vec<f64>>::new();
-    let mut limits = vec![(None, Vec::new()); columns.len()];
+    let mut limits = vec![Limits::default(); columns.len()];
     let (mut fine, mut command) = (0, None);
-    for seed in first..first + seeds {
+    for seed in first..first.saturating_add(seeds) {
         let scenario = Scenario { seed: Some(seed), ..scenario.clone() };
-        let report = entry.simulate(&entry.plan(scenario.clone())?, false)?.report;
+        let plan = entry.plan(scenario.clone())?;
+        let report = entry.simulate(&plan, false)?.report;
         fine += usize::from(report.verdict == konklave_catalog::Verdict::Ok);
         let made = Case { number: seed, entry, parameters: BTreeMap::new(), scenario };
         let row = Row::new(&made, &report);
-        let entries = row.measures.get("entries").copied().filter(|e| *e > 0.0);
-        for (column, (formula, limits)) in columns.iter().zip(&mut limits) {
-            let said = row.formulas.get(column.bounded_as).map(|(text, x)| (text, *x));
-            // What all entries cost together is so much for each.
-            let of_all = || {
-                let of_all = row.formulas.get("messages").zip(entries);
-                let of_all = of_all.filter(|_| column.bounded_as == "messages_per_entry");
-                of_all.map(|((text, x), entries)| (text, x / entries))
-            };
-            if let Some((text, limit)) = said.or_else(of_all) {
-                formula.get_or_insert_with(|| text.clone());
-                limits.push(limit);
-            }
+        let told = Told { plan: &plan, report: &report, row: &row, alone: case == LOW };
+        for (column, limits) in columns.iter().zip(&mut limits) {
+            limits.add(told.formula(column));
         }
-        let per_entry =
-            entries.map(|e| ("messages_per_entry".into(), report.messages.sent as f64 / e));
-        for (name, value) in row.measures.into_iter().chain(per_entry) {
+        let derived = derived(&row, report.messages.sent as f64);
+        for (name, value) in row.measures.into_iter().chain(derived) {
             samples.entry(name).or_default().push(value);
         }
         command.get_or_insert(report.command);
     }
-    let measured = |column: &Column| samples.get(column.measure).map(|sample| spread(sample));
-    let mean = |limits: &[f64]| limits.iter().sum::<f64>() / limits.len().max(1) as f64;
-    // A formula that holds for some of the runs says nothing of their mean.
-    let formulas = limits.into_iter().map(|(text, limits)| {
-        let whole = limits.len() as u64 == seeds;
-        text.filter(|_| whole).map(|text| (text, mean(&limits)))
-    });
+    let measure = |column: &Column| match column.measure_low {
+        Some(low) if case == LOW => low,
+        Some(_) | None => column.measure,
+    };
+    let measured = |column: &Column| samples.get(measure(column)).map(|sample| spread(sample));
+    let counted = |column: &Column| {
+        let name = measure(column).strip_suffix(".mean")?;
+        let counts = samples.get(&format!("{name}.count"));
+        Some(counts.map_or(0, |counts| counts.iter().sum::<f64>() as u64))
+    };
     Ok(Line {
         algorithm: entry.name(),
         case,
         fine,
         runs: seeds as usize,
         measured: columns.iter().map(measured).collect(),
+        samples: columns.iter().map(counted).collect(),
         best: vec![false; columns.len()],
-        formulas: formulas.collect(),
+        formulas: limits.iter().map(|limits| limits.formula(seeds)).collect(),
+        without: limits.into_iter().map(|limits| limits.without).collect(),
         endurance: None,
         command: command.unwrap_or_default(),
     })
+}
+
+/// What the formula for one column says in each of the runs.
+#[derive(Clone, Debug, Default)]
+struct Limits {
+    text: Option<String>,
+    values: Vec<f64>,
+    /// In so many runs there was nothing to measure.
+    unmeasured: u64,
+    without: Option<String>,
+}
+
+impl Limits {
+    fn add(&mut self, formula: formulas::Formula) {
+        match formula {
+            Ok((text, value)) => {
+                self.text.get_or_insert(text);
+                self.values.push(value);
+            }
+            Err(why) => {
+                self.unmeasured += u64::from(why == NOTHING);
+                self.without = self.without.take().or(Some(why).filter(|why| !why.is_empty()));
+            }
+        }
+    }
+
+    /// The mean. A formula that holds for some of the runs says nothing of their mean.
+    fn formula(&self, runs: u64) -> Option<(String, f64)> {
+        let known = self.values.len() as u64;
+        let text = self.text.clone().filter(|_| known + self.unmeasured == runs)?;
+        Some((text, self.values.iter().sum::<f64>() / known as f64))
+    }
+}
+
+/// Measures that follow from those of a run.
+fn derived(row: &Row, sent: f64) -> Vec<(String, f64)> {
+    let positive = |name: &str| row.measures.get(name).copied().filter(|x| *x > 0.0);
+    let each = positive("entries").or_else(|| positive("sent"));
+    let derived = [(MESSAGES_PER_EACH, each), (MESSAGES_PER_TIME, positive("time"))];
+    let quotient = |(name, by): (&str, Option<f64>)| Some((name.to_owned(), sent / by?));
+    derived.into_iter().filter_map(quotient).collect()
 }
 
 /// In every case, the best of every column; ties all win, and a column without losers has no winner.
@@ -322,7 +314,83 @@ mod tests {
         assert_eq!(lamport.measured[0].unwrap().mean, 9.0);
         assert_eq!(lamport.formulas[0].as_ref().unwrap().1, 9.0);
         // The longest hand-over takes one message; the next request may still be on its way.
-        assert!(lamport.formulas[1].is_some() && lamport.formulas[2].is_none());
+        assert_eq!(lamport.formulas[1].as_ref().unwrap().1, 3.0);
+    }
+
+    #[test]
+    fn response_and_throughput_keep_to_their_formulas() {
+        let names = ["central", "maekawa", "raymond", "ricart-agrawala", "suzuki-kasami", "voting"];
+        let all = compare(&contest("mutex", &names), |_| {}).unwrap();
+        let column = |name: &str| all.columns.iter().position(|c| c.name == name).unwrap();
+        let (response, throughput) = (column("response"), column("throughput"));
+        for line in &all.lines {
+            let (text, most) = line.formulas[response].as_ref().unwrap();
+            assert!(line.measured[response].unwrap().mean <= most + 1e-9, "{line:?}");
+            let saturated = line.case == "high load";
+            assert_eq!(text.starts_with("n(E + S)"), saturated, "{text}");
+            assert_eq!(line.formulas[throughput].is_some(), saturated, "{line:?}");
+            if let Some((_, least)) = &line.formulas[throughput] {
+                assert!(line.measured[throughput].unwrap().mean >= least - 1e-9, "{line:?}");
+            } else {
+                let why = line.without[throughput].as_deref();
+                assert_eq!(why, Some("only if someone waits at every exit"));
+            }
+        }
+        // A formula with a condition says which.
+        let acknowledged = contest("mutex", &["ricart-agrawala-acknowledged"]);
+        let why = compare(&acknowledged, |_| {}).unwrap().lines[1].without[0].clone().unwrap();
+        assert!(why.starts_with("only if only one process asks"), "{why}");
+        // Alone: to the coordinator and back, and inside for T.
+        let central = all.lines.iter().find(|l| l.algorithm == "mutex/central").unwrap();
+        assert_eq!(central.formulas[response].as_ref().unwrap().1, 3.0);
+        let alone = compare(
+            &Contest {
+                base: Scenario { nodes: Some(1), ..contest("mutex", &[]).base },
+                ..contest("mutex", &["central"])
+            },
+            |_| {},
+        )
+        .unwrap();
+        assert!(alone.lines.iter().all(|l| l.measured[1].is_none() && l.samples[1] == Some(0)));
+    }
+
+    #[test]
+    fn a_multicast_that_makes_up_for_nothing_survives_no_loss() {
+        let mut contest = contest("multicast", &["ack", "best-effort", "causal", "fifo"]);
+        contest.endurance = true;
+        let all = compare(&contest, |_| {}).unwrap();
+        for line in &all.lines {
+            let endurance = line.endurance.as_ref().unwrap();
+            let kept = if line.algorithm == "multicast/ack" { endurance.losses_tried } else { 0 };
+            assert!(endurance.losses_tried > 0 && endurance.losses == kept, "{line:?}");
+            // Not how long the run took: acknowledgements come after the last delivery.
+            assert_eq!(line.measured[1].unwrap().mean, 1.0, "{line:?}");
+            assert_eq!(line.formulas[1].as_ref().unwrap().1, 1.0, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_leads_itself_has_not_won_yet() {
+        let mut contest = contest("election", &["invitation", "chang-roberts"]);
+        contest.base = Scenario { entries: None, ..contest.base };
+        contest.endurance = true;
+        let all = compare(&contest, |_| {}).unwrap();
+        for line in &all.lines {
+            let [one, known] = [1, 2].map(|i| line.measured[i].unwrap().mean);
+            assert!(0.0 < one && one <= known, "{line:?}");
+            let endurance = line.endurance.as_ref().unwrap();
+            // Nobody takes the place of one who crashes in a ring.
+            if line.algorithm == "election/chang-roberts" {
+                assert!(endurance.crashes < endurance.crashes_tried, "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_take_part_as_have_ids() {
+        let mut contest = contest("mutex", &["central"]);
+        contest.base = Scenario { ids: Some("4,2,9".into()), ..Scenario::default() };
+        assert_eq!(compare(&contest, |_| {}).unwrap().nodes, 3);
     }
 
     #[test]

@@ -71,27 +71,63 @@ pub struct Fit {
     pub b: f64,
     /// How much of the variation it explains, from 0 to 1.
     pub r2: f64,
+    /// How far it is off on average, as a part of y.
+    pub error: f64,
 }
 
-/// The simplest law that explains the points (n, y) about as well as the best one does; none for
-/// fewer than three different n.
+/// What can be said of points (n, y).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Finding {
+    /// They follow this law.
+    Follows(Fit),
+    /// They follow none; this one comes nearest.
+    NoneFits(Fit),
+    /// There are only so many different n: any law fits those.
+    TooFew(usize),
+}
+
+/// A law must explain so much of the variation.
+pub const LEAST_R2: f64 = 0.9;
+/// What does not vary cannot be explained by a law: it is constant if it is off by so little.
+pub const LEVEL: f64 = 0.05;
+/// So many different n are needed.
+pub const SIZES: usize = 3;
+
+impl Fit {
+    /// Whether it fits well enough to be told.
+    fn is_good(&self) -> bool {
+        if self.law == Law::Constant { self.error <= LEVEL } else { self.r2 >= LEAST_R2 }
+    }
+}
+
+/// The simplest law that explains the points (n, y) about as well as the best one does, if that is well
+/// enough.
 ///
 /// Errors count relative to y, so that the large n do not decide alone.
-pub fn fit(points: &[(f64, f64)]) -> Option<Fit> {
+pub fn fit(points: &[(f64, f64)]) -> Finding {
     let mut sizes: Vec<f64> = points.iter().map(|(n, _)| *n).collect();
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
-    if sizes.len() < 3 {
-        return None;
+    if sizes.len() < SIZES {
+        return Finding::TooFew(sizes.len());
     }
-    let fits: Vec<(Fit, f64)> = Law::ALL.iter().map(|&law| squares(law, points)).collect();
-    let best = fits.iter().map(|(_, error)| *error).fold(f64::INFINITY, f64::min);
-    fits.into_iter().find(|(_, error)| *error <= 1.02 * best + 1e-6).map(|(fit, _)| fit)
+    let fits = Law::ALL.map(|law| squares(law, points));
+    let best = fits.iter().map(|fit| fit.error).fold(f64::INFINITY, f64::min);
+    let simplest = fits.iter().find(|fit| fit.error <= 1.02 * best + 1e-6);
+    // Where noise is all there is, some law fits it a little better than none.
+    let chosen = simplest.filter(|fit| fit.is_good()).or(Some(&fits[0]));
+    match (chosen, simplest) {
+        (Some(fit), _) if fit.is_good() => Finding::Follows(*fit),
+        (_, Some(nearest)) => Finding::NoneFits(*nearest),
+        (_, None) => Finding::NoneFits(fits[0]),
+    }
 }
 
-/// The least squares of a law, and the mean relative error they leave.
-fn squares(law: Law, points: &[(f64, f64)]) -> (Fit, f64) {
-    let weight = |y: f64| 1.0 / y.abs().max(1e-9).powi(2);
+/// The least squares of a law. What is next to nothing, as the messages of one process, must not
+/// decide alone.
+fn squares(law: Law, points: &[(f64, f64)]) -> Fit {
+    let largest = points.iter().map(|(_, y)| y.abs()).fold(0.0, f64::max);
+    let weight = |y: f64| 1.0 / y.abs().max(1e-2 * largest).max(1e-9).powi(2);
     let (mut w, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for &(n, value) in points {
         let (weight, at) = (weight(value), law.at(n));
@@ -116,12 +152,19 @@ fn squares(law: Law, points: &[(f64, f64)]) -> (Fit, f64) {
         relative += error * error * weight(value);
     }
     let r2 = if all > 0.0 { (1.0 - left / all).max(0.0) } else { 1.0 };
-    (Fit { law, a, b, r2 }, (relative / points.len() as f64).sqrt())
+    Fit { law, a, b, r2, error: (relative / points.len() as f64).sqrt() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn followed(points: &[(f64, f64)]) -> Fit {
+        match fit(points) {
+            Finding::Follows(fit) => fit,
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn every_law_is_known_again() {
@@ -130,7 +173,7 @@ mod tests {
                 .iter()
                 .map(|&n| (n, 3.0 * law.at(n) + 5.0))
                 .collect();
-            let found = fit(&points).unwrap();
+            let found = followed(&points);
             assert_eq!(found.law, law);
             assert!(found.r2 > 0.999, "{found:?}");
         }
@@ -142,11 +185,29 @@ mod tests {
         let sizes = [5.0, 10.0, 20.0, 40.0, 80.0, 160.0];
         let points: Vec<(f64, f64)> =
             sizes.iter().zip(noise).map(|(&n, e)| (n, 2.0 * (n - 1.0) * e)).collect();
-        assert_eq!(fit(&points).unwrap().law, Law::Linear);
+        assert_eq!(followed(&points).law, Law::Linear);
+        // Noise about a constant explains nothing, and is a constant.
+        let level: Vec<(f64, f64)> = sizes.iter().zip(noise).map(|(&n, e)| (n, 3.0 * e)).collect();
+        assert_eq!(followed(&level).law, Law::Constant);
+    }
+
+    #[test]
+    fn what_follows_no_law_is_not_told_to_follow_one() {
+        let jumps = [(2.0, 1.0), (4.0, 9.0), (8.0, 2.0), (16.0, 8.0), (32.0, 1.0), (64.0, 7.0)];
+        assert!(matches!(fit(&jumps), Finding::NoneFits(nearest) if nearest.r2 < LEAST_R2));
+    }
+
+    #[test]
+    fn one_that_costs_nothing_does_not_decide_alone() {
+        let sizes = [1.0, 2.0, 3.0, 5.0, 9.0, 20.0];
+        let points: Vec<(f64, f64)> =
+            sizes.iter().map(|&n| (n, 3.0 * (n - 1.0) * (n - 1.0))).collect();
+        assert_eq!(followed(&points).law, Law::Quadratic);
     }
 
     #[test]
     fn two_points_follow_any_law() {
-        assert_eq!(fit(&[(2.0, 1.0), (4.0, 2.0)]), None);
+        assert_eq!(fit(&[(2.0, 1.0), (4.0, 2.0), (4.0, 3.0)]), Finding::TooFew(2));
+        assert_eq!(fit(&[]), Finding::TooFew(0));
     }
 }

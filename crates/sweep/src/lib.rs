@@ -12,7 +12,7 @@ mod study;
 mod work;
 
 pub use compare::{Better, Column, Comparison, Contest, Endurance, Line, compare, html, svg};
-pub use fit::{Fit, Law, fit};
+pub use fit::{Finding, Fit, LEAST_R2, LEVEL, Law, SIZES, fit};
 pub use results::{Heading, Results, Row, merge};
 pub use statistics::{Group, Spread, groups, spread};
 pub use study::{Case, Impossible, Shard, Study, StudyError};

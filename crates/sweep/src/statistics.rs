@@ -27,6 +27,8 @@ pub struct Group {
 /// How a measure spreads over the runs of a combination.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
+    /// How many runs have it.
+    pub runs: usize,
     /// The mean.
     pub mean: f64,
     /// The standard deviation of the sample.
@@ -101,6 +103,7 @@ pub fn spread(sample: &[f64]) -> Spread {
         sorted[rank - 1]
     };
     Spread {
+        runs: sample.len(),
         mean,
         deviation,
         confidence: student(sample.len().saturating_sub(1)) * deviation / n.sqrt(),

@@ -1,6 +1,6 @@
 //! What is studied: algorithms, parameters, seeds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use konklave_catalog::{Entry, Scenario, find};
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,7 @@ impl Study {
             return Err(StudyError::Usage(format!("{key}: there is no value to vary it with")));
         }
         self.varies_nothing_twice()?;
+        self.has_nothing_double()?;
         let (mut cases, mut impossible, mut number) = (Vec::new(), Vec::new(), 0);
         for algorithm in &self.algorithms {
             let entry = find(algorithm).map_err(|e| StudyError::Usage(e.to_string()))?;
@@ -225,6 +226,30 @@ impl Study {
         Ok(())
     }
 
+    /// What is said twice would be run twice, and count double.
+    fn has_nothing_double(&self) -> Result<(), StudyError> {
+        let full = |name: &String| find(name).map_or_else(|_| name.clone(), Entry::name);
+        let lists = [
+            ("algorithms", self.algorithms.iter().map(full).collect::<Vec<_>>()),
+            ("nodes", self.nodes.iter().map(usize::to_string).collect()),
+        ];
+        let words = |values: &Vec<Value>| values.iter().map(word).collect::<Vec<_>>();
+        let varied = self.vary.iter().map(|(key, values)| (key.as_str(), words(values)));
+        for (key, values) in lists.into_iter().chain(varied) {
+            let mut seen = BTreeSet::new();
+            if let Some(double) = values.iter().find(|value| !seen.insert(value.as_str())) {
+                let why = "is there twice: each combination is run once for each seed";
+                return Err(StudyError::Data(format!("the study: {key}: {double} {why}")));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        let shown = |only| serde_json::to_string(only).unwrap_or_default();
+        if let Some(double) = self.only.iter().map(shown).find(|only| !seen.insert(only.clone())) {
+            return Err(StudyError::Data(format!("the study: only: {double} is there twice")));
+        }
+        Ok(())
+    }
+
     /// Every combination of `vary`, for each of `only`.
     fn combinations(&self) -> Vec<BTreeMap<String, Value>> {
         let mut all = if self.only.is_empty() { vec![BTreeMap::new()] } else { self.only.clone() };
@@ -268,6 +293,11 @@ impl Study {
     }
 }
 
+/// A value as one would type it: the number 1 is the word 1.
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 fn show(parameters: &BTreeMap<String, Value>) -> String {
     parameters.iter().map(|(k, v)| format!(" {k}={v}")).collect()
 }
@@ -307,6 +337,19 @@ mod tests {
         assert!(error.starts_with("s.toml:2:") && error.contains("sedes"), "{error}");
         let error = study("algorithms = [\"central\"]\n[vary]\nholt = [1]\n").cases().unwrap_err();
         assert!(error.to_string().contains("holt"), "{error}");
+    }
+
+    #[test]
+    fn what_is_there_twice_is_refused() {
+        for (text, what) in [
+            ("algorithms = [\"central\"]\nnodes = [8, 4, 8]\n", "nodes: 8 is there twice"),
+            ("algorithms = [\"central\", \"mutex/central\"]\n", "algorithms: mutex/central is"),
+            ("algorithms = [\"central\"]\n[vary]\nhold = [1, \"1\"]\n", "hold: 1 is there"),
+            ("algorithms = [\"central\"]\n[[only]]\nhold = 1\n[[only]]\nhold = 1\n", "only: "),
+        ] {
+            let error = study(text).cases().unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
     }
 
     #[test]

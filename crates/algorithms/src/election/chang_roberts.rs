@@ -79,6 +79,15 @@ const SHEET: DataSheet = DataSheet {
             when: "always",
             bound: |f| Some(Bound::AtMost(f.n() * (f.n() + 1.0) / 2.0 + f.n())),
         },
+        Cost {
+            metric: Metric::Time,
+            formula: "3n − 1, or 2n if all start at once",
+            when: "delays have a limit; not hardened, where timeouts have a part in it",
+            bound: |f| {
+                let hops = if f.k() == f.n() { 2.0 * f.n() } else { 3.0 * f.n() - 1.0 };
+                f.delay_max.filter(|_| !is(f.setup, "hardened")).map(|t| Bound::AtMost(hops * t))
+            },
+        },
     ],
     guarantees: &[Guarantee::UniqueLeader, Guarantee::Agreement, Guarantee::Termination],
     fence: None,

@@ -35,7 +35,8 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Messages,
             formula: "O(n log n)",
-            when: "on average",
+            when: "many runs are averaged: a single one may draw lots for as long as it likes",
+            // Nothing that a single run could break.
             bound: |_| None,
         },
     ],

@@ -1,6 +1,6 @@
 //! The measures: how many elections, how long until everyone knew.
 
-use konklave_process::{Meter, Process, ProcessId};
+use konklave_process::{Meter, Process, ProcessId, ProcessSet};
 use serde::Serialize;
 
 use super::{Indication, Properties, Request};
@@ -10,7 +10,9 @@ use crate::Metric;
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
     first_start: Option<u64>,
-    first_leader: Option<u64>,
+    /// Who leads, and since when that has not changed.
+    leading: ProcessSet,
+    settled: Option<u64>,
     last_informed: Option<u64>,
     /// How often someone came into office.
     elections: u64,
@@ -26,9 +28,10 @@ impl Measures {
             leader: leader.map(|(p, _)| p),
             epoch: leader.map(|(_, epoch)| epoch),
             informed: properties.informed(),
+            agreeing: properties.agreeing(),
             elections: self.elections,
             loops: self.loops,
-            time_to_leader: since_start(self.first_leader),
+            time_to_leader: since_start(self.settled).filter(|_| self.leading.len() == 1),
             time_to_all: since_start(self.last_informed),
         }
     }
@@ -54,16 +57,31 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
         self.first_start.get_or_insert(now);
     }
 
-    fn on_indication(&mut self, now: u64, _at: ProcessId, indication: &Indication) {
+    fn on_indication(&mut self, now: u64, at: ProcessId, indication: &Indication) {
+        let changes = match indication {
+            Indication::Leading { .. } => self.leading.insert(at),
+            Indication::Following { .. }
+            | Indication::Loop
+            | Indication::Candidate
+            | Indication::Deposed => self.leading.remove(at),
+        };
+        if changes {
+            self.settled = Some(now);
+        }
         match indication {
             Indication::Leading { .. } => {
                 self.elections += 1;
-                self.first_leader.get_or_insert(now);
                 self.last_informed = Some(now);
             }
             Indication::Following { .. } => self.last_informed = Some(now),
             Indication::Loop => self.loops += 1,
             Indication::Candidate | Indication::Deposed => {}
+        }
+    }
+
+    fn on_crash(&mut self, now: u64, at: ProcessId) {
+        if self.leading.remove(at) {
+            self.settled = Some(now);
         }
     }
 }
@@ -77,11 +95,14 @@ pub struct Summary {
     pub epoch: Option<u32>,
     /// How many know of a leader in the end.
     pub informed: usize,
+    /// How many of them name the one process that leads in the end, itself included.
+    pub agreeing: usize,
     /// How often someone came into office.
     pub elections: u64,
     /// How many found that the topology has a loop.
     pub loops: u64,
-    /// From the first start until someone led.
+    /// From the first start until one led and nobody else, for good; none if in the end nobody leads, or
+    /// several do. In some algorithms everyone leads at first, alone: that does not count.
     pub time_to_leader: Option<f64>,
     /// From the first start until the last process learned who leads.
     pub time_to_all: Option<f64>,

@@ -91,6 +91,17 @@ impl Properties {
         self.views.values().filter(|v| matches!(v, View::Known(_) | View::Anonymous(_))).count()
     }
 
+    /// How many name the one that leads, itself included; none if nobody leads, or several do.
+    pub fn agreeing(&self) -> usize {
+        let leader = self.leading.lowest().filter(|_| self.leading.len() == 1);
+        let names = |view: &&View| match view {
+            View::Known(p) => Some(*p) == leader,
+            View::Anonymous(_) => leader.is_some(),
+            View::Unknown | View::Loop => false,
+        };
+        self.views.values().filter(names).count()
+    }
+
     /// Who leads now.
     pub fn leading(&self) -> &ProcessSet {
         &self.leading

@@ -72,6 +72,7 @@ impl Measures {
         Summary {
             sent: self.sent.values().sum(),
             delivered: self.delivered,
+            undelivered: properties.undelivered(),
             latency: self.latency.spread(unit),
             last_latency: self.last_latency.spread(unit),
             losses: self.losses,
@@ -158,6 +159,8 @@ pub struct Summary {
     pub sent: u64,
     /// Deliveries to applications.
     pub delivered: u64,
+    /// Deliveries that never came, at members that were up all the time.
+    pub undelivered: u64,
     /// From multicast to delivery.
     pub latency: Option<Spread>,
     /// From multicast to the last delivery.

@@ -99,6 +99,26 @@ impl Properties {
         self.violations
     }
 
+    /// How many deliveries never came: at members that were up all the time, of messages whose sender
+    /// was up all the time, too, or that one of these members delivered. Unlike a verdict, it knows no
+    /// excuse: what an algorithm does not promise is missing all the same.
+    pub fn undelivered(&self) -> u64 {
+        let up = || self.delivered.iter().filter(|(p, _)| !self.crashed.contains(*p));
+        let mut missing = 0;
+        for (from, &sent) in self.sent.iter() {
+            let upto = |own: &Delivered| of(own, from).map_or(0, Numbers::upto);
+            let all_have = up().map(|(_, own)| upto(own)).min().unwrap_or(sent);
+            for number in all_have + 1..=sent {
+                let unit = Unit { from, number };
+                let members = up().count() as u64;
+                let have = up().filter(|(p, _)| self.has(*p, unit)).count() as u64;
+                let owed = have > 0 || !self.crashed.contains(from);
+                missing += if owed { members - have } else { 0 };
+            }
+        }
+        missing
+    }
+
     fn has(&self, at: ProcessId, unit: Unit) -> bool {
         self.delivered[at].get(unit.from).is_some_and(|numbers| numbers.contains(unit.number))
     }

@@ -20,7 +20,7 @@ use self::arbiter::{Arbiter, Release};
 use self::requester::Requester;
 use super::coterie::Coterie;
 use super::locking::{Clocks, Post};
-use super::{Indication, Mutex, Request};
+use super::{Indication, Mutex, Request, hand_over};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -90,9 +90,10 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::SyncDelay,
             formula: "T",
-            when: "the holder knows who is next when it leaves; else 2T",
-            bound: |_| None,
+            when: hand_over::SETTLED,
+            bound: |f| hand_over::settled(f, 1.0),
         },
+        hand_over::UNSETTLED,
         Cost {
             metric: Metric::EntryDelay,
             formula: "2T",

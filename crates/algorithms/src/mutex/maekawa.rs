@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::coterie::Coterie;
 pub use super::locking::Message;
 use super::locking::{Clocks, Enough, Flaw, Node, Rules};
-use super::{Indication, Mutex, Request};
+use super::{Indication, Mutex, Request, hand_over};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -82,9 +82,10 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::SyncDelay,
             formula: "2T",
-            when: "no lock has to be given back",
-            bound: |_| None,
+            when: hand_over::SETTLED,
+            bound: |f| hand_over::settled(f, 2.0),
         },
+        hand_over::UNSETTLED,
         Cost {
             metric: Metric::EntryDelay,
             formula: "2T",

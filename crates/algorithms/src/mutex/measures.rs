@@ -17,7 +17,9 @@ pub struct Measures {
     /// Who waits, if nobody else has wanted in since it asked.
     lone: Option<ProcessId>,
     last_exit: Option<u64>,
-    last_event: u64,
+    /// The first entry, and the last exit: in between the lock is at work.
+    first_entry: Option<u64>,
+    last_left: u64,
     /// Request to entry.
     wait: Sample,
     /// Request to exit.
@@ -26,6 +28,8 @@ pub struct Measures {
     sync_delay: Sample,
     /// Request to entry when nobody else wanted or held, or asked in the meantime.
     lone_entry: Sample,
+    /// Request to exit of the same.
+    lone_response: Sample,
     max_bypass: u64,
 }
 
@@ -33,6 +37,8 @@ pub struct Measures {
 struct Client {
     asked: u64,
     waits: bool,
+    /// Whether it came in without meeting anyone.
+    was_lone: bool,
     entries: u64,
     /// How many entries there had been when it asked.
     entries_before: u64,
@@ -48,23 +54,26 @@ impl Measures {
             inside: 0,
             lone: None,
             last_exit: None,
-            last_event: 0,
+            first_entry: None,
+            last_left: 0,
             wait: Sample::default(),
             response: Sample::default(),
             sync_delay: Sample::default(),
             lone_entry: Sample::default(),
+            lone_response: Sample::default(),
             max_bypass: 0,
         }
     }
 
     pub(super) fn summary(&self, properties: &Properties, unit: f64) -> Summary {
-        let time = self.last_event as f64 / unit;
+        let at_work = self.last_left.saturating_sub(self.first_entry.unwrap_or(0)) as f64 / unit;
         Summary {
             entries: self.entries,
             sync_delay: self.sync_delay.spread(unit),
             response: self.response.spread(unit),
+            lone_response: self.lone_response.spread(unit),
             wait: self.wait.spread(unit),
-            throughput: (time > 0.0).then(|| self.entries as f64 / time),
+            throughput: (at_work > 0.0).then(|| self.entries as f64 / at_work),
             order_inversions: properties.inversions(),
             max_bypass: self.max_bypass,
             fences_monotone: properties.fences_monotone(),
@@ -87,7 +96,6 @@ impl Measures {
 
 impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measures {
     fn on_request(&mut self, now: u64, at: ProcessId, request: &Request) {
-        self.last_event = now;
         let client = &mut self.clients[at];
         match request {
             Request::Acquire => {
@@ -99,7 +107,11 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
             }
             Request::Release => {
                 self.inside = self.inside.saturating_sub(1);
+                self.last_left = now;
                 self.response.add(now - client.asked);
+                if std::mem::take(&mut client.was_lone) {
+                    self.lone_response.add(now - client.asked);
+                }
                 self.last_exit = (self.waiting > 0).then_some(now);
             }
         }
@@ -107,7 +119,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
 
     fn on_indication(&mut self, now: u64, at: ProcessId, indication: &Indication) {
         let Indication::Granted { .. } = indication;
-        self.last_event = now;
+        self.first_entry.get_or_insert(now);
         let client = &mut self.clients[at];
         if !std::mem::take(&mut client.waits) {
             return;
@@ -116,6 +128,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
         let waited = now - client.asked;
         if self.lone.take() == Some(at) {
             self.lone_entry.add(waited);
+            client.was_lone = true;
         }
         self.max_bypass = self.max_bypass.max(self.entries - client.entries_before);
         self.entries += 1;
@@ -128,6 +141,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
     }
 
     fn on_crash(&mut self, _now: u64, at: ProcessId) {
+        self.clients[at].was_lone = false;
         if std::mem::take(&mut self.clients[at].waits) {
             self.waiting = self.waiting.saturating_sub(1);
         }
@@ -144,9 +158,11 @@ pub struct Summary {
     pub sync_delay: Option<Spread>,
     /// From request to exit.
     pub response: Option<Spread>,
+    /// The same of requests that met no other: nobody was inside, waited, or asked until the entry.
+    pub lone_response: Option<Spread>,
     /// From request to entry.
     pub wait: Option<Spread>,
-    /// Entries per T.
+    /// Entries per T, from the first entry to the last exit.
     pub throughput: Option<f64>,
     /// Entries that broke happened-before order; none where it was not watched.
     pub order_inversions: Option<u64>,

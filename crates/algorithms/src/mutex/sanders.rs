@@ -16,7 +16,7 @@ use serde::Serialize;
 pub use self::structure::Structure;
 pub use super::locking::Message;
 use super::locking::{Clocks, Enough, Flaw, Node, Rules};
-use super::{Indication, Mutex, Request};
+use super::{Indication, Mutex, Request, hand_over};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -71,9 +71,10 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::SyncDelay,
             formula: "T if the one that leaves informs only itself, else 2T",
-            when: "no lock has to be given back",
-            bound: |_| None,
+            when: hand_over::SETTLED,
+            bound: |f| hand_over::settled(f, if informs_nobody(f) { 1.0 } else { 2.0 }),
         },
+        hand_over::UNSETTLED,
         Cost {
             metric: Metric::EntryDelay,
             formula: "2T",
@@ -108,6 +109,13 @@ fn messages(facts: &Facts<'_>) -> Bound {
     let least = sum(&|p| structure.least_messages(p));
     let most = sum(&|p| structure.most_messages(p));
     if facts.uncontended { Bound::Exactly(least) } else { Bound::Between(least, most) }
+}
+
+/// Whether all who were served inform only themselves.
+fn informs_nobody(facts: &Facts<'_>) -> bool {
+    let structure = structure(facts.setup).expect("a run was set up right");
+    let mut served = facts.served.iter().filter(|(_, times)| *times > 0);
+    served.all(|(p, _)| structure.inform(*p).iter().all(|q| q == p))
 }
 
 fn structure(setup: &Setup) -> Result<Arc<Structure>, SetupError> {

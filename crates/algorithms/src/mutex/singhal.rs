@@ -15,7 +15,7 @@ use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId, ProcessMap};
 use serde::{Deserialize, Serialize};
 
-use super::{Fence, Indication, Mutex, Request};
+use super::{Fence, Indication, Mutex, Request, hand_over};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Switch,
 };
@@ -88,8 +88,16 @@ const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::SyncDelay,
             formula: "T",
-            when: "delays have a limit, and the next one's request has arrived",
-            bound: |_| None,
+            when: hand_over::SETTLED,
+            bound: |f| hand_over::settled(f, 1.0),
+        },
+        // In the worst case an old request is still on its way to the one that leaves: a hint goes
+        // back, a request comes, the token follows.
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "4T",
+            when: "nothing happens to messages, and delays have a limit",
+            bound: |f| f.delay_max.filter(|_| f.undisturbed).map(|t| Bound::AtMost(4.0 * t)),
         },
         Cost {
             metric: Metric::EntryDelay,

@@ -1,5 +1,7 @@
 //! Formulas of data sheets that have a condition, held against runs that meet it and runs that do not.
 
+mod hand_over;
+
 use konklave_algorithms::election::bully::Bully;
 use konklave_algorithms::election::bully_1982::Bully1982;
 use konklave_algorithms::election::firewire::FireWire;
@@ -33,6 +35,8 @@ fn held<P: Algorithm>(
         at_once: config.think == Pace::Constant(0.0),
         elapsed,
         undisturbed: config.faults.is_empty(),
+        steady: config.delay.is_constant(),
+        hold: config.hold.least(),
     };
     let mut applied = 0;
     for cost in P::SHEET.costs {

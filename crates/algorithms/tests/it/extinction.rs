@@ -132,6 +132,8 @@ fn within_bounds(case: &Case<Extinction>, seen: &Seen<Extinction>) {
         at_once: true,
         elapsed: seen.time,
         undisturbed: true,
+        steady: case.config.delay.is_constant(),
+        hold: 0.0,
     };
     for cost in Extinction::SHEET.costs {
         let measured = match cost.metric {

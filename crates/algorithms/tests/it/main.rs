@@ -72,6 +72,8 @@ where
         at_once: true,
         elapsed: seen.time,
         undisturbed: true,
+        steady: case.config.delay.is_constant(),
+        hold: case.config.hold.least(),
     };
     for cost in P::SHEET.costs.iter().filter(|c| c.metric == Metric::Messages) {
         let bound = (cost.bound)(&facts).expect("it always applies");

@@ -92,6 +92,8 @@ where
         at_once: true,
         elapsed: seen.time,
         undisturbed: true,
+        steady: true,
+        hold: 0.0,
     };
     for cost in P::sheet(&case.setup).costs {
         let measured = match cost.metric {

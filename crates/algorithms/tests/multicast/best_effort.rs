@@ -74,3 +74,17 @@ fn ten_thousand_receivers_are_reached() {
     let seen = Case::<BestEffort>::complete(10_000).requests(&requests).simulate();
     assert_eq!(seen.well().summary.delivered, 30_000);
 }
+
+#[test]
+fn what_never_came_is_counted_without_excuse() {
+    let case = Case::<BestEffort>::complete(4).requests(&[3; 4]);
+    assert_eq!(case.simulate().summary.undelivered, 0);
+    let mut missing = 0;
+    for seed in 0..20 {
+        let lossy = case.clone().config(|c| (c.seed, c.loss) = (seed, 0.2));
+        let summary = lossy.simulate().summary;
+        assert_eq!(summary.undelivered, 3 * 16 - summary.delivered, "seed {seed}");
+        missing += summary.undelivered;
+    }
+    assert!(missing > 0);
+}

@@ -38,6 +38,8 @@ where
         at_once: true,
         elapsed: 0.0,
         undisturbed: case.config.loss == 0.0 && case.config.faults.is_empty(),
+        steady: case.config.delay.is_constant(),
+        hold: 0.0,
     };
     let mut applied = 0;
     for cost in P::SHEET.costs {

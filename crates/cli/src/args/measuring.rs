@@ -218,7 +218,8 @@ pub(crate) enum SweepCommand {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  konklave sweep merge part-1.jsonl part-2.jsonl -o results.jsonl"
+    after_help = "Examples:\n  konklave sweep merge part-1.jsonl part-2.jsonl -o results.jsonl\n\
+                  Exit codes: 0 put together · 64 the file is there already · 65 a shard is missing, cut or altered"
 )]
 pub(crate) struct MergeArgs {
     /// The results of all shards
@@ -227,4 +228,7 @@ pub(crate) struct MergeArgs {
     /// Where they go; `-` is stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// Replace a file that is there
+    #[arg(long)]
+    pub(crate) overwrite: bool,
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use indicatif::ProgressBar;
 use konklave_catalog::{CATALOG, Entry, Error, Load, Scenario, find};
-use konklave_sweep::{Comparison, Contest, Line, compare as run, html, svg};
+use konklave_sweep::{Comparison, Contest, Line, Spread, compare as run, html, svg};
 
 use super::run::{number, warn_of};
 use crate::Done;
@@ -93,6 +93,9 @@ fn chosen(args: &CompareArgs) -> Result<Vec<&'static Entry>, Error> {
             let why = format!("{} solves {}, not {}", name, entry.problem, first.problem);
             return Err(Error::Usage(why));
         }
+        if entries.iter().any(|known: &&Entry| known.name() == entry.name()) {
+            return Err(Error::Usage(format!("{name} is named twice: each takes part once")));
+        }
         entries.push(entry);
     }
     Ok(entries)
@@ -102,61 +105,103 @@ fn short(name: &str) -> &str {
     name.split_once('/').map_or(name, |(_, name)| name)
 }
 
-/// The columns that a formula bounds for at least one of all.
-fn bounded(all: &Comparison) -> Vec<bool> {
-    let is_bounded = |i: usize| all.lines.iter().any(|line| line.formulas[i].is_some());
-    (0..all.columns.len()).map(is_bounded).collect()
+/// What a table of some lines shows.
+struct Shown<'a> {
+    all: &'a Comparison,
+    lines: Vec<&'a Line>,
 }
 
-/// Whether a run of any failed: only then there is a column for it.
-fn failing(all: &Comparison) -> bool {
-    all.lines.iter().any(|line| line.fine < line.runs)
+impl<'a> Shown<'a> {
+    /// The lines of one case.
+    fn of(all: &'a Comparison, case: &str) -> Self {
+        Self { all, lines: all.lines.iter().filter(|line| line.case == case).collect() }
+    }
+
+    /// Whether a formula bounds the column for at least one of the lines.
+    fn is_bounded(&self, column: usize) -> bool {
+        self.lines.iter().any(|line| line.formulas[column].is_some())
+    }
+
+    /// Whether a run failed: only then there is a column for it.
+    fn is_failing(&self) -> bool {
+        self.all.lines.iter().any(|line| line.fine < line.runs)
+    }
+
+    /// The cells of a line: name, a cell for each column, its count and its formula, endurance, runs
+    /// that failed.
+    fn cells(&self, line: &Line, mark: &str) -> Vec<String> {
+        let mut cells = vec![short(&line.algorithm).to_owned()];
+        for (i, (measured, column)) in line.measured.iter().zip(&self.all.columns).enumerate() {
+            let star = if line.best[i] { mark } else { "" };
+            let value = |s: &Spread| format!("{}{star}", number(round(s.mean)));
+            cells.push(measured.as_ref().map_or_else(|| column.without_any(), value));
+            if !column.of.is_empty() {
+                cells.push(line.samples[i].map_or("–".into(), |count| count.to_string()));
+            }
+            if self.is_bounded(i) {
+                let formula = line.formulas[i].as_ref();
+                cells.push(formula.map_or("–".into(), |(_, x)| number(round(*x))));
+            }
+        }
+        if let Some(e) = &line.endurance {
+            cells.push(format!("{}/{}", e.crashes, e.crashes_tried));
+            cells.push(format!("{}/{}", e.losses, e.losses_tried));
+        }
+        if self.is_failing() {
+            cells.push(match line.runs - line.fine {
+                0 => String::new(),
+                failed => format!("{failed} of {} not ok", line.runs),
+            });
+        }
+        cells
+    }
+
+    /// The names of the columns, and their units.
+    fn heads(&self) -> [Vec<String>; 2] {
+        let (mut names, mut units) = (vec![String::new()], vec![String::new()]);
+        for (i, column) in self.all.columns.iter().enumerate() {
+            names.push(column.name.to_owned());
+            units.push(column.unit.to_owned());
+            if !column.of.is_empty() {
+                names.push("of".into());
+                units.push(column.of.into());
+            }
+            if self.is_bounded(i) {
+                names.push(column.limit.into());
+                units.push("formula".into());
+            }
+        }
+        if self.all.lines.iter().any(|line| line.endurance.is_some()) {
+            names.extend(["crashes".into(), "losses".into()]);
+            units.extend(["survived".into(), "survived".into()]);
+        }
+        if self.is_failing() {
+            names.push("failed".into());
+            units.push("runs".into());
+        }
+        [names, units]
+    }
 }
 
-/// The cells of a line: name, a cell for each column and its formula, endurance, runs that failed.
-fn cells(line: &Line, bounded: &[bool], failing: bool, mark: &str) -> Vec<String> {
-    let mut cells = vec![short(&line.algorithm).to_owned()];
-    for (i, measured) in line.measured.iter().enumerate() {
-        let star = if line.best[i] { mark } else { "" };
-        cells.push(measured.map_or("–".into(), |s| format!("{}{star}", number(round(s.mean)))));
-        if bounded[i] {
-            let formula = line.formulas[i].as_ref();
-            cells.push(formula.map_or("–".into(), |(_, x)| number(round(*x))));
+/// Why a formula is missing where others have one: the column, the reason, and whose.
+fn without(all: &Comparison) -> Vec<(String, Vec<&str>)> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for case in cases(all) {
+        let shown = Shown::of(all, case);
+        for (i, column) in all.columns.iter().enumerate().filter(|(i, _)| shown.is_bounded(*i)) {
+            let unbounded = |l: &&&Line| l.formulas[i].is_none() && l.measured[i].is_some();
+            for line in shown.lines.iter().filter(unbounded) {
+                let Some(why) = &line.without[i] else { continue };
+                let reason = format!("{case}, {}: {why}", column.name);
+                let name = short(&line.algorithm);
+                match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, names)) => names.push(name),
+                    None => reasons.push((reason, vec![name])),
+                }
+            }
         }
     }
-    if let Some(e) = &line.endurance {
-        cells.push(format!("{}/{}", e.crashes, e.crashes_tried));
-        cells.push(format!("{}/{}", e.losses, e.losses_tried));
-    }
-    if failing {
-        cells.push(match line.runs - line.fine {
-            0 => String::new(),
-            failed => format!("{failed} of {} not ok", line.runs),
-        });
-    }
-    cells
-}
-
-/// The names of the columns, and their units.
-fn heads(all: &Comparison) -> [Vec<String>; 2] {
-    let (mut names, mut units) = (vec![String::new()], vec![String::new()]);
-    for (column, bounded) in all.columns.iter().zip(bounded(all)) {
-        names.push(column.name.to_owned());
-        units.push(column.unit.to_owned());
-        if bounded {
-            names.push("at most".into());
-            units.push("formula".into());
-        }
-    }
-    if all.lines.iter().any(|line| line.endurance.is_some()) {
-        names.extend(["crashes".into(), "losses".into()]);
-        units.extend(["survived".into(), "survived".into()]);
-    }
-    if failing(all) {
-        names.push("failed".into());
-        units.push("runs".into());
-    }
-    [names, units]
+    reasons
 }
 
 /// Three digits that count.
@@ -181,13 +226,19 @@ fn cases(all: &Comparison) -> Vec<&'static str> {
 
 fn print(all: &Comparison) -> io::Result<()> {
     let mut out = stdout();
-    writeln!(out, "{}: {} nodes, {} seeds each; * is best", all.problem, all.nodes, all.seeds)?;
+    let best = match all.lines.iter().any(|line| line.best.contains(&true)) {
+        true => "; * is best",
+        false => "",
+    };
+    let nodes = if all.nodes == 1 { "node" } else { "nodes" };
+    let seeds = if all.seeds == 1 { "seed" } else { "seeds" };
+    let (problem, n, k) = (&all.problem, all.nodes, all.seeds);
+    writeln!(out, "{problem}: {n} {nodes}, {k} {seeds} each{best}")?;
     for case in cases(all) {
-        let lines: Vec<&Line> = all.lines.iter().filter(|line| line.case == case).collect();
-        let mut rows = heads(all).to_vec();
+        let shown = Shown::of(all, case);
+        let mut rows = shown.heads().to_vec();
         rows[0][0] = case.to_owned();
-        let bounded = bounded(all);
-        rows.extend(lines.iter().map(|line| cells(line, &bounded, failing(all), "*")));
+        rows.extend(shown.lines.iter().map(|line| shown.cells(line, "*")));
         let widths: Vec<usize> = (0..rows[0].len())
             .map(|c| rows.iter().map(|row| row[c].chars().count()).max().unwrap_or(0))
             .collect();
@@ -196,7 +247,7 @@ fn print(all: &Comparison) -> io::Result<()> {
             let mut text = String::new();
             for (c, cell) in row.iter().enumerate() {
                 let gap = " ".repeat(widths[c] - cell.chars().count());
-                let last = failing(all) && c + 1 == row.len();
+                let last = shown.is_failing() && c + 1 == row.len();
                 let cell = match (r, cell.ends_with('*'), last) {
                     (0 | 1, ..) => cell.clone(),
                     (_, true, _) => paint(cell, Colour::Green),
@@ -214,6 +265,13 @@ fn print(all: &Comparison) -> io::Result<()> {
     }
     for column in explained {
         writeln!(out, "{} – {}", column.name, column.means)?;
+    }
+    let reasons = without(all);
+    if !reasons.is_empty() {
+        writeln!(out, "\nno formula")?;
+    }
+    for (reason, names) in reasons {
+        writeln!(out, "  {}\n    {reason}", names.join(", "))?;
     }
     if all.lines.iter().any(|line| line.endurance.is_some()) {
         writeln!(out, "\nsurvives, wherever it happens")?;
@@ -238,14 +296,15 @@ fn print(all: &Comparison) -> io::Result<()> {
 fn print_markdown(all: &Comparison) -> io::Result<()> {
     let mut out = stdout();
     for case in cases(all) {
-        let [names, units] = heads(all);
+        let shown = Shown::of(all, case);
+        let [names, units] = shown.heads();
         let head = |(name, unit): (&String, &String)| format!("{name} {unit}").trim().to_owned();
         let mut heads: Vec<String> = names.iter().zip(&units).map(head).collect();
         heads[0] = case.to_owned();
         writeln!(out, "| {} |", heads.join(" | "))?;
         writeln!(out, "|{}", "---|".repeat(heads.len()))?;
-        for line in all.lines.iter().filter(|line| line.case == case) {
-            writeln!(out, "| {} |", cells(line, &bounded(all), failing(all), " ★").join(" | "))?;
+        for line in &shown.lines {
+            writeln!(out, "| {} |", shown.cells(line, " ★").join(" | "))?;
         }
         writeln!(out)?;
     }
@@ -259,13 +318,16 @@ fn csv(all: &Comparison, line: &Line) -> Vec<(String, String)> {
         ("runs".to_owned(), line.runs.to_string()),
         ("fine".to_owned(), line.fine.to_string()),
     ];
-    for (column, measured) in all.columns.iter().zip(&line.measured) {
+    for (i, (column, measured)) in all.columns.iter().zip(&line.measured).enumerate() {
         let name = column.name.replace(' ', "_");
-        let value = |f: fn(&konklave_sweep::Spread) -> f64| {
-            measured.as_ref().map_or(String::new(), |s| f(s).to_string())
-        };
+        let value =
+            |f: fn(&Spread) -> f64| measured.as_ref().map_or(String::new(), |s| f(s).to_string());
         row.push((name.clone(), value(|s| s.mean)));
         row.push((format!("{name}_confidence"), value(|s| s.confidence)));
+        if !column.of.is_empty() {
+            let count = line.samples[i].map_or(String::new(), |count| count.to_string());
+            row.push((format!("{name}_samples"), count));
+        }
     }
     for (column, formula) in all.columns.iter().zip(&line.formulas) {
         let name = column.name.replace(' ', "_");

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::Error;
 use konklave_sweep::{
-    Case, Fit, Group, Heading, Impossible, Progress, Results, Row, Shard, Study, StudyError, fit,
-    groups, merge, work,
+    Case, Finding, Fit, Group, Heading, Impossible, LEAST_R2, LEVEL, Progress, Results, Row, SIZES,
+    Shard, Study, StudyError, fit, groups, merge, work,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -364,7 +364,14 @@ struct Growth {
     algorithm: String,
     parameters: BTreeMap<String, Value>,
     measure: String,
-    fit: Fit,
+    /// The law; none if none fits.
+    fit: Option<Fit>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// The law that comes nearest, where none fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nearest: Option<Fit>,
     formula: Option<String>,
 }
 
@@ -405,13 +412,33 @@ fn growth(groups: &[Group], measure: &str) -> Vec<Growth> {
             Some((n, g.measures.get(measure)?.mean))
         };
         let points: Vec<(f64, f64)> = groups.iter().filter_map(point).collect();
-        let Some(fit) = fit(&points) else { continue };
+        let (fit, nearest, why) = match fit(&points) {
+            Finding::Follows(fit) => (Some(fit), None, None),
+            Finding::NoneFits(nearest) => (None, Some(nearest), Some(none_fits(&nearest))),
+            Finding::TooFew(sizes) => (None, None, Some(too_few(sizes))),
+        };
         let mut parameters = groups[0].parameters.clone();
         parameters.remove("nodes");
         let formula = formula_of(groups[0], measure).map(|(formula, _)| formula);
-        growth.push(Growth { algorithm, parameters, measure: measure.to_owned(), fit, formula });
+        let measure = measure.to_owned();
+        growth.push(Growth { algorithm, parameters, measure, fit, why, nearest, formula });
     }
     growth
+}
+
+fn none_fits(nearest: &Fit) -> String {
+    format!(
+        "the nearest, {}, has R² = {:.4} and is off by {:.0} %; a law needs R² ≥ {LEAST_R2}, a constant \
+         at most {:.0} %",
+        nearest.law,
+        nearest.r2,
+        100.0 * nearest.error,
+        100.0 * LEVEL
+    )
+}
+
+fn too_few(sizes: usize) -> String {
+    format!("that takes {SIZES} different n, and it was measured at {sizes}")
 }
 
 /// The formula that bounds a measure; that for the longest time bounds every time of the kind, and that
@@ -439,47 +466,78 @@ fn print(args: &SweepArgs, groups: &[Group], growth: &[Growth]) -> io::Result<()
     let mut out = stdout();
     let width = groups.iter().map(|g| g.algorithm.len()).max().unwrap_or(0);
     for group in groups {
-        let Some(s) = group.measures.get(&args.measure) else {
-            let known: Vec<&str> = group.measures.keys().map(String::as_str).collect();
-            writeln!(out, "no measure is called {}: there are {}", args.measure, known.join(", "))?;
-            break;
-        };
-        let formula = formula_of(group, &args.measure)
-            .map_or(String::new(), |(_, limit)| format!("  formula {}", number(limit)));
-        let failed = match group.failed {
-            0 => String::new(),
-            k => paint(&format!("  {k} of {} not ok", group.runs), Colour::Red),
-        };
-        writeln!(
-            out,
-            "{:width$}  {:<28} {} {} ± {}  ({} … {}, p95 {}){formula}{failed}",
-            group.algorithm,
-            shown(&group.parameters),
-            args.measure,
-            number(s.mean),
-            number(s.confidence),
-            number(s.min),
-            number(s.max),
-            number(s.p95),
-        )?;
+        write!(out, "{:width$}  {:<28} ", group.algorithm, shown(&group.parameters))?;
+        match group.measures.get(&args.measure) {
+            Some(s) => write!(
+                out,
+                "{} {} ± {}, deviation {}  ({} … {}, p95 {}){}",
+                args.measure,
+                number(s.mean),
+                number(s.confidence),
+                number(s.deviation),
+                number(s.min),
+                number(s.max),
+                number(s.p95),
+                rests_on(group, &args.measure),
+            )?,
+            None => write!(out, "{} {}", args.measure, nothing(&args.measure))?,
+        }
+        if let Some((_, limit)) = formula_of(group, &args.measure) {
+            write!(out, "  formula {}", number(limit))?;
+        }
+        match group.failed {
+            0 => writeln!(out)?,
+            k => {
+                let failed = format!("  {k} of {} not ok", group.runs);
+                writeln!(out, "{}", paint(&failed, Colour::Red))?;
+            }
+        }
     }
     for g in growth {
+        write!(out, "{:width$}  {:<28} {} ", g.algorithm, shown(&g.parameters), g.measure)?;
+        match (&g.fit, &g.why) {
+            (Some(fit), _) => write!(
+                out,
+                "grows like {} ({} · {} {} {}, R² = {:.4})",
+                fit.law,
+                number(fit.a),
+                fit.law,
+                if fit.b < 0.0 { '−' } else { '+' },
+                number(fit.b.abs()),
+                fit.r2
+            )?,
+            (None, Some(why)) => write!(out, "grows like no law that fits: {why}")?,
+            (None, None) => write!(out, "grows like no law that fits")?,
+        }
         let formula = g.formula.as_ref().map_or(String::new(), |f| format!("; the formula: {f}"));
-        writeln!(
-            out,
-            "{:width$}  {:<28} {} grows like {} ({} · {} {} {}, R² = {:.4}){formula}",
-            g.algorithm,
-            shown(&g.parameters),
-            g.measure,
-            g.fit.law,
-            number(g.fit.a),
-            g.fit.law,
-            if g.fit.b < 0.0 { '−' } else { '+' },
-            number(g.fit.b.abs()),
-            g.fit.r2
-        )?;
+        writeln!(out, "{formula}")?;
     }
     out.flush()
+}
+
+/// On how many single times a figure rests, and in how many runs there were any.
+fn rests_on(group: &Group, measure: &str) -> String {
+    let name = measure.split_once('.').map_or(measure, |(name, _)| name);
+    let runs = group.measures.get(measure).map_or(0, |s| s.runs);
+    let counted = match group.measures.get(&format!("{name}.count")) {
+        Some(count) if measure != name => {
+            let all = count.mean * count.runs as f64;
+            format!("  of {}", number(all))
+        }
+        Some(_) | None => String::new(),
+    };
+    match runs < group.runs {
+        true => format!("{counted}  in {runs} of {} runs", group.runs),
+        false => counted,
+    }
+}
+
+/// What is shown where no run has the measure.
+fn nothing(measure: &str) -> &'static str {
+    match measure.split('.').next() {
+        Some("sync_delay" | "hand_over_max" | "hand_over_mean") => "—(no hand-over)",
+        _ => "—(in no run)",
+    }
 }
 
 fn csv(group: &Group) -> Vec<Vec<(String, String)>> {
@@ -494,6 +552,7 @@ fn csv(group: &Group) -> Vec<Vec<(String, String)>> {
                 ("nodes", group.parameters.get("nodes").map_or(String::new(), Value::to_string)),
                 ("measure", measure.clone()),
                 ("runs", group.runs.to_string()),
+                ("measured_in", s.runs.to_string()),
                 ("failed", group.failed.to_string()),
                 ("mean", s.mean.to_string()),
                 ("deviation", s.deviation.to_string()),
@@ -528,6 +587,11 @@ fn put_together(args: &MergeArgs) -> Done {
     };
     if let Some(path) = args.files.iter().find(|path| same(path)) {
         let why = format!("--output {} is one of the shards: it would be gone", path.display());
+        return Err(Error::Usage(why).into());
+    }
+    if args.output.is_file() && !args.overwrite {
+        let file = args.output.display();
+        let why = format!("{file} is there already: --overwrite puts the results in its place");
         return Err(Error::Usage(why).into());
     }
     let target = Target::open(&args.output)?;

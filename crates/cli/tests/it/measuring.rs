@@ -42,6 +42,14 @@ fn shards_put_together_are_the_same_bytes_as_one_piece() {
     assert!(said.err.contains("24 of 48 cases"), "{}", said.err);
     assert_eq!(konklave(&["sweep", "merge", &two, &one, "-o", &merged]).code, 0);
     assert!(fs::read(&merged).expect("merged") == fs::read(&whole).expect("whole"));
+    // What is there is not replaced unasked.
+    fs::write(&merged, "mine\n").expect("a file");
+    let said = konklave(&["sweep", "merge", &two, &one, "-o", &merged]);
+    assert_eq!(said.code, 64, "{}", said.err);
+    assert!(said.err.contains("--overwrite"), "{}", said.err);
+    assert_eq!(fs::read_to_string(&merged).expect("a file"), "mine\n");
+    assert_eq!(konklave(&["sweep", "merge", &two, &one, "-o", &merged, "--overwrite"]).code, 0);
+    assert!(fs::read(&merged).expect("merged") == fs::read(&whole).expect("whole"));
 }
 
 #[test]
@@ -79,6 +87,47 @@ fn a_law_has_its_formula_also_where_the_sheet_counts_per_entry() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.contains("the formula: 2(n − 1) for each entry"), "{}", said.out);
     assert!(said.out.contains("formula 112"), "{}", said.out);
+}
+
+#[test]
+fn a_law_that_does_not_fit_is_not_told() {
+    let said = konklave_line(
+        "sweep --algorithms virtual-synchrony --nodes 1,2,3,5,9 --seeds 2 --measure latency_max",
+    );
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("no law that fits: the nearest"), "{}", said.out);
+    assert!(said.out.contains("R² ≥ 0.9"), "{}", said.out);
+    let said = konklave_line("sweep --algorithms central --nodes 2,4 --seeds 2 --format json");
+    let report: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(report["growth"][0]["fit"], Value::Null);
+    assert!(report["growth"][0]["why"].as_str().is_some_and(|why| why.contains("3 different n")));
+}
+
+#[test]
+fn what_is_there_twice_is_refused() {
+    let said = konklave_line("sweep --algorithms central --nodes 8,8");
+    assert_eq!(said.code, 64, "{}", said.err);
+    assert!(said.err.contains("nodes: 8 is there twice"), "{}", said.err);
+    let said = konklave_line("compare mutex central mutex/central");
+    assert_eq!(said.code, 64, "{}", said.err);
+    assert!(said.err.contains("named twice"), "{}", said.err);
+}
+
+#[test]
+fn a_delay_says_how_many_hand_overs_it_rests_on() {
+    let said =
+        konklave_line("sweep --algorithms central --nodes 1,3 --seeds 2 --measure sync_delay.mean");
+    assert_eq!(said.code, 0, "{}", said.err);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert!(lines[0].contains("—(no hand-over)"), "{}", said.out);
+    // Three enter, and the last has nobody to hand over to.
+    assert!(lines[1].contains("deviation 0") && lines[1].contains("of 4"), "{}", said.out);
+    let said = konklave_line("compare mutex central -n 1 --seeds 2 --no-faults");
+    assert!(said.out.contains("—(no hand-over)"), "{}", said.out);
+    let said = konklave_line("compare mutex central -n 3 --seeds 2 --no-faults --format json");
+    let all: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(all["columns"][1]["of"], "hand-overs");
+    assert!(all["lines"][1]["samples"][1].as_u64() > Some(0), "{all:#}");
 }
 
 #[test]

@@ -105,6 +105,8 @@ pub(crate) fn messages_hold<P: Runnable>(
         at_once: true,
         elapsed: 0.0,
         undisturbed: true,
+        steady: false,
+        hold: 0.0,
     };
     let sent = outcome.counts.sent as f64;
     let measured = |metric| match metric {

@@ -1,7 +1,7 @@
 //! Which faults an algorithm outlives: the third corner of the triangle, measured.
 
 use konklave_catalog::tolerance::{Fault, tolerance};
-use konklave_catalog::{Entry, Error, Scenario, Verdict};
+use konklave_catalog::{Entry, Error, RunReport, Scenario, Verdict};
 use serde::Serialize;
 
 /// How many of the faults that were tried, one at a time, did no harm.
@@ -24,15 +24,18 @@ const TRIES: u64 = 12;
 const SEEDS: u64 = 3;
 
 impl Endurance {
-    /// Tries faults on `entry` in a group of `n`.
-    pub fn of(entry: &'static Entry, n: usize) -> Result<Self, Error> {
-        if entry.problem == "mutex" { Self::of_lock(entry, n) } else { Self::of_run(entry, n) }
+    /// Tries faults on `entry` in a group of `n`, in the variant and on the topology of `base`.
+    pub fn of(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
+        match entry.problem {
+            "mutex" => Self::of_lock(entry, base, n),
+            _ => Self::of_run(entry, base, n),
+        }
     }
 
     /// Harmless is a fault after which everyone else is served, and safely.
-    fn of_lock(entry: &'static Entry, n: usize) -> Result<Self, Error> {
+    fn of_lock(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
         let mut all = Self::default();
-        for row in tolerance(entry, n, &[])? {
+        for row in tolerance(entry, n, &base.set)? {
             let harmless = if row.safe { row.harmless } else { 0 };
             match &row.fault {
                 Fault::Crash(_) => {
@@ -51,34 +54,36 @@ impl Endurance {
         Ok(all)
     }
 
-    /// Harmless is a fault after which the run ends well.
-    fn of_run(entry: &'static Entry, n: usize) -> Result<Self, Error> {
+    /// Harmless is a fault after which the run ends well, and everyone has what it should have.
+    fn of_run(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
         let mut all = Self::default();
         for seed in 1..=SEEDS {
             let base = Scenario {
                 nodes: Some(n),
                 seed: Some(seed),
+                topology: base.topology.clone(),
+                set: base.set.clone(),
                 delay: Some("uniform:0.5..1.5".into()),
                 ids: Some("random".into()),
                 time_limit: Some(1000.0),
                 ..Scenario::default()
             };
-            let fine = |fault: String| -> Result<bool, Error> {
+            let fine = |fault: String, survivors: usize| -> Result<bool, Error> {
                 let scenario = Scenario { faults: vec![fault], ..base.clone() };
                 let report = entry.simulate(&entry.plan(scenario)?, false)?.report;
-                Ok(report.verdict == Verdict::Ok)
+                Ok(report.verdict == Verdict::Ok && is_whole(&report, survivors))
             };
             let report = entry.simulate(&entry.plan(base.clone())?, false)?.report;
             for i in 0..TRIES.min(report.steps) {
                 let step = 1 + i * report.steps / TRIES.min(report.steps);
                 let node = (i + seed) % n as u64;
-                all.crashes += usize::from(fine(format!("crash:{node}@#{step}"))?);
+                all.crashes += usize::from(fine(format!("crash:{node}@#{step}"), n - 1)?);
                 all.crashes_tried += 1;
             }
             for (kind, &count) in &report.messages.by_kind {
                 for i in 0..(TRIES / 2).min(count) {
                     let nth = 1 + i * count / (TRIES / 2).min(count);
-                    all.losses += usize::from(fine(format!("lose:/{kind}#{nth}"))?);
+                    all.losses += usize::from(fine(format!("lose:/{kind}#{nth}"), n)?);
                     all.losses_tried += 1;
                 }
             }
@@ -100,4 +105,13 @@ impl Endurance {
             |fine: usize, tried: usize| if tried == 0 { 1.0 } else { fine as f64 / tried as f64 };
         (part(self.crashes, self.crashes_tried) + part(self.losses, self.losses_tried)) / 2.0
     }
+}
+
+/// Whether nothing is missing that everyone should have in the end. A verdict is milder: it asks only
+/// for what an algorithm promises under what it assumes.
+fn is_whole(report: &RunReport, survivors: usize) -> bool {
+    let count = |problem: &str, name: &str| report.problem.get(problem)?.get(name)?.as_u64();
+    let all_delivered = count("multicast", "undelivered").is_none_or(|missing| missing == 0);
+    let agreeing = count("election", "agreeing");
+    all_delivered && agreeing.is_none_or(|agreeing| agreeing as usize == survivors)
 }

@@ -24,7 +24,9 @@ pub fn svg(all: &Comparison) -> String {
     let width = NAME + all.columns.len() as f64 * (BAR + GAP) + 20.0;
     let per_row = ((width - 20.0) / SIDE).floor().max(1.0) as usize;
     let rows = names.len().div_ceil(per_row);
-    let triangles = all.lines.iter().any(|l| l.endurance.is_some());
+    // Without a common delay there is nothing to compare in one picture.
+    let triangles = all.lines.iter().any(|l| l.endurance.is_some())
+        && all.columns.iter().any(|column| column.is_delay);
     let height = bars_end + if triangles { 50.0 + rows as f64 * (SIDE + 24.0) } else { 20.0 };
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -52,13 +54,13 @@ pub fn svg(all: &Comparison) -> String {
             "font-weight=\"bold\"",
         );
         text(&mut out, (x, 82.0), arrow, "fill=\"#555\" font-size=\"10\"");
-        let most = highest(&all.lines, c);
+        let (most, none) = (highest(&all.lines, c), nothing(all, c));
         for (a, name) in names.iter().enumerate() {
             let lines = all.lines.iter().filter(|l| l.algorithm == *name);
             for line in lines {
                 let at = cases.iter().position(|case| *case == line.case).unwrap_or(0);
                 let y = 92.0 + a as f64 * height_of_one + at as f64 * ROW / 2.0;
-                bar(&mut out, (x, y), line, c, most, COLOURS[at % 2]);
+                bar(&mut out, (x, y), (line, c, &none), most, COLOURS[at % 2]);
             }
         }
     }
@@ -92,9 +94,15 @@ fn highest(lines: &[Line], column: usize) -> f64 {
     means.fold(0.0, f64::max).max(1e-9)
 }
 
-fn bar(out: &mut String, (x, y): (f64, f64), line: &Line, column: usize, most: f64, colour: &str) {
+fn bar(
+    out: &mut String,
+    (x, y): (f64, f64),
+    (line, column, none): (&Line, usize, &str),
+    most: f64,
+    colour: &str,
+) {
     let Some(s) = line.measured[column] else {
-        return text(out, (x, y + 9.0), "–", "fill=\"#888\"");
+        return text(out, (x, y + 9.0), none, "fill=\"#888\" font-size=\"10\"");
     };
     let width = (s.mean / most * BAR).max(1.0);
     let _ = writeln!(
@@ -107,22 +115,30 @@ fn bar(out: &mut String, (x, y): (f64, f64), line: &Line, column: usize, most: f
     text(out, (x + width + 4.0, y + 9.0), &value, &format!("font-size=\"10\" {weight}"));
 }
 
-/// The three corners of one algorithm, each from 0 to 1: the best of all has 1.
-fn corners(name: &str, all: &Comparison) -> [f64; 3] {
+/// What stands for a measure that nothing was measured of.
+fn nothing(all: &Comparison, column: usize) -> String {
+    all.columns[column].without_any()
+}
+
+/// The three corners of one algorithm, each from 0 to 1: the best of all has 1. None where nothing was
+/// measured.
+fn corners(name: &str, all: &Comparison) -> [Option<f64>; 3] {
     let busiest = all.lines.iter().rfind(|l| l.algorithm == name);
-    let Some(line) = busiest else { return [0.0; 3] };
+    let Some(line) = busiest else { return [None; 3] };
     let against = |column: usize| {
         let mean = |l: &Line| l.measured.get(column).copied().flatten().map(|s| s.mean);
         let same = all.lines.iter().filter(|l| l.case == line.case);
         let least = same.filter_map(mean).fold(f64::INFINITY, f64::min);
         // One is added, so that nothing at all does not make everything else worth nothing.
-        mean(line).map_or(0.0, |own| (least + 1.0) / (own + 1.0))
+        mean(line).map(|own| (least + 1.0) / (own + 1.0))
     };
-    let endurance = line.endurance.as_ref().map_or(0.0, super::Endurance::score);
-    [against(0), against(1), endurance]
+    let delay = all.columns.iter().position(|column| column.is_delay);
+    let endurance = line.endurance.as_ref().map(super::Endurance::score);
+    [against(0), delay.and_then(against), endurance]
 }
 
 fn triangle(out: &mut String, (x, y): (f64, f64), name: &str, all: &Comparison) {
+    let corners = corners(name, all);
     let radius = SIDE * 0.36;
     let point = |corner: usize, length: f64| {
         let angle = (-90.0 + 120.0 * corner as f64).to_radians();
@@ -140,13 +156,15 @@ fn triangle(out: &mut String, (x, y): (f64, f64), name: &str, all: &Comparison) 
         "<polygon points=\"{}\" fill=\"none\" stroke=\"#999\"/>\n<polygon points=\"{}\" \
          fill=\"{}\" fill-opacity=\"0.45\" stroke=\"{}\"/>",
         path([1.0; 3]),
-        path(corners(name, all)),
+        path(corners.map(|corner| corner.unwrap_or(0.0))),
         COLOURS[0],
         COLOURS[0]
     );
     for (corner, label) in ["messages", "delay", "faults"].iter().enumerate() {
         let (px, py) = point(corner, 1.18);
-        text(out, (px, py + 3.0), label, "text-anchor=\"middle\" font-size=\"9\" fill=\"#555\"");
+        let unknown = if corners[corner].is_none() { " (–)" } else { "" };
+        let style = "text-anchor=\"middle\" font-size=\"9\" fill=\"#555\"";
+        text(out, (px, py + 3.0), &format!("{label}{unknown}"), style);
     }
     let anchor = "text-anchor=\"middle\" font-weight=\"bold\" font-size=\"11\"";
     text(out, (x, y + SIDE * 0.5 - 4.0), short(name), anchor);
@@ -171,13 +189,26 @@ pub fn html(all: &Comparison) -> String {
         let _ = write!(rows, "<tr><td>{}</td><td>{}</td>", escape(&line.algorithm), line.case);
         for (i, measured) in line.measured.iter().enumerate() {
             let class = if line.best[i] { " class=\"best\"" } else { "" };
-            let value =
-                measured.map_or("–".into(), |s| format!("{:.2} ± {:.2}", s.mean, s.confidence));
+            let value = measured.map_or_else(
+                || nothing(all, i),
+                |s| format!("{:.2} ± {:.2}", s.mean, s.confidence),
+            );
+            let of = match line.samples[i] {
+                Some(count) if !all.columns[i].of.is_empty() => {
+                    format!(" <small>({count} {})</small>", escape(all.columns[i].of))
+                }
+                Some(_) | None => String::new(),
+            };
             let formula = line.formulas[i].as_ref();
-            let formula = formula.map_or(String::new(), |(formula, x)| {
-                format!("<br><small>at most {} = {x:.2}</small>", escape(formula))
-            });
-            let _ = write!(rows, "<td><span{class}>{value}</span>{formula}</td>");
+            let limit = all.columns[i].limit;
+            let formula = match (formula, &line.without[i]) {
+                (Some((formula, x)), _) => {
+                    format!("<br><small>{limit} {} = {x:.2}</small>", escape(formula))
+                }
+                (None, Some(why)) => format!("<br><small>no formula: {}</small>", escape(why)),
+                (None, None) => String::new(),
+            };
+            let _ = write!(rows, "<td><span{class}>{value}</span>{of}{formula}</td>");
         }
         let survives = line.endurance.as_ref().map_or(String::new(), |e| e.survives.join(", "));
         let _ = writeln!(

@@ -65,6 +65,7 @@ impl LockMeasures {
             hand_over_max: in_unit(self.hand_over_max),
             hand_over_mean: (self.hand_overs > 0)
                 .then(|| self.hand_over_sum as f64 / self.hand_overs as f64 / unit),
+            hand_overs: self.hand_overs,
             lone_entry_max: in_unit(self.lone_max),
             losses: self.losses,
             views: self.views,
@@ -152,6 +153,8 @@ pub struct LockSummary {
     pub hand_over_max: Option<f64>,
     /// The same on average.
     pub hand_over_mean: Option<f64>,
+    /// How often that was.
+    pub hand_overs: u64,
     /// From request to grant when nobody else wants it, at worst.
     pub lone_entry_max: Option<f64>,
     /// How often a holder was told that it lost its lock.

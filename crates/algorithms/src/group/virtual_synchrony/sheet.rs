@@ -5,7 +5,10 @@ use std::time::Duration;
 use konklave_process::topology::Shape;
 
 use crate::group::Plan;
-use crate::{Assumption, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError, Switch};
+use crate::{
+    Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, SetupError,
+    Switch,
+};
 
 pub(super) const KEEP_DELIVERING: Mistake = Mistake {
     name: "keep-delivering",
@@ -61,19 +64,37 @@ pub(super) const SHEET: DataSheet = DataSheet {
     assumes: &[Assumption::UniqueIds],
     topologies: &[Shape::Complete],
     winner: None,
-    // No bounds to judge a run by: it may have had faults, which are none to this algorithm.
+    // A fault is none to this algorithm; so the formulas have to rule it out.
     costs: &[
         Cost {
             metric: Metric::Time,
-            formula: "4T from the first stop to the next view; 3(n-1) + (n-1)² messages",
-            when: "one candidate, nobody fails",
-            bound: |_| None,
+            formula: "4T from the first stop to the next view",
+            when: "one member asks for a new view, nobody fails, comes or goes, and delays have a limit",
+            bound: |f| {
+                let reform = f.setup.chosen(&SHEET, "reform");
+                let one_asks = !reform.is("none") && reform.0.parse::<u32>().is_ok();
+                let t = f.delay_max.filter(|_| one_asks && in_peace(f));
+                t.map(|t| Bound::AtMost(4.0 * t))
+            },
         },
         Cost {
             metric: Metric::EntryDelay,
-            formula: "3T from sending to delivery (2T agreed); n + (n-1)² messages",
-            when: "nobody fails",
-            bound: |_| None,
+            formula: "3T from sending to delivery, agreed 2T",
+            when: "the view stays as it is, and delays have a limit",
+            bound: |f| {
+                let agreed = f.setup.chosen(&SHEET, "delivery").is("agreed");
+                let hops = if agreed { 2.0 } else { 3.0 };
+                f.delay_max.filter(|_| one_view(f)).map(|t| Bound::AtMost(hops * t))
+            },
+        },
+        Cost {
+            metric: Metric::Messages,
+            formula: "n + (n − 1)² for each message, one less for the leader's",
+            when: "the view stays as it is",
+            bound: |f| {
+                let most = f.n() + (f.n() - 1.0).powi(2);
+                one_view(f).then(|| Bound::Between(f.entries() * (most - 1.0), f.entries() * most))
+            },
         },
     ],
     guarantees: &[
@@ -131,6 +152,17 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch { name: "rejoin", values: &["off", "on"], what: "whether the excluded come again" },
     ],
 };
+
+/// Whether nobody fails, comes, goes, or is looked after.
+fn in_peace(facts: &Facts<'_>) -> bool {
+    let is = |name, value| facts.setup.chosen(&SHEET, name).is(value);
+    facts.undisturbed && is("joiners", "none") && is("leavers", "none") && is("heartbeat", "0")
+}
+
+/// Whether the first view is the last, too.
+fn one_view(facts: &Facts<'_>) -> bool {
+    in_peace(facts) && facts.setup.chosen(&SHEET, "reform").is("none")
+}
 
 /// What was chosen, as the algorithm needs it.
 #[derive(Clone, Copy, Debug)]
