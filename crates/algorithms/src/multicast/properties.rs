@@ -106,7 +106,7 @@ impl Properties {
         let up = || self.delivered.iter().filter(|(p, _)| !self.crashed.contains(*p));
         let mut missing = 0;
         for (from, &sent) in self.sent.iter() {
-            let upto = |own: &Delivered| of(own, from).map_or(0, Numbers::upto);
+            let upto = |own: &Table<Numbers>| own.get(from).map_or(0, Numbers::upto);
             let all_have = up().map(|(_, own)| upto(own)).min().unwrap_or(sent);
             for number in all_have + 1..=sent {
                 let unit = Unit { from, number };
