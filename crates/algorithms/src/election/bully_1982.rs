@@ -532,7 +532,9 @@ mod tests {
     fn a_member_that_fails_during_the_reorganisation_makes_it_begin_anew() {
         let mut p = process(3);
         p.ask(Request::Elect);
-        [2, 1, 0].map(|peer| p.hear(peer, Message::Return(Call::Halt, true)));
+        for peer in [2, 1, 0] {
+            p.hear(peer, Message::Return(Call::Halt, true));
+        }
         let effects = p.fire(Timer::Return);
         assert!(effects.contains(&tell(Indication::Deposed)), "{effects:?}");
         assert_eq!(p.process.calling, Some((Loop::Halt, ProcessId(2))));
