@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use konklave_trace::text;
+use konklave_agent::recorder::{Verdict, judge};
+use konklave_trace::{Run, text};
 use serde_json::json;
 
 use super::{plan_of, read_run};
@@ -12,6 +13,9 @@ use crate::output::{Colour, Format, paint, print_csv, print_json, stdout};
 
 pub(crate) fn replay(args: &ReplayArgs) -> Done {
     let run = read_run(&args.file)?;
+    if run.header.algorithm == konklave_agent::recorder::ALGORITHM {
+        return incident(args, &run);
+    }
     let (entry, plan) = plan_of(&run, &args.file)?;
     let replayed = entry.replay(&plan, &run);
     let recorded = run.footer.as_ref().and_then(|footer| footer.summary.get("steps")?.as_u64());
@@ -69,4 +73,56 @@ pub(crate) fn replay(args: &ReplayArgs) -> Done {
         ]])?,
     }
     Ok(if same { 0 } else { 1 })
+}
+
+/// A recording of real agents: there is no algorithm to replay, but its tokens tell whether what they
+/// promise was kept.
+fn incident(args: &ReplayArgs, run: &Run) -> Done {
+    let steps = run.entries.iter().filter_map(|entry| serde_json::to_value(entry).ok());
+    let Verdict { grants, names, open, violations } = judge(steps);
+    match args.format {
+        Format::Text => {
+            let mut out = stdout();
+            if args.story || args.states || args.only.is_some() {
+                let nodes = args.only.as_ref().map(|nodes| nodes.iter().copied().collect());
+                let options = text::Options { states: args.states, nodes, most_lines: None };
+                writeln!(out, "{}", text::transcript(run, &options))?;
+            }
+            writeln!(
+                out,
+                "a recording of {} agents: judged, not run again",
+                run.header.nodes.len()
+            )?;
+            writeln!(
+                out,
+                "judged      {grants} grants of {names} names ({open} without a recorded end): each \
+                 token granted once, tokens only grow, one holder at a time"
+            )?;
+            for violation in &violations {
+                writeln!(out, "{}    {violation}", paint("violated", Colour::Red))?;
+            }
+            if violations.is_empty() {
+                writeln!(out, "verdict     {}", paint("kept", Colour::Green))?;
+            }
+            out.flush()?;
+        }
+        Format::Json | Format::Jsonl => {
+            let report = json!({
+                "schema": "konklave.incident/1",
+                "agents": run.header.nodes.len(),
+                "grants": grants,
+                "names": names,
+                "open": open,
+                "violations": violations,
+            });
+            print_json(&report, args.format)?;
+        }
+        Format::Csv => print_csv(&[vec![
+            ("grants".into(), grants.to_string()),
+            ("names".into(), names.to_string()),
+            ("open".into(), open.to_string()),
+            ("violations".into(), violations.len().to_string()),
+        ]])?,
+    }
+    Ok(if violations.is_empty() { 0 } else { 1 })
 }
