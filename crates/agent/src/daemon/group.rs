@@ -260,6 +260,10 @@ async fn remember(node: Node, recorder: Arc<Recorder>) {
             }
             _ => tracing::warn!(name = %name, "{kind}: {what}"),
         }
+        // What clients are granted and lose is noted with who it was, and once.
+        if matches!(event, konklave::Event::Granted { .. } | konklave::Event::Lost { .. }) {
+            continue;
+        }
         let value = serde_json::to_value(&event).unwrap_or_else(|_| what.into());
         recorder.note(&kind, value);
     }

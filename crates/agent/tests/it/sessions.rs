@@ -203,6 +203,12 @@ fn changes_are_followed_and_recordings_of_agents_become_one() {
         .map(|at| at.expect("a time"))
         .collect();
     assert!(times.is_sorted(), "on one machine there is one clock");
+    // The same as a run, judged by its tokens.
+    let run = konklave_agent::recorder::as_run(&merged, None).expect("well formed");
+    let steps = run.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let verdict = konklave_agent::recorder::judge(steps);
+    assert_eq!((verdict.grants, verdict.names, verdict.open), (2, 2, 0), "{run}");
+    assert_eq!(verdict.violations, [""; 0]);
 }
 
 #[test]
