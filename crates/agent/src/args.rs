@@ -276,14 +276,25 @@ pub struct WatchArgs {
 Examples:
   konklave revoke reports --dry-run
   konklave revoke reports
+  konklave revoke --slots gpu                    all slots of a semaphore
+  konklave revoke --slots gpu --token 1.3.42     one of them
 The holder's command is asked to end, killed after its grace, and exits with 76; then the next one is
 served. A holder whose machine does not answer is stopped by its own deadline.")]
 pub struct RevokeArgs {
     /// The name of the lock
     pub name: String,
+    /// It is a semaphore: take its slots
+    #[arg(long)]
+    pub slots: bool,
+    /// Only what was granted with this token (`who` shows it)
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<konklave::Token>,
     /// Only say from whom it would be taken
     #[arg(long)]
     pub dry_run: bool,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
     /// Where the agent is.
     #[command(flatten)]
     pub agent: AgentArgs,
@@ -301,6 +312,9 @@ pub struct StepDownArgs {
     /// Only say who would step down
     #[arg(long)]
     pub dry_run: bool,
+    /// The form of the output
+    #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
+    pub format: Format,
     /// Where the agent is.
     #[command(flatten)]
     pub agent: AgentArgs,

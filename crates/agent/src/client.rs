@@ -36,6 +36,16 @@ pub struct Client {
 impl Client {
     /// Connects to the agent at `socket`, as a client that status shows as `label`.
     pub async fn connect(socket: &Path, label: &str, ttl: Duration) -> Result<Self, Failure> {
+        Self::connect_within(socket, label, ttl, None).await
+    }
+
+    /// The same for a client that itself runs under a lock, with this token.
+    pub async fn connect_within(
+        socket: &Path,
+        label: &str,
+        ttl: Duration,
+        within: Option<String>,
+    ) -> Result<Self, Failure> {
         let stream = UnixStream::connect(socket).await.map_err(|why| no_agent(socket, &why))?;
         let mut client = Self {
             stream,
@@ -46,7 +56,8 @@ impl Client {
             keep_alive: ttl / 3,
             pending: Vec::new(),
         };
-        let hello = Request::Hello { protocol: VERSION, label: label.to_owned(), ttl: millis(ttl) };
+        let (label, ttl) = (label.to_owned(), millis(ttl));
+        let hello = Request::Hello { protocol: VERSION, label, ttl, within };
         match client.call(hello).await? {
             Answer::Welcome { protocol: VERSION, node, ttl, keep_alive } => {
                 client.node = node;

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::args::AgentArgs;
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::protocol::{Answer, Request};
+use crate::protocol::{Answer, Request, legible};
 
 /// A client that holds nothing need not show that it lives.
 const UNHURRIED: Duration = Duration::from_secs(600);
@@ -76,7 +76,7 @@ fn print_table(rows: &[Vec<String>]) -> Result<(), Failure> {
     for row in rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:width$}  "));
+            line.push_str(&format!("{:width$}  ", legible(cell)));
         }
         writeln!(out, "{}", line.trim_end())?;
     }

@@ -209,6 +209,13 @@ impl Settings {
                  or, if you must: --insecure"
             )));
         }
+        for address in self.peers.iter().flatten().chain(&self.advertise) {
+            check_address(address, false).map_err(Failure::Config)?;
+        }
+        check_address(&listen, true).map_err(Failure::Config)?;
+        if self.peers.as_ref().is_some_and(Vec::is_empty) {
+            return wrong("peers: at least one address, ourselves included");
+        }
         let ways = [self.peers.is_some(), self.peers_file.is_some(), self.beacon.is_some()];
         if ways.iter().filter(|way| **way).count() > 1 {
             return wrong("peers, peers-file and beacon: one of them finds the founders");
@@ -233,10 +240,44 @@ impl Settings {
         Ok(())
     }
 
+    /// What is said here that means nothing to a group in one process.
+    pub(crate) fn beyond_one_process(&self) -> Vec<&'static str> {
+        [
+            ("--name", self.name.is_some()),
+            ("--cluster", self.cluster.is_some()),
+            ("--data-dir", self.data_dir.is_some()),
+            ("--listen", self.listen.is_some()),
+            ("--advertise", self.advertise.is_some()),
+            ("--peers-file", self.peers_file.is_some()),
+            ("--founders", self.founders.is_some()),
+            ("--found-alone", self.found_alone.is_some()),
+            ("--key-file", self.key_file.is_some()),
+            ("--tls-*", self.tls_key.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(flag, said)| said.then_some(flag))
+        .collect()
+    }
+
     /// Where to listen.
     #[must_use]
     pub fn listen(&self) -> String {
         self.listen.clone().unwrap_or_else(|| "127.0.0.1:7400".into())
+    }
+}
+
+/// Whether this is `host:port`; only where we listen may the port be 0, for any.
+pub(crate) fn check_address(address: &str, any: bool) -> Result<(), String> {
+    let (host, port) = address
+        .rsplit_once(':')
+        .ok_or_else(|| format!("`{address}` has no port: host:port is needed"))?;
+    if host.is_empty() || host.contains(':') != (host.starts_with('[') && host.ends_with(']')) {
+        return Err(format!("`{address}` is no address: host:port, or [IPv6]:port"));
+    }
+    match port.parse::<u16>() {
+        Ok(port) if any || port > 0 => Ok(()),
+        Ok(_) => Err(format!("`{address}`: nobody can call port 0")),
+        Err(_) => Err(format!("`{address}`: `{port}` is no port")),
     }
 }
 
@@ -367,6 +408,7 @@ mod tests {
             "",
             "listen = '127.0.0.1:1'",
             "listen = 'localhost:1'",
+            "listen = '127.0.0.1:0'\npeers = ['[::1]:7400', 'a.example:1']",
             "listen = '[::1]:7'",
             "listen = '0.0.0.0:1'\ninsecure = true",
             "listen = '0.0.0.0:1'\nkey-file = 'k'",
@@ -387,6 +429,15 @@ mod tests {
             "beacon = '239.255.74.0:7401'",
             "peers = ['a:1']\npeers-file = 'f'",
             "founders = 0",
+            "peers = ['127.0.0.1']",
+            "peers = ['']",
+            "peers = []",
+            "peers = ['a:1', 'b:x']",
+            "peers = ['a:0']",
+            "peers = [':7400']",
+            "peers = ['::1:7400']",
+            "advertise = 'a'",
+            "listen = '127.0.0.1'",
             "nats = 'localhost'\npeers = ['a:1']",
             "nats = 'localhost'\nlisten = '127.0.0.1:1'",
             "nats-credentials = 'me.creds'",

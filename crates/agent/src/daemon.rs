@@ -7,6 +7,7 @@ mod log;
 mod notify;
 mod reload;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +73,8 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
         code = end.next() => return Ok(code),
     };
     let protected = settings.key_file.is_some() || settings.tls_key.is_some();
-    let group = Arc::new(Group::new(nodes, counts, protected));
+    let founders = if args.dev { Vec::new() } else { seeds(&settings)? };
+    let group = Arc::new(Group::new(nodes, counts, protected, founders));
     let page = match settings.metrics {
         Some(address) => Some(tokio::spawn(http::serve(address, Arc::clone(&group)).await?)),
         None => None,
@@ -83,28 +85,36 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     tracing::info!(socket = %socket.display(), node = group.node(), "open for clients");
     notify::notify("READY=1");
     let reload = reload::reload(args, hangups, &doorman, &log, &group);
-    tokio::select! {
-        code = end.next() => tracing::info!(signal = code - 128, "leaving"),
-        () = reload => {}
-    }
+    let code = tokio::select! {
+        code = end.next() => code,
+        never = reload => match never {},
+    };
+    tracing::info!(signal = code - 128, "leaving");
     notify::notify("STOPPING=1");
     let _ = close.send(true);
     let drain = settings.drain.map_or(DRAIN, |Span(drain)| drain);
-    let leave = async {
-        if tokio::time::timeout(drain, &mut serving).await.is_err() {
-            tracing::warn!("commands did not end in time; their locks end with the agent");
-        }
-        group.leave().await;
-    };
-    tokio::select! {
-        () = leave => {}
+    let drained = tokio::select! {
+        drained = tokio::time::timeout(drain, &mut serving) => drained.is_ok(),
         // A second signal means now.
-        code = end.next() => return Ok(code),
-    }
+        _ = end.next() => false,
+    };
     if let Some(page) = page {
         page.abort();
     }
-    Ok(0)
+    if !drained {
+        // Whose command still runs is told by the end of the connection, and has the lease to stop it:
+        // the others must wait for that long, as after a crash.
+        tracing::warn!("commands still run: this agent ends as if it were killed");
+        group.kill();
+        return Ok(code);
+    }
+    tokio::select! {
+        () = group.leave() => Ok(0),
+        code = end.next() => {
+            group.kill();
+            Ok(code)
+        }
+    }
 }
 
 /// The signals that end us.
@@ -156,15 +166,32 @@ fn doorman(settings: &Settings) -> Result<Doorman, Failure> {
 fn refused(error: konklave::Error) -> Failure {
     match error {
         konklave::Error::Config(why) => Failure::Config(why),
+        // What was half written, or by another version, or not by us: the disk works.
+        konklave::Error::Store(file, why)
+            if matches!(why.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
+        {
+            Failure::Config(format!(
+                "{}: {why}\n  \
+                 restore it from a backup of this agent, if there is one\n  \
+                 or remove it: the agent then comes as a new member, and needs a group that runs",
+                file.display()
+            ))
+        }
         other => Failure::Unavailable(other.to_string()),
     }
 }
 
 /// Three members in this process, for trying things out: nothing is kept, nothing is reachable.
 async fn dev(settings: &Settings) -> Result<Vec<Node>, Failure> {
-    let timings = Timings { keep: KEEP, ..Timings::default() };
+    let unheeded = settings.beyond_one_process();
+    if !unheeded.is_empty() {
+        tracing::warn!(
+            "--dev is a group of its own, in memory: {} not heeded",
+            unheeded.join(", ")
+        );
+    }
     let mutex = settings.mutex.unwrap_or_default();
-    let builder = || Node::builder().timings(timings).mutex(mutex);
+    let builder = || timed(Node::builder(), settings).mutex(mutex);
     let first = builder().name("dev-1").found_alone().join().await.map_err(refused)?;
     let seed = first.address().map(|address| address.to_string()).unwrap_or_default();
     let mut nodes = vec![first];
@@ -215,26 +242,30 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     if settings.found_alone == Some(true) {
         builder = builder.found_alone();
     }
-    if let Some(peers) = &settings.peers {
-        builder = builder.seeds(peers.clone());
-    }
-    if let Some(file) = &settings.peers_file {
-        builder = builder.seeds(discovery::read_file(file)?);
-    }
-    if let Some(group) = settings.beacon {
-        let address = settings.advertise.clone().unwrap_or_else(|| settings.listen());
-        let mut beacon = Beacon::start(group, &cluster, &address)?;
-        let founders =
-            if settings.found_alone == Some(true) { 1 } else { settings.founders.unwrap_or(1) };
-        builder = builder.seeds(beacon.find(founders).await);
-        tokio::spawn(beacon.go_on());
-    }
+    let seeds = seeds(settings)?;
+    builder = builder.seeds(seeds.clone());
     // Clients are served before there is a group: they can ask why there is none.
     let node = builder.start().await.map_err(refused)?;
+    if let Some(group) = settings.beacon {
+        let bound = node.address().map(|address| address.to_string());
+        let address = settings.advertise.clone().or(bound).unwrap_or_else(|| settings.listen());
+        let beacon = Beacon::start(group, &cluster, &address)?;
+        tokio::spawn(beacon.run(node.clone()));
+    }
+    tokio::spawn(discovery::look_up(seeds));
     if let Some(missing) = node.what_is_missing() {
         tracing::info!(%missing, "looking for the others");
     }
     Ok(vec![node])
+}
+
+/// The addresses of the founders, from the list or the file.
+fn seeds(settings: &Settings) -> Result<Vec<String>, Failure> {
+    let mut seeds = settings.peers.clone().unwrap_or_default();
+    if let Some(file) = &settings.peers_file {
+        seeds.extend(discovery::read_file(file)?);
+    }
+    Ok(seeds)
 }
 
 /// How long a lock that nobody uses stays at the agent that used it last. Short: meanwhile the others

@@ -50,6 +50,10 @@ pub enum Request {
         label: String,
         /// How long the session lives without a [`Request::KeepAlive`], in ms.
         ttl: u64,
+        /// The token under which this client itself runs, if it does: `lock a -- lock b`. Whoever waits
+        /// for `a` then waits for what this one waits for, and `why` sees it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within: Option<String>,
     },
     /// Ask for a lock, a slot of a semaphore, or leadership. Answered when it is granted or refused.
     /// The number of the call names the claim from then on.
@@ -89,6 +93,12 @@ pub enum Request {
         name: String,
         /// A lock or leadership.
         election: bool,
+        /// The slots of a semaphore, not a lock.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        slots: bool,
+        /// Only what was granted with this token.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<String>,
     },
     /// Tell me of changes ([`Event::Changed`]) from now on.
     Watch,
@@ -246,6 +256,11 @@ pub enum Event {
         /// The message.
         payload: Payload,
     },
+    /// The agent was out of a group for a while: messages may be missing here, nobody knows how many.
+    Gap {
+        /// The group.
+        group: String,
+    },
     /// A view of a group.
     View {
         /// The group.
@@ -269,6 +284,12 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// A text that does nothing to a terminal: each control character is shown as a question mark.
+#[must_use]
+pub fn legible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 /// A duration as the protocol has it.
 #[must_use]
 pub fn millis(duration: Duration) -> u64 {
@@ -285,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_words_on_the_wire_stay_as_they_are() {
-        let hello = Request::Hello { protocol: 1, label: "x".into(), ttl: 5000 };
+        let hello = Request::Hello { protocol: 1, label: "x".into(), ttl: 5000, within: None };
         assert_eq!(
             text(&Call { id: 1, request: hello }),
             r#"{"id":1,"op":"hello","protocol":1,"label":"x","ttl":5000}"#
@@ -295,6 +316,12 @@ mod tests {
         assert_eq!(
             text(&Call { id: 2, request }),
             r#"{"id":2,"op":"acquire","name":"reports","claim":{"kind":"exclusive"},"wait":0}"#
+        );
+        let request =
+            Request::Revoke { name: "a".into(), election: false, slots: false, token: None };
+        assert_eq!(
+            text(&Call { id: 3, request }),
+            r#"{"id":3,"op":"revoke","name":"a","election":false}"#
         );
         let answer = Answer::Granted { token: "1.2.3".into(), until: Moment(7) };
         assert_eq!(

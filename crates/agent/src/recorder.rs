@@ -5,8 +5,10 @@
 //! clock), `kind` and `what`. docs/agent.md describes it.
 
 mod incident;
+mod judge;
 
-pub use incident::as_run;
+pub use incident::{ALGORITHM, as_run};
+pub use judge::{Verdict, judge};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

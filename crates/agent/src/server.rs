@@ -16,6 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::client::default_folder;
 use crate::failure::Failure;
 use crate::service::Service;
 
@@ -53,24 +54,56 @@ fn groups_of(user: u32) -> impl Iterator<Item = u32> {
     groups.into_iter().flatten().map(Gid::as_raw)
 }
 
-/// A doorman that can be told something new.
+/// A doorman that can be told something new, and then marks the doors it stands at.
 #[derive(Clone, Debug, Default)]
-pub struct SharedDoorman(Arc<RwLock<Doorman>>);
+pub struct SharedDoorman(Arc<RwLock<(Doorman, Vec<Place>)>>);
+
+/// A socket, and its folder if that is for nothing else.
+#[derive(Clone, Debug)]
+struct Place {
+    socket: PathBuf,
+    folder: Option<PathBuf>,
+}
+
+impl Place {
+    /// Who is asked at the door must reach it. The credentials of each client are looked at; the modes
+    /// only say it earlier.
+    fn mark(&self, open: bool) -> io::Result<()> {
+        let (socket, folder) = if open { (0o666, 0o711) } else { (0o600, 0o700) };
+        fs::set_permissions(&self.socket, fs::Permissions::from_mode(socket))?;
+        match &self.folder {
+            Some(path) => fs::set_permissions(path, fs::Permissions::from_mode(folder)),
+            None => Ok(()),
+        }
+    }
+}
 
 impl SharedDoorman {
     /// One who knows what `doorman` knows.
     #[must_use]
     pub fn new(doorman: Doorman) -> Self {
-        Self(Arc::new(RwLock::new(doorman)))
+        Self(Arc::new(RwLock::new((doorman, Vec::new()))))
     }
 
-    /// Those who come from now on are judged by this.
-    pub fn replace(&self, doorman: Doorman) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = doorman;
+    /// Those who come from now on are judged by this. An error says that the socket's mode is not what
+    /// it should be.
+    pub fn replace(&self, doorman: Doorman) -> io::Result<()> {
+        let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        shared.0 = doorman;
+        let open = shared.0.open();
+        shared.1.iter().try_for_each(|place| place.mark(open))
+    }
+
+    /// Stands at a door, too.
+    fn stand_at(&self, place: Place) -> io::Result<()> {
+        let mut shared = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        place.mark(shared.0.open())?;
+        shared.1.push(place);
+        Ok(())
     }
 
     fn ask<T>(&self, question: impl FnOnce(&Doorman) -> T) -> T {
-        question(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        question(&self.0.read().unwrap_or_else(PoisonError::into_inner).0)
     }
 }
 
@@ -107,9 +140,8 @@ impl Door {
     pub fn bind(path: &Path, doorman: SharedDoorman, counts: Arc<Counts>) -> Result<Self, Failure> {
         let fail = || Failure::system(format!("cannot listen at {}", path.display()));
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder
-            && !folder.exists()
-        {
+        let missing = folder.filter(|folder| !folder.exists());
+        if let Some(folder) = missing {
             let mode = if doorman.ask(Doorman::open) { 0o711 } else { 0o700 };
             fs::DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(fail())?;
         }
@@ -136,9 +168,10 @@ impl Door {
             Err(_) => {}
         }
         let listener = UnixListener::bind(path).map_err(fail())?;
-        // The credentials of each client are looked at; the mode only says it earlier.
-        let mode = if doorman.ask(Doorman::open) { 0o666 } else { 0o600 };
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(fail())?;
+        // One that we made, or that is ours by custom, is for nothing else.
+        let own = |folder: &&Path| missing == Some(*folder) || **folder == default_folder();
+        let folder = folder.filter(own).map(Path::to_owned);
+        doorman.stand_at(Place { socket: path.to_owned(), folder }).map_err(fail())?;
         Ok(Self { listener, path: path.to_owned(), doorman, counts })
     }
 

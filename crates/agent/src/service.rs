@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use konklave::Token;
 use tokio::sync::mpsc;
 
 use crate::clock::Moment;
@@ -26,6 +27,19 @@ pub struct Wish {
     pub label: String,
     /// The session that asks: no two have the same number.
     pub session: u64,
+    /// The token under which its client runs, if it does.
+    pub within: Option<String>,
+}
+
+/// What is taken away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// A lock.
+    Lock,
+    /// The slots of a semaphore.
+    Slots,
+    /// Leadership.
+    Election,
 }
 
 /// Why a wish is not granted.
@@ -57,8 +71,13 @@ pub trait Service: Send + Sync + 'static {
     /// Why a name is not free.
     fn why(&self, name: &str) -> Promise<'_, Result<Explanation, Problem>>;
 
-    /// Takes a name from whoever has it.
-    fn revoke(&self, name: &str, election: bool) -> Promise<'_, Result<(), Problem>>;
+    /// Takes a name from whoever has it; with a token, only that grant.
+    fn revoke(
+        &self,
+        name: &str,
+        target: Target,
+        token: Option<Token>,
+    ) -> Promise<'_, Result<(), Problem>>;
 
     /// Tells of changes until the receiver is gone.
     fn watch(&self, events: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>>;

@@ -34,8 +34,20 @@ use crate::protocol::{Answer, Claim, Event, Refusal, Reply, Request, millis};
 
 /// How long to wait for an agent that is gone, before the next try.
 const RETRY: Duration = Duration::from_secs(1);
-/// The signals that end the waiting.
-const ENDING: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+/// How long the agent may take to greet us, beyond the time that we wait anyway.
+const GREETING: Duration = Duration::from_secs(1);
+/// How long the agent may take to say that the group has not answered, beyond that time.
+const ANSWER: Duration = Duration::from_secs(4);
+/// The signals that end the waiting: those that would end us if nobody listened.
+const ENDING: [Signal; 7] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGALRM,
+];
 
 /// What is to be done.
 #[derive(Clone, Debug)]
@@ -90,7 +102,12 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
         let mut signals = Signals::listen()?;
         loop {
             match attempt(job, &mut signals).await {
-                Ok(LOST) if job.again => job.says(|| format!("claiming {} again", job.name)),
+                Ok(Ended::Lost) if job.again => {
+                    job.says(|| format!("claiming {} again", job.name));
+                }
+                Ok(Ended::Lost) => return Ok(LOST),
+                // Also 76, if that is the command's own.
+                Ok(Ended::Code(code)) => return Ok(code),
                 // The agent may come back.
                 Err(Failure::Unavailable(why)) if job.again => {
                     eprintln!("konklave: {why}");
@@ -98,10 +115,26 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
                         return Ok(code);
                     }
                 }
-                other => return other,
+                Err(failure) => return Err(failure),
             }
         }
     })
+}
+
+/// How an attempt ended.
+enum Ended {
+    /// With an exit code.
+    Code(u8),
+    /// What was obtained was lost.
+    Lost,
+}
+
+/// What a signal means to one who waits: the exit code, if it ends the wait.
+fn heed(signal: Signal) -> Option<u8> {
+    if signal == Signal::SIGTSTP {
+        let _ = raise(Signal::SIGSTOP);
+    }
+    ENDING.contains(&signal).then_some(128 + signal as u8)
 }
 
 /// Waits a little; the exit code if a signal says that nobody wants to wait.
@@ -112,12 +145,46 @@ async fn pause(signals: &mut Signals) -> Option<u8> {
         tokio::select! {
             () = &mut end => return None,
             signal = signals.next() => {
-                if ENDING.contains(&signal) {
-                    return Some(128 + signal as u8);
+                if let Some(code) = heed(signal) {
+                    return Some(code);
                 }
             }
         }
     }
+}
+
+/// Connects to the agent; the exit code if a signal came first. An agent that hangs keeps us no longer
+/// than the lock may.
+async fn connect(job: &Job, signals: &mut Signals) -> Result<Result<Client, u8>, Failure> {
+    // Under another lock already: whoever waits for that one waits for us.
+    let within = std::env::var("KONKLAVE_TOKEN").ok();
+    let label = job.label();
+    let connected = Client::connect_within(&job.socket, &label, job.ttl, within);
+    let late = late(job.wait.map(|wait| wait + GREETING));
+    tokio::pin!(connected, late);
+    loop {
+        tokio::select! {
+            connected = &mut connected => return connected.map(Ok),
+            () = &mut late => return Err(silent()),
+            signal = signals.next() => {
+                if let Some(code) = heed(signal) {
+                    return Ok(Err(code));
+                }
+            }
+        }
+    }
+}
+
+/// Returns after a time, if there is one.
+async fn late(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn silent() -> Failure {
+    Failure::Unavailable("the agent does not answer: does it hang?".into())
 }
 
 /// What waiting ended with.
@@ -126,8 +193,12 @@ enum Obtained {
     No(u8),
 }
 
-async fn attempt(job: &Job, signals: &mut Signals) -> Result<u8, Failure> {
-    let mut client = Client::connect(&job.socket, &job.label(), job.ttl).await?;
+async fn attempt(job: &Job, signals: &mut Signals) -> Result<Ended, Failure> {
+    let start = Instant::now();
+    let mut client = match connect(job, signals).await? {
+        Ok(client) => client,
+        Err(code) => return Ok(Ended::Code(code)),
+    };
     let session = || client.handle().map_err(Failure::system("cannot share the session"));
     let mut watchdog = Watchdog::start(session()?)?;
     let gate = match job.command.is_empty() {
@@ -141,7 +212,8 @@ async fn attempt(job: &Job, signals: &mut Signals) -> Result<u8, Failure> {
         .send(Request::Acquire {
             name: job.name.clone(),
             claim: job.claim.clone(),
-            wait: job.wait.map(millis),
+            // What the agent took to greet us is gone.
+            wait: job.wait.map(|wait| left(wait, start.elapsed())),
         })
         .await?;
     let (token, until) = match obtain(job, signals, &mut client, claim).await? {
@@ -149,7 +221,7 @@ async fn attempt(job: &Job, signals: &mut Signals) -> Result<u8, Failure> {
         Obtained::No(code) => {
             drop(gate);
             watchdog.dismiss();
-            return Ok(code);
+            return Ok(Ended::Code(code));
         }
     };
     job.says(|| format!("{} is ours, token {token}", job.name));
@@ -163,6 +235,7 @@ async fn attempt(job: &Job, signals: &mut Signals) -> Result<u8, Failure> {
         claim,
         plan,
         lost: None,
+        farewell: None,
         connected: true,
         command: gate.as_ref().map(Gate::pid),
         terminal: Terminal::look(),
@@ -178,6 +251,11 @@ async fn attempt(job: &Job, signals: &mut Signals) -> Result<u8, Failure> {
         }
     }
     running.run(signals).await
+}
+
+/// How much of `wait` is left, in ms. Only who did not want to wait does not.
+fn left(wait: Duration, gone: Duration) -> u64 {
+    if wait.is_zero() { 0 } else { millis(wait.saturating_sub(gone)).max(1) }
 }
 
 /// What the command finds in its environment.
@@ -203,27 +281,17 @@ async fn obtain(
     claim: u64,
 ) -> Result<Obtained, Failure> {
     // The agent keeps the time; an agent that hangs does not keep us beyond it.
-    let late = job.wait.map(|wait| Instant::now() + wait + Duration::from_secs(1));
-    let late = async {
-        match late {
-            Some(late) => tokio::time::sleep_until(late).await,
-            None => std::future::pending().await,
-        }
-    };
+    let late = late(job.wait.map(|wait| wait + ANSWER));
     tokio::pin!(late);
     let mut pulse = tokio::time::interval(client.keep_alive);
     loop {
         tokio::select! {
-            signal = signals.next() => match signal {
-                signal if ENDING.contains(&signal) => {
+            signal = signals.next() => {
+                if let Some(code) = heed(signal) {
                     job.says(|| format!("gave up waiting for {}: {signal}", job.name));
-                    return Ok(Obtained::No(128 + signal as u8));
+                    return Ok(Obtained::No(code));
                 }
-                Signal::SIGTSTP => {
-                    let _ = raise(Signal::SIGSTOP);
-                }
-                _ => {}
-            },
+            }
             reply = client.next() => match reply? {
                 Reply::Answer { id, answer } if id == claim => match accept(answer)? {
                     Answer::Granted { token, until } => return Ok(Obtained::Yes { token, until }),
@@ -238,7 +306,7 @@ async fn obtain(
                 Reply::Answer { .. } | Reply::Event(_) => {}
             },
             _ = pulse.tick() => client.live().await?,
-            () = &mut late => return Ok(Obtained::No(refused(job, Refusal::Timeout, "no answer"))),
+            () = &mut late => return Err(silent()),
         }
     }
 }

@@ -82,6 +82,13 @@ fn read_run(path: &Path) -> Result<Run, Error> {
 
 /// The algorithm and the plan that a recorded run names in its header.
 fn plan_of(run: &Run, path: &Path) -> Result<(&'static Entry, Plan), Error> {
+    if run.header.algorithm == konklave_agent::recorder::ALGORITHM {
+        return Err(Error::Data(format!(
+            "{}: a recording of real agents is no run that could be run again; `replay` judges it, \
+             `draw` and `export` show it",
+            path.display()
+        )));
+    }
     konklave_catalog::plan_of(run)
         .map_err(|e| Error::Data(format!("{}:1: in the header: {e}", path.display())))
 }

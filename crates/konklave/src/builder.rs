@@ -264,6 +264,8 @@ impl Builder {
     pub async fn start(self) -> Result<Node, Error> {
         self.timings.check()?;
         self.security.as_ref().map_or(Ok(()), Security::check)?;
+        check_title("name", self.name.as_deref().unwrap_or_default())?;
+        check_title("name of the group", &self.cluster)?;
         if self.id.is_some_and(|id| id > konklave_process::MAX_ID) {
             return Err(Error::Config("the id is too high: below 2^24".into()));
         }
@@ -293,6 +295,8 @@ impl Builder {
             None => net::inbox_address(boot),
         };
         let mut seeds = if local.is_some() { self.seeds } else { Vec::new() };
+        // Where only their number is known, founders have no list to be numbered by.
+        let listed = local.is_some() && (self.founders.is_none() || !seeds.is_empty());
         // Whoever is met at NATS may be a founder: only a number says when all are there.
         let founders = self.founders.or((local.is_none() && !self.alone).then_some(usize::MAX));
         if seeds.is_empty() {
@@ -302,7 +306,8 @@ impl Builder {
         seeds.dedup();
         let fresh = || {
             // Founders are numbered by their addresses, which all of them know.
-            let place = local.and(seeds.iter().position(|s| *s == address || *s == self.listen));
+            let ours = |s: &String| listed && (*s == address || *s == self.listen);
+            let place = seeds.iter().position(ours);
             let id = place.map_or(IDS.0 + random() as u32 % IDS.1, |place| place as u32);
             Record { id, key: random(), ..Record::default() }
         };
@@ -345,6 +350,22 @@ impl Builder {
         net::start(&shared, way, settings);
         Ok(Node::new(shared, local))
     }
+}
+
+/// The longest name of a node or a group, in bytes: greetings carry both.
+const TITLE: usize = 200;
+
+fn check_title(what: &str, title: &str) -> Result<(), Error> {
+    if title.len() > TITLE {
+        let (title, bytes) = (title.chars().take(20).collect::<String>(), title.len());
+        return Err(Error::Config(format!(
+            "the {what} {title}… has {bytes} bytes: {TITLE} at most"
+        )));
+    }
+    if title.chars().any(char::is_control) {
+        return Err(Error::Config(format!("the {what} has control characters")));
+    }
+    Ok(())
 }
 
 fn random() -> u64 {

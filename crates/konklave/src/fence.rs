@@ -15,6 +15,9 @@
 //! assert!(gate.admit(old).is_err(), "a holder of the past may not");
 //! ```
 
+#[cfg(feature = "tower")]
+pub mod http;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -72,7 +75,7 @@ impl FenceGate {
         Ok(())
     }
 
-    /// The same for the value of a [`HEADER`]: a service answers 409 to the first kind of error, and
+    /// The same for the value of a [`HEADER`] (a `tower` layer does it with the feature `tower`): a service answers 409 to the first kind of error, and
     /// 400 to the second.
     pub fn admit_header(&mut self, value: Option<&str>) -> Result<Token, HeaderError> {
         let value = value.ok_or(HeaderError::Missing)?;
@@ -112,26 +115,25 @@ impl HeaderError {
 #[derive(Clone, Debug)]
 pub struct FencedFile {
     path: PathBuf,
-    fence: PathBuf,
 }
 
 impl FencedFile {
-    /// The file at `path`, which need not exist.
+    /// The file at `path`, which need not exist. Of a symbolic link, the file that it leads to: it is
+    /// one file with one fence, by whatever name.
     pub fn new(path: impl AsRef<Path>) -> Self {
-        let path = path.as_ref().to_owned();
-        let mut fence = path.clone().into_os_string();
-        fence.push(".fence");
-        Self { path, fence: fence.into() }
+        Self { path: path.as_ref().to_owned() }
     }
 
-    /// Replaces the content, whole or not at all, unless a later holder was here.
+    /// Replaces the content, whole or not at all, unless a later holder was here. Who may read and
+    /// write it stays as it is.
     pub fn write(&self, token: Token, content: &[u8]) -> io::Result<Result<(), Stale>> {
+        let path = behind(&self.path);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
-            .open(&self.fence)?;
+            .open(beside(&path, ".fence"))?;
         flock(&file, FlockOperation::LockExclusive)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
@@ -146,12 +148,54 @@ impl FencedFile {
         file.seek(SeekFrom::Start(0))?;
         file.write_all(token.to_hex().as_bytes())?;
         file.sync_all()?;
-        let mut new = self.path.clone().into_os_string();
-        new.push(".new");
-        let mut whole = File::create(&new)?;
+        let new = beside(&path, ".new");
+        let mut whole = replacement(&path, &new)?;
         whole.write_all(content)?;
         whole.sync_all()?;
-        fs::rename(&new, &self.path)?;
+        fs::rename(&new, &path)?;
         Ok(Ok(()))
     }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(ending);
+    name.into()
+}
+
+/// The longest way of symbolic links, as the kernel has it.
+const LINKS: usize = 40;
+
+/// Where the links at `path` lead to, be there a file or not.
+fn behind(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
+    }
+    path
+}
+
+/// A new file at `new` with the mode and, where that is permitted, the owner of the one at `old`. Nobody
+/// else can read it before it is so.
+fn replacement(old: &Path, new: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+    let before = match fs::metadata(old) {
+        Ok(before) => before,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return File::create(new),
+        Err(error) => return Err(error),
+    };
+    // What a writer that was killed left behind, with a mode of its own.
+    match fs::remove_file(new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
+        // Only root may give a file away.
+        let _ = fchown(&file, Some(before.uid()), Some(before.gid()));
+    }
+    file.set_permissions(before.permissions())?;
+    Ok(file)
 }

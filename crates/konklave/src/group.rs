@@ -98,16 +98,16 @@ impl Group {
         let (to, events) = mpsc::unbounded_channel();
         let (entered, answer) = oneshot::channel();
         let (shared, waiting) = (session.shared().clone(), Arc::<AtomicUsize>::default());
-        let number = shared.with(|core, _| {
+        let (number, label) = shared.with(|core, _| {
             let label = core.label(session.number());
             let label = if label.is_empty() { shared.name.clone() } else { label };
             let ear = Ear { to, waiting: waiting.clone() };
-            core.enter_group(session.number(), name, label, ear, entered)
+            (core.enter_group(session.number(), name, label.clone(), ear, entered), label)
         });
         // Dropped on the way, it leaves again.
         let entering = Entering { session, number: Some(number) };
         let (_, claim) = answer.await.map_err(|_| Error::Left)??;
-        let me = GroupMember::of(claim, &shared.name);
+        let me = GroupMember::of(claim, &label);
         Ok(Self { session: entering.done(), number, me, events, waiting })
     }
 

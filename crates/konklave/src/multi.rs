@@ -1,8 +1,9 @@
 //! Several locks at once: all or none.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lock::{Guard, Handover};
+use crate::lock::{Guard, Handover, LockRequest};
 use crate::{Error, Session};
 
 /// A wish for several locks.
@@ -11,6 +12,8 @@ use crate::{Error, Session};
 pub struct LockAll {
     session: Session,
     names: Vec<String>,
+    shared: bool,
+    label: Option<Arc<str>>,
     handover: Handover,
     timeout: Option<Duration>,
 }
@@ -20,7 +23,31 @@ impl LockAll {
         let mut names: Vec<String> = names.into_iter().map(|n| n.as_ref().to_owned()).collect();
         names.sort_unstable();
         names.dedup();
-        Self { session, names, handover: Handover::default(), timeout: None }
+        let handover = Handover::default();
+        Self { session, names, shared: false, label: None, handover, timeout: None }
+    }
+
+    /// All of them together with others who want them so.
+    pub fn shared(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
+    /// Who asks, for `status` and `why`.
+    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    fn one(&self, name: &str) -> LockRequest {
+        let mut request = self.session.lock(name).mode(self.handover);
+        if self.shared {
+            request = request.shared();
+        }
+        match &self.label {
+            Some(label) => request.label(label.clone()),
+            None => request,
+        }
     }
 
     /// Gives up after so long, for all of them together.
@@ -41,7 +68,7 @@ impl LockAll {
         let end = self.timeout.map(|timeout| clock.now() + timeout);
         let mut guards = Vec::with_capacity(self.names.len());
         for name in &self.names {
-            let mut request = self.session.lock(name).mode(self.handover);
+            let mut request = self.one(name);
             if let Some(end) = end {
                 request = request.timeout(end.saturating_sub(clock.now()));
             }
@@ -54,7 +81,7 @@ impl LockAll {
     pub async fn try_acquire(self) -> Result<Guards, Error> {
         let mut guards = Vec::with_capacity(self.names.len());
         for name in &self.names {
-            guards.push(self.session.lock(name).mode(self.handover).try_acquire().await?);
+            guards.push(self.one(name).try_acquire().await?);
         }
         Guards::new(guards)
     }

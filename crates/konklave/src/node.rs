@@ -139,6 +139,12 @@ impl Node {
         self.take_away(Space::Lock, lock, token).await
     }
 
+    /// Takes permits of a semaphore from whoever holds them: with `token`, only that one. The holders
+    /// are told, as with [`revoke`](Self::revoke).
+    pub async fn revoke_permits(&self, semaphore: &str, token: Option<Token>) -> Result<(), Error> {
+        self.take_away(Space::Semaphore, semaphore, token).await
+    }
+
     /// Has whoever leads under `name` lead no more: the next candidate does.
     pub async fn step_down(&self, name: &str) -> Result<(), Error> {
         self.take_away(Space::Campaign, name, None).await

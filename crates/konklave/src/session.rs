@@ -70,27 +70,106 @@ impl Session {
     }
 
     /// Asks for one of `permits` permits. Everyone must name the same number.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), konklave::Error> {
+    /// let cluster = konklave::testing::Cluster::new(3);
+    /// cluster.block_on(async {
+    ///     let first = cluster.node(0).semaphore("gpu", 2).acquire().await?;
+    ///     let second = cluster.node(1).semaphore("gpu", 2).acquire().await?;
+    ///     let third = cluster.node(2).semaphore("gpu", 2).try_acquire().await;
+    ///     assert!(matches!(third, Err(konklave::Error::Busy(_))), "two of two are taken");
+    ///     assert!(first.token() < second.token());
+    ///     first.release().await
+    /// })
+    /// # }
+    /// ```
     pub fn semaphore(&self, name: &str, permits: u32) -> LockRequest {
         LockRequest::new(self.clone(), Space::Semaphore, name, Hold::Permit { of: permits })
     }
 
     /// Asks for several locks, all or none. They are taken in the order of their names, whatever
     /// order they are given in, so that two who do this never wait for each other.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), konklave::Error> {
+    /// let cluster = konklave::testing::Cluster::new(3);
+    /// cluster.block_on(async {
+    ///     let both = cluster.node(0).lock_all(["savings", "giro"]).label("transfer").acquire().await?;
+    ///     let names: Vec<_> = both.iter().map(|guard| guard.name()).collect();
+    ///     assert_eq!(names, ["giro", "savings"]);
+    ///     // Someone else gets none of them.
+    ///     assert!(cluster.node(1).lock_all(["giro", "rent"]).try_acquire().await.is_err());
+    ///     both.release().await
+    /// })
+    /// # }
+    /// ```
     pub fn lock_all<S: AsRef<str>>(&self, names: impl IntoIterator<Item = S>) -> LockAll {
         LockAll::new(self.clone(), names)
     }
 
     /// Stands for election under `name`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), konklave::Error> {
+    /// let cluster = konklave::testing::Cluster::new(3);
+    /// cluster.block_on(async {
+    ///     let mut leaders = cluster.node(2).observe("scheduler")?;
+    ///     assert_eq!(leaders.next().await, Some(None), "nobody leads yet");
+    ///     let leadership = cluster.node(0).campaign("scheduler").label("here").await?;
+    ///     let leader = leaders.next().await.flatten().expect("someone leads");
+    ///     assert_eq!((leader.label.as_str(), leader.token), ("here", leadership.token()));
+    ///     // … lead, and stop when `leadership.lost().await` returns …
+    ///     leadership.resign().await
+    /// })
+    /// # }
+    /// ```
     pub fn campaign(&self, name: &str) -> Campaign {
         Campaign::new(self.clone(), name)
     }
 
     /// A meeting point for `n`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), konklave::Error> {
+    /// let cluster = konklave::testing::Cluster::new(3);
+    /// cluster.block_on(async {
+    ///     let gates = [0, 1, 2].map(|i| cluster.node(i).barrier("loaded", 3));
+    ///     // Nobody goes on before all three are here.
+    ///     let (a, b, c) = tokio::join!(gates[0].wait(), gates[1].wait(), gates[2].wait());
+    ///     a.and(b).and(c)
+    /// })
+    /// # }
+    /// ```
     pub fn barrier(&self, name: &str, n: u32) -> Barrier {
         Barrier::new(self.clone(), name, n)
     }
 
-    /// Joins a group of the application.
+    /// Joins a group of the application: all members are told the same messages and views in the same
+    /// order.
+    ///
+    /// ```
+    /// use konklave::GroupEvent;
+    /// # fn main() -> Result<(), konklave::Error> {
+    /// let cluster = konklave::testing::Cluster::new(3);
+    /// cluster.block_on(async {
+    ///     let mut chat = cluster.node(0).session("alice").group("chat").await?;
+    ///     chat.send(&b"hello"[..]).await?;
+    ///     while let Some(event) = chat.next().await {
+    ///         match event {
+    ///             GroupEvent::View(view) => assert!(view.members.contains(chat.me())),
+    ///             GroupEvent::Message { from, bytes } => {
+    ///                 assert_eq!((from.label.as_str(), &*bytes), ("alice", &b"hello"[..]));
+    ///                 break;
+    ///             }
+    ///             GroupEvent::Snapshot(wanted) => wanted.give(&b"what we agreed on"[..])?,
+    ///             GroupEvent::State(_) | GroupEvent::Lost => {}
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
     pub async fn group(&self, name: &str) -> Result<Group, Error> {
         Group::enter(self.clone(), name).await
     }

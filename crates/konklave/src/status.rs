@@ -73,6 +73,9 @@ pub struct LockStatus {
     pub kind: String,
     /// Its name.
     pub name: String,
+    /// How many may hold it at a time, if it is a semaphore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permits: Option<u32>,
     /// Who holds it.
     pub holders: Vec<Holder>,
     /// Who waits, the next first.
@@ -262,6 +265,33 @@ pub enum Event {
         name: String,
         /// Why.
         why: Loss,
+    },
+    /// Someone of the group, here or elsewhere, holds something from now on, as the table says. A lock
+    /// that a node keeps for its next user changes hands there without the table ([`Event::Granted`]).
+    Held {
+        /// `lock`, `semaphore` or `campaign`.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// The holder's node.
+        node: NodeId,
+        /// What people call the node.
+        by: String,
+        /// What the holder says of itself.
+        label: String,
+        /// Its token.
+        token: Token,
+    },
+    /// Someone of the group, here or elsewhere, holds something no more.
+    Freed {
+        /// `lock`, `semaphore` or `campaign`.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// The node that held it.
+        node: NodeId,
+        /// What people call the node.
+        by: String,
     },
     /// Events came faster than they were read.
     Missed {

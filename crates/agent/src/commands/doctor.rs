@@ -10,7 +10,7 @@ use crate::args::{DoctorArgs, Format};
 use crate::client::unexpected;
 use crate::clock::Moment;
 use crate::failure::Failure;
-use crate::protocol::{Answer, Finding, Request};
+use crate::protocol::{Answer, Finding, Request, legible};
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     let mut findings = vec![socket(&args.agent.socket), clock(), processes()];
@@ -37,6 +37,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     } else {
         let mut out = io::stdout().lock();
         for Finding { what, well, detail } in findings {
+            let detail = legible(&detail);
             writeln!(out, "{} {what}: {detail}", if well { "ok  " } else { "FAIL" })?;
         }
     }

@@ -3,47 +3,88 @@
 use std::fs;
 use std::io::{self, Write};
 
-use super::{ask, block_on, connect, print_line};
+use konklave::Token;
+use serde::Serialize;
+
+use super::{ask, block_on, connect, print_json, print_line};
 use crate::args::{AgentArgs, Format, RecordArgs, RevokeArgs, StepDownArgs, WatchArgs};
 use crate::client::{accept, unexpected};
 use crate::failure::Failure;
-use crate::protocol::{Answer, Event, Reply, Request, check_name};
+use crate::protocol::{Answer, Event, Holder, Reply, Request, check_name, legible};
 
 pub(crate) fn revoke(args: &RevokeArgs) -> Result<u8, Failure> {
-    take(&args.agent, &args.name, false, args.dry_run)
+    let kind = if args.slots { "semaphore" } else { "lock" };
+    let order = Order { name: &args.name, kind, token: args.token, dry_run: args.dry_run };
+    take(&args.agent, &order, args.format)
 }
 
 pub(crate) fn step_down(args: &StepDownArgs) -> Result<u8, Failure> {
-    take(&args.agent, &args.name, true, args.dry_run)
+    let order = Order { name: &args.name, kind: "election", token: None, dry_run: args.dry_run };
+    take(&args.agent, &order, args.format)
 }
 
-fn take(agent: &AgentArgs, name: &str, election: bool, dry_run: bool) -> Result<u8, Failure> {
+/// What is to be taken away.
+struct Order<'a> {
+    name: &'a str,
+    /// As status has it.
+    kind: &'static str,
+    token: Option<Token>,
+    dry_run: bool,
+}
+
+/// What was taken from whom, or would be.
+#[derive(Serialize)]
+struct Taken<'a> {
+    schema: &'static str,
+    kind: &'a str,
+    name: &'a str,
+    dry_run: bool,
+    holders: Vec<Holder>,
+}
+
+fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Failure> {
+    let &Order { name, kind, token, dry_run } = order;
     check_name(name).map_err(Failure::Usage)?;
-    let holders = match ask(agent, Request::Status { prefix: name.to_owned(), limit: usize::MAX })?
-    {
-        Answer::Status(status) if election => status.elections,
-        Answer::Status(status) => status.locks,
+    let all = match ask(agent, Request::Status { prefix: name.to_owned(), limit: usize::MAX })? {
+        Answer::Status(status) => status.locks.into_iter().chain(status.elections),
         other => return Err(unexpected(&other)),
     };
-    let holders = holders.into_iter().find(|report| report.name == name).map(|r| r.holders);
-    let holders = holders.unwrap_or_default();
+    let (same, others): (Vec<_>, Vec<_>) =
+        all.filter(|report| report.name == name).partition(|report| report.kind == kind);
+    let mut holders: Vec<Holder> = same.into_iter().flat_map(|report| report.holders).collect();
+    if let Some(token) = token {
+        holders.retain(|holder| holder.token == token.to_string());
+    }
     if holders.is_empty() {
-        return Err(Failure::Unavailable(format!("nobody has {name}")));
+        let way = match others.iter().find(|r| !r.holders.is_empty()).map(|r| r.kind.as_str()) {
+            Some("semaphore") => "; there is a semaphore of that name (revoke --slots)",
+            Some("election") => "; there is an election of that name (step-down)",
+            Some(_) => "; there is a lock of that name (revoke)",
+            None => "",
+        };
+        return Err(Failure::Unavailable(format!("nobody has the {kind} {name}{way}")));
     }
     for holder in &holders {
         let would = if dry_run { "would take" } else { "takes" };
         eprintln!(
             "konklave: {would} {name} from {} ({}), token {}",
-            holder.node, holder.label, holder.token
+            legible(&holder.node),
+            legible(&holder.label),
+            holder.token
         );
     }
-    if dry_run {
-        return Ok(0);
+    if !dry_run {
+        let (election, slots) = (kind == "election", kind == "semaphore");
+        let token = token.map(|token| token.to_string());
+        match ask(agent, Request::Revoke { name: name.to_owned(), election, slots, token })? {
+            Answer::Done => {}
+            other => return Err(unexpected(&other)),
+        }
     }
-    match ask(agent, Request::Revoke { name: name.to_owned(), election })? {
-        Answer::Done => Ok(0),
-        other => Err(unexpected(&other)),
+    if format == Format::Json {
+        print_json(&Taken { schema: "konklave.taken/1", kind, name, dry_run, holders })?;
     }
+    Ok(0)
 }
 
 pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
@@ -55,7 +96,8 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
                 Reply::Event(event) if args.format == Format::Json => print_line(&event)?,
                 Reply::Event(Event::Changed { kind, name, what }) => {
                     let mut out = io::stdout().lock();
-                    writeln!(out, "{kind} {name}: {what}").and_then(|()| out.flush())?;
+                    let line = legible(&format!("{kind} {name}: {what}"));
+                    writeln!(out, "{line}").and_then(|()| out.flush())?;
                 }
                 Reply::Event(Event::Leaving) => {
                     eprintln!("konklave: the agent leaves the group");

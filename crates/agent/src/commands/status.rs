@@ -6,7 +6,9 @@ use super::{ask, print_json, print_table, span, span_or_dash};
 use crate::args::{Format, MembersArgs, StatusArgs, WhoArgs, WhyArgs};
 use crate::client::unexpected;
 use crate::failure::Failure;
-use crate::protocol::{Answer, Explanation, LockReport, Request, Standing, Status, ViewReport};
+use crate::protocol::{
+    Answer, Explanation, LockReport, Request, Standing, Status, ViewReport, legible,
+};
 
 fn fetch(args: &crate::args::AgentArgs, prefix: &str, limit: usize) -> Result<Status, Failure> {
     match ask(args, Request::Status { prefix: prefix.to_owned(), limit })? {
@@ -30,7 +32,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<u8, Failure> {
         return print_json(&status);
     }
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", headline(&status))?;
+    writeln!(out, "{}", legible(&headline(&status)))?;
     drop(out);
     print_members(&status.view)?;
     print_claims("LOCK", &status.locks)?;
@@ -114,7 +116,7 @@ fn print_claims(title: &str, claims: &[LockReport]) -> Result<(), Failure> {
                     Some(remark) => format!("{} ({}; {remark})", holder.node, holder.label),
                     None => format!("{} ({})", holder.node, holder.label),
                 },
-                holder.mode.clone(),
+                claim.slots.map_or_else(|| holder.mode.clone(), |slots| format!("slot of {slots}")),
                 holder.token.clone(),
                 span(holder.held),
                 span_or_dash(holder.safe),
@@ -140,6 +142,7 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
     let free = || LockReport {
         kind: if args.election { "election" } else { "lock" }.into(),
         name: args.name.clone(),
+        slots: None,
         holders: Vec::new(),
         waiters: Vec::new(),
     };
@@ -183,10 +186,10 @@ pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {
     let verdict = if free { "could be had now" } else { "cannot be had now" };
     writeln!(out, "{name} {verdict}:")?;
     for reason in reasons {
-        writeln!(out, "  {reason}")?;
+        writeln!(out, "  {}", legible(&reason))?;
     }
     if !cycle.is_empty() {
-        writeln!(out, "  in a circle: {}", cycle.join(" → "))?;
+        writeln!(out, "  in a circle: {}", legible(&cycle.join(" → ")))?;
     }
     Ok(0)
 }

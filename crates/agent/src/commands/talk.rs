@@ -6,7 +6,7 @@ use super::{block_on, connect, print_line};
 use crate::args::{Format, RecvArgs, SendArgs};
 use crate::client::{accept, unexpected};
 use crate::failure::Failure;
-use crate::protocol::{Answer, Event, Payload, Reply, Request, check_name};
+use crate::protocol::{Answer, Event, Payload, Reply, Request, check_name, legible};
 
 pub(crate) fn send(args: &SendArgs) -> Result<u8, Failure> {
     check_name(&args.group).map_err(Failure::Usage)?;
@@ -48,6 +48,13 @@ pub(crate) fn recv(args: &RecvArgs) -> Result<u8, Failure> {
                 }
                 Reply::Event(Event::View { .. }) if !args.views => {}
                 Reply::Event(event) => {
+                    if matches!(event, Event::Gap { .. }) {
+                        eprintln!(
+                            "konklave: the agent was out of {} for a while: messages may be missing \
+                             here",
+                            args.group
+                        );
+                    }
                     if matches!(event, Event::Message { .. })
                         && let Some(left) = &mut left
                     {
@@ -70,14 +77,14 @@ fn print(event: Event, format: Format) -> Result<(), Failure> {
     match event {
         Event::Message { from, payload, .. } => {
             let bytes = payload.into_bytes().unwrap_or_default();
-            write!(out, "{from}: ")?;
+            write!(out, "{}: ", legible(&from))?;
             out.write_all(&bytes)?;
             writeln!(out)?;
         }
         Event::View { members, .. } => {
-            writeln!(out, "-- members: {}", members.join(", "))?;
+            writeln!(out, "-- members: {}", legible(&members.join(", ")))?;
         }
-        Event::Lost { .. } | Event::Leaving | Event::Changed { .. } => {}
+        Event::Lost { .. } | Event::Leaving | Event::Changed { .. } | Event::Gap { .. } => {}
     }
     out.flush()?;
     Ok(())

@@ -6,15 +6,19 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use konklave::Node;
 use serde::{Deserialize, Serialize};
 use tokio::net::UdpSocket;
 
+use crate::config::check_address;
 use crate::failure::Failure;
 
 /// How often we call.
 const CALL: Duration = Duration::from_millis(250);
-/// How long we listen for more, once someone was heard.
-const LISTEN: Duration = Duration::from_secs(3);
+/// How long we call out in haste.
+const LISTEN: Duration = Duration::from_secs(30);
+/// How long someone may take to answer, when we look who does.
+const TRY: Duration = Duration::from_secs(1);
 /// The longest call.
 const MAX_CALL: usize = 1024;
 
@@ -26,7 +30,40 @@ pub(super) fn read_file(path: &Path) -> Result<Vec<String>, Failure> {
     if addresses.is_empty() {
         return Err(Failure::Config(format!("{}: no address in it", path.display())));
     }
+    for address in &addresses {
+        let wrong = |why| Failure::Config(format!("{}: {why}", path.display()));
+        check_address(address, false).map_err(wrong)?;
+    }
     Ok(addresses)
+}
+
+/// Says in the log which names stand for no address: nobody can be called there.
+pub(super) async fn look_up(addresses: Vec<String>) {
+    for address in addresses {
+        if let Err(error) = tokio::net::lookup_host(&address).await {
+            tracing::warn!(%address, %error, "this name is not found; it is tried again and again");
+        }
+    }
+}
+
+/// Why nobody answers at these addresses, for each where nobody does.
+pub(super) async fn silent(addresses: &[String]) -> Vec<String> {
+    let mut tries = tokio::task::JoinSet::new();
+    for (i, address) in addresses.iter().enumerate() {
+        let address = address.clone();
+        tries.spawn(async move {
+            let call = tokio::net::TcpStream::connect(&address);
+            let why = match tokio::time::timeout(TRY, call).await {
+                Ok(Ok(_)) => return None,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "no answer".to_owned(),
+            };
+            Some((i, format!("{address}: {why}")))
+        });
+    }
+    let mut silent: Vec<_> = tries.join_all().await.into_iter().flatten().collect();
+    silent.sort_unstable();
+    silent.into_iter().map(|(_, why)| why).collect()
 }
 
 fn parse_file(text: &str) -> Vec<String> {
@@ -111,34 +148,27 @@ impl Beacon {
         }
     }
 
-    /// Waits until all founders are heard, or, some time after the first, for those that were.
-    pub(super) async fn find(&mut self, founders: usize) -> Vec<String> {
-        let mut first: Option<Instant> = None;
-        let mut told = 0;
+    /// Has `node` call everyone who is heard, now and for ever, and goes on calling for those who come
+    /// later.
+    pub(super) async fn run(mut self, node: Node) {
+        let (start, mut told) = (Instant::now(), 1);
+        let mut failed = false;
         loop {
-            if let Err(error) = self.round().await {
+            if let Err(error) = self.round().await
+                && !std::mem::replace(&mut failed, true)
+            {
                 tracing::warn!(%error, group = %self.group, "cannot call out");
             }
-            let heard = self.heard.len();
-            if heard > 1 {
-                first.get_or_insert_with(Instant::now);
+            if self.heard.len() != told {
+                told = self.heard.len();
+                tracing::info!(heard = told, "others call out");
+                // Whom it calls already it does not call twice.
+                node.call(self.heard.iter().cloned());
             }
-            if heard != told {
-                told = heard;
-                tracing::info!(heard, founders, "looking for founders");
+            // In haste only as long as there may be a group to found.
+            if start.elapsed() > LISTEN {
+                tokio::time::sleep(CALL * 3).await;
             }
-            if heard >= founders || first.is_some_and(|first| first.elapsed() > LISTEN) {
-                return self.heard.iter().cloned().collect();
-            }
-        }
-    }
-
-    /// Goes on calling, for those who come later.
-    pub(super) async fn go_on(mut self) {
-        loop {
-            // Where it cannot, it was said; it may come back.
-            let _ = self.round().await;
-            tokio::time::sleep(CALL * 3).await;
         }
     }
 }

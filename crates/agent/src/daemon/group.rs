@@ -2,27 +2,28 @@
 
 mod circle;
 mod explain;
+mod families;
 mod held;
 mod metrics;
 mod report;
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use konklave::{Error, Guard, Node, Session};
+use konklave::{Error, Guard, Node, Session, Token};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use self::circle::Circles;
+use self::families::Families;
 use self::held::Held;
 use crate::protocol::{
     Claim, Event, Explanation, Finding, MAX_FRAME, Payload, Refusal, Status, Trouble,
 };
 use crate::recorder::Recorder;
 use crate::server::Counts;
-use crate::service::{Denied, Hold, Problem, Promise, Service, Wish};
+use crate::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
 
 /// How long the group may take to say whether something is free.
 const PROMPT: Duration = Duration::from_secs(3);
@@ -31,16 +32,23 @@ const PROMPT: Duration = Duration::from_secs(3);
 pub(super) struct Group {
     nodes: Vec<Node>,
     next: AtomicUsize,
-    sessions: Mutex<BTreeMap<u64, Session>>,
+    families: Arc<Families>,
     circles: Circles,
     counts: Arc<Counts>,
     waits: metrics::Waits,
     recorder: Arc<Recorder>,
     protected: bool,
+    /// Where the founders are, as far as a list says.
+    founders: Vec<String>,
 }
 
 impl Group {
-    pub(super) fn new(nodes: Vec<Node>, counts: Arc<Counts>, protected: bool) -> Self {
+    pub(super) fn new(
+        nodes: Vec<Node>,
+        counts: Arc<Counts>,
+        protected: bool,
+        founders: Vec<String>,
+    ) -> Self {
         let name = nodes.first().map(|node| node.name().to_owned()).unwrap_or_default();
         let recorder = Arc::new(Recorder::new(&name));
         for node in &nodes {
@@ -49,12 +57,13 @@ impl Group {
         Self {
             nodes,
             next: AtomicUsize::new(0),
-            sessions: Mutex::default(),
+            families: Arc::default(),
             circles: Circles::default(),
             counts,
             waits: metrics::Waits::default(),
             recorder,
             protected,
+            founders,
         }
     }
 
@@ -84,38 +93,58 @@ impl Group {
         }
     }
 
+    /// Ends as a crash would: what is held here stays taken until its holders must know.
+    pub(super) fn kill(&self) {
+        for node in &self.nodes {
+            node.kill();
+        }
+    }
+
     /// The session of a client; the first time at one member or another.
-    fn session(&self, number: u64, label: &str) -> Session {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    fn session(&self, wish: &Wish) -> Session {
         let open = || {
             let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.nodes.len();
-            self.nodes[turn].session(label)
+            self.nodes[turn].session(wish.label.as_str())
         };
-        sessions.entry(number).or_insert_with(open).clone()
+        self.families.session(wish.session, wish.within.as_deref(), open)
     }
 
     async fn obtain(&self, wish: Wish) -> Result<Box<dyn Hold>, Denied> {
-        let session = self.session(wish.session, &wish.label);
+        let session = self.session(&wish);
+        // One session may be that of several clients.
+        let label = wish.label.as_str();
         let start = Instant::now();
         self.recorder.note("asked", json!({ "name": wish.name, "label": wish.label }));
         let result = match &wish.claim {
             Claim::Leadership { priority } => self.lead(&session, &wish, *priority).await,
-            Claim::Exclusive => ask(session.lock(&wish.name), wish.wait).await.map(Held::Lock),
+            Claim::Exclusive => {
+                ask(session.lock(&wish.name).label(label), wish.wait).await.map(Held::Lock)
+            }
             Claim::Shared => {
-                ask(session.lock(&wish.name).shared(), wish.wait).await.map(Held::Lock)
+                let request = session.lock(&wish.name).shared();
+                ask(request.label(label), wish.wait).await.map(Held::Lock)
             }
             Claim::Slot { of } => {
-                ask(session.semaphore(&wish.name, *of), wish.wait).await.map(Held::Lock)
+                let request = session.semaphore(&wish.name, *of);
+                ask(request.label(label), wish.wait).await.map(Held::Lock)
             }
         };
         self.waits.note(start.elapsed());
         match result {
             Ok(held) => {
                 let token = held.token();
-                self.recorder.note("granted", json!({ "name": wish.name, "token": token }));
+                let mode = match wish.claim {
+                    Claim::Exclusive => "exclusive",
+                    Claim::Shared => "shared",
+                    Claim::Slot { .. } => "slot",
+                    Claim::Leadership { .. } => "leadership",
+                };
+                let what = json!({ "name": wish.name, "token": token, "mode": mode });
+                self.recorder.note("granted", what);
+                self.families.holds(wish.session, &token);
                 let node = self.node().clone();
-                let recorder = Arc::clone(&self.recorder);
-                Ok(Box::new(held::Claimed::new(held, wish.name, node, recorder)))
+                let (recorder, families) = (Arc::clone(&self.recorder), Arc::clone(&self.families));
+                Ok(Box::new(held::Claimed::new(held, wish.name, node, recorder, families)))
             }
             Err(error) => {
                 let what = json!({ "name": wish.name, "why": error.to_string() });
@@ -146,15 +175,34 @@ impl Group {
         locks.iter().any(|l| l.kind == "campaign" && l.name == name && !l.holders.is_empty())
     }
 
+    /// Why nothing is granted here, if so.
+    fn hindrance(&self) -> Option<String> {
+        let status = self.node().status();
+        if report::is_primary(&status) {
+            return None;
+        }
+        let quorum = status.quorum;
+        Some(match status.missing {
+            Some(missing) => format!("no group: {missing}"),
+            None => format!(
+                "no majority: {} of {} voters are heard, and {} are needed",
+                quorum.heard, quorum.of, quorum.needed
+            ),
+        })
+    }
+
     fn denied(&self, error: Error) -> Denied {
         let message = error.to_string();
         match error {
             Error::Busy(_) => Denied::Refused(Refusal::Busy, message),
-            Error::TimedOut(_) => {
-                let missing = self.node().what_is_missing();
-                let message = missing.map_or(message, |missing| format!("no group: {missing}"));
-                Denied::Refused(Refusal::Timeout, message)
-            }
+            // Not "someone else has it": nobody here can know.
+            Error::TimedOut(_) | Error::NoGroup(_) => match self.hindrance() {
+                Some(why) => Denied::Failed(Trouble::Unavailable, why),
+                None if matches!(error, Error::TimedOut(_)) => {
+                    Denied::Refused(Refusal::Timeout, message)
+                }
+                None => Denied::Failed(Trouble::Unavailable, message),
+            },
             other => {
                 let (kind, message) = problem(other);
                 Denied::Failed(kind, message)
@@ -195,6 +243,10 @@ async fn remember(node: Node, recorder: Arc<Recorder>) {
     let mut events = node.events();
     drop(node);
     while let Some(event) = events.next().await {
+        // What its own clients do is noted where it happens, and each agent notes its own.
+        if matches!(event, konklave::Event::Held { .. } | konklave::Event::Freed { .. }) {
+            continue;
+        }
         let (kind, name, what) = report::event(&event);
         match &event {
             konklave::Event::View { generation, epoch, members, .. } => {
@@ -207,6 +259,10 @@ async fn remember(node: Node, recorder: Arc<Recorder>) {
                 tracing::debug!(?event);
             }
             _ => tracing::warn!(name = %name, "{kind}: {what}"),
+        }
+        // What clients are granted and lose is noted with who it was, and once.
+        if matches!(event, konklave::Event::Granted { .. } | konklave::Event::Lost { .. }) {
+            continue;
         }
         let value = serde_json::to_value(&event).unwrap_or_else(|_| what.into());
         recorder.note(&kind, value);
@@ -223,12 +279,7 @@ impl Service for Group {
     }
 
     fn over(&self, session: u64) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = sessions.remove(&session);
-        drop(sessions);
-        if let Some(session) = session {
-            session.close();
-        }
+        self.families.over(session);
     }
 
     fn status(&self, prefix: &str, limit: usize) -> Promise<'_, Result<Status, Problem>> {
@@ -242,14 +293,20 @@ impl Service for Group {
         Box::pin(async { Ok(explanation) })
     }
 
-    fn revoke(&self, name: &str, election: bool) -> Promise<'_, Result<(), Problem>> {
+    fn revoke(
+        &self,
+        name: &str,
+        target: Target,
+        token: Option<Token>,
+    ) -> Promise<'_, Result<(), Problem>> {
         let name = name.to_owned();
         Box::pin(async move {
             self.recorder.note("revoked", json!({ "name": name }));
             let revoked = async {
-                match election {
-                    true => self.node().step_down(&name).await,
-                    false => self.node().revoke(&name, None).await,
+                match target {
+                    Target::Election => self.node().step_down(&name).await,
+                    Target::Slots => self.node().revoke_permits(&name, token).await,
+                    Target::Lock => self.node().revoke(&name, token).await,
                 }
             };
             match tokio::time::timeout(PROMPT, revoked).await {
@@ -283,7 +340,11 @@ impl Service for Group {
             let bytes = payload.into_bytes();
             let bytes =
                 bytes.ok_or_else(|| (Trouble::Usage, "no hexadecimal digits".to_owned()))?;
-            self.circles.send(self.node(), &group, bytes).await
+            let sent = self.circles.send(self.node(), &group, bytes).await;
+            sent.map_err(|(kind, message)| match self.hindrance() {
+                Some(why) if kind == Trouble::Unavailable => (kind, format!("{group}: {why}")),
+                Some(_) | None => (kind, message),
+            })
         })
     }
 
@@ -300,8 +361,17 @@ impl Service for Group {
     }
 
     fn examine(&self) -> Promise<'_, Vec<Finding>> {
-        let findings = report::examine(&self.node().status(), self.protected);
-        Box::pin(async { findings })
+        let status = self.node().status();
+        let mut findings = report::examine(&status, self.protected);
+        Box::pin(async move {
+            // Who is missing, and why, where nobody has answered yet.
+            if !status.member {
+                for detail in super::discovery::silent(&self.founders).await {
+                    findings.push(Finding { what: "founder".into(), well: false, detail });
+                }
+            }
+            findings
+        })
     }
 
     fn metrics(&self) -> String {

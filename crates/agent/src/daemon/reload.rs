@@ -1,9 +1,10 @@
 //! SIGHUP: what can change while the agent runs.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use super::group::Group;
-use super::{Protection, discovery, doorman, log, notify, protection, read, refused};
+use super::{Protection, doorman, log, notify, protection, read, refused, seeds};
 use crate::args::DaemonArgs;
 use crate::config::Settings;
 use crate::failure::Failure;
@@ -16,7 +17,7 @@ pub(super) async fn reload(
     door: &SharedDoorman,
     log: &log::Log,
     group: &Group,
-) {
+) -> Infallible {
     let mut before = read(args).ok();
     let first = before.clone();
     while hangups.recv().await.is_some() {
@@ -28,7 +29,9 @@ pub(super) async fn reload(
         });
         match read {
             Ok((new, settings)) => {
-                door.replace(new);
+                if let Err(error) = door.replace(new) {
+                    tracing::error!(%error, "the socket's mode is not changed");
+                }
                 log.level(&settings);
                 if before.clone().map(lasting) != Some(lasting(settings.clone())) {
                     tracing::warn!(
@@ -70,10 +73,7 @@ fn renew(group: &Group, settings: &Settings, first: Option<&Settings>) -> Result
     let kind = |s: &Settings| (s.key_file.is_some(), s.tls_key.is_some());
     let alike = first.is_some_and(|first| kind(first) == kind(settings));
     let protection = protection(settings)?;
-    let mut peers = settings.peers.clone().unwrap_or_default();
-    if let Some(file) = &settings.peers_file {
-        peers.extend(discovery::read_file(file)?);
-    }
+    let peers = seeds(settings)?;
     for node in group.nodes() {
         node.call(peers.clone());
         match &protection {

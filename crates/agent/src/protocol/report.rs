@@ -102,6 +102,9 @@ pub struct LockReport {
     pub kind: String,
     /// The name.
     pub name: String,
+    /// How many may have it at a time, if it is a semaphore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<u32>,
     /// Who has it.
     pub holders: Vec<Holder>,
     /// Who waits, the next one first.

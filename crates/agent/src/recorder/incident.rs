@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::Line;
 
+/// What such a run names in the place of an algorithm.
+pub const ALGORITHM: &str = "group/agents";
+
 /// Nanoseconds in a tick of the header's unit, the second.
 const UNIT: f64 = 1e9;
 
@@ -31,7 +34,7 @@ pub fn as_run(merged: &str, only: Option<&str>) -> Result<String, String> {
         ids.iter().map(|(name, id)| (id.to_string(), name.as_str())).collect();
     let mut text = line(&json!({
         "konklave": 1,
-        "algorithm": "group/agents",
+        "algorithm": ALGORITHM,
         "nodes": ids.values().collect::<Vec<_>>(),
         "topology": "complete",
         "world": "tcp",

@@ -14,9 +14,10 @@ use super::Counts;
 use super::claims::Claims;
 use crate::clock::Moment;
 use crate::protocol::{
-    Answer, Call, Event, Frames, Reply, Request, Trouble, VERSION, check_name, encode, millis,
+    Answer, Call, Event, Frames, Reply, Request, Trouble, VERSION, check_name, encode, legible,
+    millis,
 };
-use crate::service::{Problem, Service, Wish};
+use crate::service::{Problem, Service, Target, Wish};
 
 /// A client that says nothing for so long after it came is sent away.
 const FIRST_WORD: Duration = Duration::from_secs(5);
@@ -38,9 +39,26 @@ pub(super) struct Session {
     closing: watch::Receiver<bool>,
     number: u64,
     label: String,
+    within: Option<String>,
     ttl: Duration,
     /// When the session ends unless the client says that it lives. Told to everything that is held.
     expires: watch::Sender<Moment>,
+}
+
+/// Counts a session as long as it lives, however it ends.
+struct Counted(Arc<Counts>);
+
+impl Counted {
+    fn new(counts: &Arc<Counts>) -> Self {
+        counts.sessions.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(counts))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Why a session ended; in words, for the log.
@@ -54,29 +72,31 @@ impl Session {
     ) -> Self {
         let (expires, _) = watch::channel(Moment::now());
         let number = counts.opened.fetch_add(1, Ordering::Relaxed);
-        Self { service, counts, closing, number, label: String::new(), ttl: TTL.1, expires }
+        let (label, within) = (String::new(), None);
+        Self { service, counts, closing, number, label, within, ttl: TTL.1, expires }
     }
 
     /// Serves the client until it is gone, and gives back what it held.
     pub(super) async fn run(mut self, stream: UnixStream) {
-        self.counts.sessions.fetch_add(1, Ordering::Relaxed);
+        let _counted = Counted::new(&self.counts);
         let (reader, writer) = stream.into_split();
         let (outbox, letters) = mpsc::channel(OUTBOX);
         let mut writing = tokio::spawn(write(writer, letters));
         let mut reading = Reading { reader, frames: Frames::default() };
         let mut claims = Claims::new(outbox.clone(), Arc::clone(&self.counts));
         let mut tasks = JoinSet::new();
-        let ending = tokio::select! {
-            ending = self.converse(&mut reading, &mut claims, &mut tasks, &outbox) => ending,
-            _ = &mut writing => "the client does not read".to_owned(),
+        let (ending, writes) = tokio::select! {
+            ending = self.converse(&mut reading, &mut claims, &mut tasks, &outbox) => (ending, true),
+            _ = &mut writing => ("the client does not read".to_owned(), false),
         };
         tracing::debug!(client = %self.label, %ending, "session over");
         tasks.shutdown().await;
         claims.give_back().await;
         self.service.over(self.number);
         drop(outbox);
-        let _ = tokio::time::timeout(DEAF, writing).await;
-        self.counts.sessions.fetch_sub(1, Ordering::Relaxed);
+        if writes {
+            let _ = tokio::time::timeout(DEAF, writing).await;
+        }
     }
 
     async fn converse(
@@ -127,11 +147,9 @@ impl Session {
     ) -> Result<(), Ending> {
         let Call { id, request } = reading.next().await?;
         let answer = match request {
-            Request::Hello { protocol: VERSION, mut label, ttl } => {
-                if let Some((end, _)) = label.char_indices().nth(LABEL) {
-                    label.truncate(end);
-                }
-                self.label = label;
+            Request::Hello { protocol: VERSION, label, ttl, within } => {
+                self.label = legible(&label).chars().take(LABEL).collect();
+                self.within = within;
                 self.ttl = Duration::from_millis(ttl).clamp(TTL.0, TTL.1);
                 self.live(Moment::now());
                 Answer::Welcome {
@@ -184,8 +202,8 @@ impl Session {
                 Err(why) => Some(failed((Trouble::Usage, why))),
                 Ok(()) => {
                     let wait = wait.map(Duration::from_millis);
-                    let wish =
-                        Wish { name, claim, wait, label: self.label.clone(), session: self.number };
+                    let (label, within) = (self.label.clone(), self.within.clone());
+                    let wish = Wish { name, claim, wait, label, session: self.number, within };
                     claims.ask(id, wish, service, self.expires.subscribe());
                     None
                 }
@@ -221,7 +239,17 @@ async fn perform(request: Request, service: Arc<dyn Service>, post: mpsc::Sender
             Ok(explanation) => Answer::Why(Box::new(explanation)),
             Err(problem) => failed(problem),
         },
-        Request::Revoke { name, election } => done(service.revoke(&name, election).await),
+        Request::Revoke { name, election, slots, token } => {
+            let target = match (election, slots) {
+                (true, _) => Target::Election,
+                (false, true) => Target::Slots,
+                (false, false) => Target::Lock,
+            };
+            match token.map(|token| token.parse()).transpose() {
+                Ok(token) => done(service.revoke(&name, target, token).await),
+                Err(_) => failed((Trouble::Usage, "that is no token".into())),
+            }
+        }
         Request::Watch => done(service.watch(relay(post)).await),
         Request::Send { group, payload } => match check_name(&group) {
             Err(why) => failed((Trouble::Usage, why)),

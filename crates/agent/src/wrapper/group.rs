@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -18,18 +19,21 @@ impl Group {
         i32::try_from(number).ok().filter(|&number| number > 1).map(Self)
     }
 
-    /// Signals all of the group; whether there was someone.
+    /// Signals all of the group; false if someone is there whom we may not signal.
     pub(super) fn signal(self, signal: Signal) -> bool {
-        killpg(Pid::from_raw(self.0), signal).is_ok()
+        !matches!(killpg(Pid::from_raw(self.0), signal), Err(Errno::EPERM))
     }
 
     /// Whether someone of the group still runs. Those that are dead and not yet buried do not.
     pub(super) fn alive(self) -> bool {
-        if killpg(Pid::from_raw(self.0), None).is_err() {
-            return false;
-        }
+        let reached = match killpg(Pid::from_raw(self.0), None) {
+            Err(Errno::ESRCH) => return false,
+            // Someone of another user (`sudo`) is there: not ours to signal, and yet alive.
+            Err(_) => false,
+            Ok(()) => true,
+        };
         let Ok(processes) = fs::read_dir("/proc") else { return true };
-        let mut seen = false;
+        let (mut seen, mut dead) = (false, false);
         for process in processes.flatten() {
             let name = process.file_name();
             if !name.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
@@ -37,23 +41,26 @@ impl Group {
             }
             let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
             seen = true;
-            if running_in(&stat) == Some(self.0) {
-                return true;
+            match group_of(&stat) {
+                Some((group, true)) if group == self.0 => return true,
+                Some((group, false)) if group == self.0 => dead = true,
+                _ => {}
             }
         }
-        // Without a readable /proc the kernel's first word counts.
-        !seen
+        // Without a readable /proc the kernel's first word counts; and whom we may not signal we may
+        // not see there either (`hidepid`).
+        !seen || !reached && !dead
     }
 }
 
-/// The process group of a process that runs, by its line in /proc.
-fn running_in(stat: &str) -> Option<i32> {
+/// The process group of a process, by its line in /proc, and whether it runs.
+fn group_of(stat: &str) -> Option<(i32, bool)> {
     // The name may contain anything, also brackets: the last one ends it.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let group = fields.nth(1)?.parse().ok()?;
-    (!matches!(state, "Z" | "X" | "x")).then_some(group)
+    Some((group, !matches!(state, "Z" | "X" | "x")))
 }
 
 /// A command that runs this very program, as the hidden command `name`.
@@ -79,10 +86,10 @@ mod tests {
 
     #[test]
     fn the_dead_do_not_count() {
-        assert_eq!(running_in("12 (a) b) S 1 77 77 0"), Some(77));
-        assert_eq!(running_in("12 (x) Z 1 77 77 0"), None);
-        assert_eq!(running_in("12 (x"), None);
-        assert_eq!(running_in("12 (x) S 1"), None);
+        assert_eq!(group_of("12 (a) b) S 1 77 77 0"), Some((77, true)));
+        assert_eq!(group_of("12 (x) Z 1 77 77 0"), Some((77, false)));
+        assert_eq!(group_of("12 (x"), None);
+        assert_eq!(group_of("12 (x) S 1"), None);
     }
 
     #[test]

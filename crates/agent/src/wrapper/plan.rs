@@ -34,10 +34,15 @@ impl Plan {
         self.ask.after(self.kill.since(self.ask) / 4)
     }
 
-    /// The plan once the lock is known to be lost, or no longer wanted: ask now, and kill after
-    /// `grace`, but never later than planned.
+    /// The plan once the lock is known to be lost: ask now, and kill after `grace`, but never later
+    /// than planned.
     pub(super) fn hurry(self, now: Moment, grace: Duration) -> Self {
-        Self { ask: now, kill: self.kill.min(now.after(grace)), ..self }
+        Self { ask: now, ..self.ending(now.after(grace)) }
+    }
+
+    /// The same for a command that was asked to end by `end`, be its lock renewed for longer.
+    pub(super) fn ending(self, end: Moment) -> Self {
+        Self { kill: self.kill.min(end), ..self }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The time in which the command runs.
 
+use std::io;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -7,12 +8,12 @@ use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::Job;
 use super::group::Group;
 use super::plan::Plan;
 use super::signals::Signals;
 use super::terminal::Terminal;
 use super::watchdog::Watchdog;
+use super::{Ended, Job};
 use crate::client::Client;
 use crate::clock::Moment;
 use crate::failure::{Failure, LOST};
@@ -22,6 +23,9 @@ use crate::protocol::{Answer, Event, Reply, Request};
 const NAP: Duration = Duration::from_millis(200);
 /// How long the agent may take to say that the lock is given back.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The moment of a kill that is done.
+const NEVER: Moment = Moment(u64::MAX);
 
 /// Why a lock is lost that nothing else is known of.
 const LATE: &str = "it was not renewed in time";
@@ -35,6 +39,8 @@ pub(super) struct Running<'a> {
     pub(super) plan: Plan,
     /// Why the lock is no longer ours, or soon will not be.
     pub(super) lost: Option<String>,
+    /// The lock is still ours and renewed, but the command is to end by then.
+    pub(super) farewell: Option<Moment>,
     pub(super) connected: bool,
     /// The command, which leads its process group.
     pub(super) command: Option<Pid>,
@@ -52,12 +58,22 @@ impl Running<'_> {
         }
     }
 
-    /// Runs until the command has ended and the lock is given back; gives the exit code.
-    pub(super) async fn run(mut self, signals: &mut Signals) -> Result<u8, Failure> {
+    fn kill(&self) {
+        if self.group().is_some_and(|group| !group.signal(Signal::SIGKILL)) {
+            eprintln!(
+                "konklave: the command runs as another user and cannot be stopped; others may have {} \
+                 while it runs",
+                self.job.name
+            );
+        }
+    }
+
+    /// Runs until the command has ended and the lock is given back; says how it ended.
+    pub(super) async fn run(mut self, signals: &mut Signals) -> Result<Ended, Failure> {
         let code = self.watch(signals).await?;
         // Stopped meanwhile, we cannot tell when it ended; and where the watchdog was faster, it is
         // the watchdog that ended it.
-        if self.too_late() {
+        if self.lost.is_none() && self.too_late() {
             self.lose(LATE);
         }
         self.clear().await;
@@ -74,9 +90,9 @@ impl Running<'_> {
         match self.lost {
             Some(why) => {
                 eprintln!("konklave: {} was lost while the command ran: {why}", self.job.name);
-                Ok(LOST)
+                Ok(Ended::Lost)
             }
-            None => Ok(code),
+            None => Ok(Ended::Code(code)),
         }
     }
 
@@ -95,16 +111,14 @@ impl Running<'_> {
                     }
                 }
                 reply = self.client.next(), if self.connected => self.learn(reply),
-                _ = pulse.tick(), if self.connected => {
-                    if let Err(failure) = self.client.live().await {
-                        self.part(&failure.to_string());
-                    }
-                }
+                _ = pulse.tick(), if self.connected => self.pulse().await,
                 () = tokio::time::sleep(next.left().min(NAP)) => {}
             }
             if !asked && self.plan.ask.passed() {
                 asked = true;
-                self.lose(LATE);
+                if self.lost.is_none() {
+                    self.lose(LATE);
+                }
                 // Asked by the watchdog already? Programs may take a second request for an order.
                 if !self.watchdog.has_acted() {
                     self.signal(Signal::SIGTERM);
@@ -113,8 +127,8 @@ impl Running<'_> {
                 }
             }
             if self.plan.kill.passed() {
-                self.signal(Signal::SIGKILL);
-                self.plan.kill = Moment(u64::MAX);
+                self.kill();
+                self.plan.kill = NEVER;
             }
             if asked && self.command.is_none() {
                 return Ok(LOST);
@@ -175,7 +189,14 @@ impl Running<'_> {
         if let Some(group) = self.group() {
             self.watchdog.watch(group).map_err(Failure::system(fail))?;
         }
-        self.watchdog.renew(self.plan).map_err(Failure::system(fail))
+        self.tell_watchdog().map_err(Failure::system(fail))
+    }
+
+    fn tell_watchdog(&mut self) -> io::Result<()> {
+        match self.lost {
+            Some(_) => self.watchdog.only_kill(self.plan),
+            None => self.watchdog.renew(self.plan),
+        }
     }
 
     /// The command was stopped from the terminal: so are we, and the shell sees a stopped job.
@@ -217,24 +238,30 @@ impl Running<'_> {
             Ok(Reply::Event(Event::Lost { claim, why })) if claim == self.claim => {
                 self.lose(&why);
             }
-            Ok(Reply::Event(Event::Leaving)) => self.lose("the agent leaves the group"),
+            Ok(Reply::Event(Event::Leaving)) => self.retire("the agent leaves the group"),
             Ok(Reply::Answer { .. } | Reply::Event(_)) => {}
             Err(failure) => self.part(&failure.to_string()),
         }
     }
 
     fn renew(&mut self, until: Moment) {
-        // What is lost stays lost, and a deadline never comes nearer by an answer that was overtaken.
-        if self.lost.is_some() || until <= self.plan.deadline {
+        // A deadline never comes nearer by an answer that was overtaken; and dead is dead.
+        if until <= self.plan.deadline || self.plan.kill == NEVER || self.plan.kill.passed() {
             return;
         }
-        // Nor does a command live on that the watchdog may have asked to end.
-        if self.too_late() {
-            return self.lose(LATE);
-        }
-        self.plan = Plan::new(Moment::now(), until, self.job.grace);
+        let plan = Plan::new(Moment::now(), until, self.job.grace);
+        self.plan = match (self.lost.is_some(), self.farewell) {
+            // Nor does a command live on that the watchdog may have asked to end.
+            (false, _) if self.too_late() => return self.lose(LATE),
+            (false, _) => plan,
+            (true, Some(end)) if !self.watchdog.has_acted() => {
+                Plan { ask: self.plan.ask, ..plan.ending(end) }
+            }
+            // What is lost stays lost.
+            (true, _) => return,
+        };
         // If the watchdog is gone, its end is told by a signal, and a new one learns the new plan.
-        let _ = self.watchdog.renew(self.plan);
+        let _ = self.tell_watchdog();
     }
 
     /// Whether it was to end before it was renewed, be it that nobody has said so yet.
@@ -242,17 +269,36 @@ impl Running<'_> {
         self.plan.ask.passed() || self.watchdog.has_acted()
     }
 
+    /// It is not ours any more: what was promised last is what is left.
     fn lose(&mut self, why: &str) {
+        self.farewell = None;
         if self.lost.is_none() {
             self.lost = Some(why.to_owned());
             self.plan = self.plan.hurry(Moment::now(), self.job.grace);
-            let _ = self.watchdog.only_kill(self.plan);
+            let _ = self.tell_watchdog();
+        }
+    }
+
+    /// It is to be given back, but is ours until then: the command has its whole grace, as long as the
+    /// agent renews what it promised.
+    fn retire(&mut self, why: &str) {
+        if self.lost.is_none() {
+            self.lose(why);
+            self.farewell = Some(self.plan.ask.after(self.job.grace));
+        }
+    }
+
+    async fn pulse(&mut self) {
+        if let Err(failure) = self.client.live().await {
+            self.part(&failure.to_string());
         }
     }
 
     fn part(&mut self, why: &str) {
         self.connected = false;
-        self.lose(why);
+        // Stopped for so long that the agent gave us up, we find its door closed: not its fault.
+        let late = self.lost.is_none() && self.too_late();
+        self.lose(if late { LATE } else { why });
     }
 
     /// The command has ended; whatever it left running in its group ends, too, before the lock is
@@ -265,14 +311,26 @@ impl Running<'_> {
         self.job.says(|| "the command has ended; stopping what it left behind".to_owned());
         group.signal(Signal::SIGTERM);
         group.signal(Signal::SIGCONT);
-        let kill = self.plan.kill.min(Moment::now().after(self.job.grace));
+        let end = Moment::now().after(self.job.grace);
+        let mut told = false;
+        let mut pulse = tokio::time::interval(self.client.keep_alive);
+        pulse.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut pause = Duration::from_millis(1);
         while group.alive() {
-            if kill.passed() {
-                group.signal(Signal::SIGKILL);
+            if self.plan.kill.min(end).passed() && !group.signal(Signal::SIGKILL) && !told {
+                told = true;
+                eprintln!(
+                    "konklave: what the command left behind runs as another user and cannot be \
+                     stopped; {} stays taken until it ends",
+                    self.job.name
+                );
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_millis(20));
+            // As long as someone is there, the lock is needed.
+            tokio::select! {
+                reply = self.client.next(), if self.connected => self.learn(reply),
+                _ = pulse.tick(), if self.connected => self.pulse().await,
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_millis(20)),
+            }
         }
     }
 }

@@ -27,6 +27,7 @@ use super::group::{Group, self_command};
 use super::plan::Plan;
 use crate::clock::Moment;
 use crate::failure::Failure;
+use crate::protocol::{Call, Request, encode};
 
 /// The name of the hidden command.
 pub(crate) const COMMAND: &str = "lock-watchdog";
@@ -35,6 +36,8 @@ pub(crate) const COMMAND: &str = "lock-watchdog";
 const NAP: Duration = Duration::from_millis(200);
 /// How often a group that was killed is looked at until it is gone.
 const GLANCE: Duration = Duration::from_millis(1);
+/// How often a session whose wrapper is dead gives a sign of life, where it must.
+const SIGN: Duration = Duration::from_millis(50);
 
 /// What it says before it stops the group.
 const STOPPING: &[u8] = b"stopping\n";
@@ -185,16 +188,43 @@ pub(crate) fn main() -> Result<u8, Failure> {
     if !orders.done
         && let Some(group) = orders.group
     {
-        group.signal(Signal::SIGKILL);
-        // The session ends with us, and not before the last of them.
-        while group.alive() {
-            std::thread::sleep(GLANCE);
-        }
+        outlive(group);
         if orders.acted {
             eprintln!("konklave: the lock was not renewed in time: the command was stopped");
         }
     }
     listened.map(|()| 0).map_err(Failure::system("the watchdog cannot read"))
+}
+
+/// Kills the group, and returns when it is gone: the session ends with us, and not before the last of
+/// them. Whom we may not kill (`sudo`) we wait for, and give the signs of life of the session meanwhile.
+fn outlive(group: Group) {
+    let mut told = false;
+    while group.alive() {
+        if group.signal(Signal::SIGKILL) {
+            std::thread::sleep(GLANCE);
+            continue;
+        }
+        if !std::mem::replace(&mut told, true) {
+            eprintln!(
+                "konklave: the command runs as another user and cannot be stopped; its lock stays \
+                 taken until it ends"
+            );
+        }
+        let _ = live();
+        std::thread::sleep(SIGN);
+    }
+}
+
+/// A sign of life of the session, which has nobody else to give one. Nobody waits for the answers.
+fn live() -> io::Result<()> {
+    let mut session = UnixStream::from(io::stdout().as_fd().try_clone_to_owned()?);
+    session.set_nonblocking(true)?;
+    let mut answers = [0; 4096];
+    while session.read(&mut answers).is_ok_and(|read| read > 0) {}
+    let request = Request::KeepAlive { at: Moment::now() };
+    let call = encode(&Call { id: u64::MAX, request }).map_err(io::Error::other)?;
+    session.write_all(&call)
 }
 
 fn listen(orders: &mut Orders) -> io::Result<()> {

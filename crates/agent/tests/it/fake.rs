@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use konklave_agent::clock::Moment;
 use konklave_agent::protocol::{
     Claim, Event, Explanation, Finding, Payload, Refusal, Standing, Status, Trouble, ViewReport,
 };
-use konklave_agent::server::{Counts, Door, SharedDoorman};
-use konklave_agent::service::{Denied, Hold, Problem, Promise, Service, Wish};
+use konklave_agent::server::{Counts, Door, Doorman, SharedDoorman};
+use konklave_agent::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// One name.
@@ -35,6 +36,8 @@ pub(crate) struct Fake {
     table: Arc<Mutex<Table>>,
     /// How long a grant is safe from any moment; nothing freezes it where it was.
     lease: Arc<Mutex<Duration>>,
+    counts: Arc<Counts>,
+    closing: watch::Sender<bool>,
 }
 
 impl Table {
@@ -73,8 +76,15 @@ impl Table {
 impl Fake {
     /// A service at a socket in `folder`, on threads of its own until the test ends.
     pub(crate) fn serve(folder: &Path) -> (Self, PathBuf) {
-        let fake =
-            Self { table: Arc::default(), lease: Arc::new(Mutex::new(Duration::from_secs(60))) };
+        Self::serve_for(folder, &[])
+    }
+
+    /// The same, for these users, too.
+    pub(crate) fn serve_for(folder: &Path, users: &[u32]) -> (Self, PathBuf) {
+        let (closing, _) = watch::channel(false);
+        let lease = Arc::new(Mutex::new(Duration::from_secs(60)));
+        let fake = Self { table: Arc::default(), lease, counts: Arc::default(), closing };
+        let doorman = Doorman { users: users.to_vec(), groups: Vec::new() };
         let socket = folder.join("agent.sock");
         let (path, service) = (socket.clone(), Arc::new(fake.clone()));
         let (ready, bound) = std::sync::mpsc::channel();
@@ -84,16 +94,25 @@ impl Fake {
                 .build()
                 .expect("a runtime");
             runtime.block_on(async {
-                let door = Door::bind(&path, SharedDoorman::default(), Arc::new(Counts::default()))
-                    .expect("bind");
+                let counts = Arc::clone(&service.counts);
+                let door = Door::bind(&path, SharedDoorman::new(doorman), counts).expect("bind");
                 ready.send(()).expect("the test waits");
-                // Nobody closes it: the sender lives as long as this.
-                let (_open, closing) = watch::channel(false);
+                let closing = service.closing.subscribe();
                 door.serve(service, closing).await;
             });
         });
         bound.recv().expect("bound");
         (fake, socket)
+    }
+
+    /// Has it go away in order.
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// How many clients it serves.
+    pub(crate) fn sessions(&self) -> usize {
+        self.counts.sessions.load(Ordering::Relaxed)
     }
 
     pub(crate) fn lease(&self, lease: Duration) {
@@ -258,7 +277,12 @@ impl Service for Fake {
         })
     }
 
-    fn revoke(&self, name: &str, _: bool) -> Promise<'_, Result<(), Problem>> {
+    fn revoke(
+        &self,
+        name: &str,
+        _: Target,
+        _: Option<konklave::Token>,
+    ) -> Promise<'_, Result<(), Problem>> {
         self.take_away(name, "revoked");
         Box::pin(async { Ok(()) })
     }

@@ -2,11 +2,13 @@
 
 mod agents;
 mod cluster;
+mod courtesy;
 mod doors;
 #[path = "../../../konklave/tests/it/engine.rs"]
 mod engine;
 mod fake;
 mod faults;
+mod gate;
 mod history;
 mod kit;
 mod late;
@@ -14,6 +16,7 @@ mod mutex;
 mod names;
 mod nats;
 mod network;
+mod operators;
 mod partitions;
 mod promises;
 mod sessions;

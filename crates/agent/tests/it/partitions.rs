@@ -26,7 +26,7 @@ fn cut_off(cuts: &[(usize, usize)]) {
     assert_eq!(holder.end().0, 76);
     // The minority knows, says why, and grants nothing; the majority goes on.
     cluster.until(0, "blocked", |s| s["standing"] != "primary");
-    assert_eq!(code(&output(&cluster.socket(0), &["lock", "-w", "0.5", "b", "--", "true"])), 75);
+    assert_eq!(code(&output(&cluster.socket(0), &["lock", "-w", "0.5", "b", "--", "true"])), 69);
     assert!(cluster.ask(0, &["why", "b"]).contains("cannot be had now"));
     assert_eq!(code(&output(&cluster.socket(2), &["lock", "-w", "5", "b", "--", "true"])), 0);
     for &(from, to) in cuts {

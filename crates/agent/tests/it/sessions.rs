@@ -155,12 +155,20 @@ fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
         nix::sys::signal::kill(pid, Signal::SIGHUP).expect("there");
         until(expected, || fs::read_to_string(&log).is_ok_and(|log| log.contains(expected)));
     };
+    let mode = || {
+        use std::os::unix::fs::PermissionsExt;
+        fs::metadata(&socket).expect("there").permissions().mode() & 0o777
+    };
+    assert_eq!(mode(), 0o600);
     fs::write(&config, "log = 'debug'\nallow-users = ['daemon']\n").expect("written");
     hang_up("reloaded");
+    // Who may come in can reach the door.
+    assert_eq!(mode(), 0o666);
     fs::write(&config, "lock = 'debug'\n").expect("written");
     hang_up("nothing is reloaded");
     fs::write(&config, "lease = 2\n").expect("written");
     hang_up("needs a restart");
+    assert_eq!(mode(), 0o600, "nobody else is named any more");
     assert!(output(&socket, &["status"]).status.success());
     agent.kill().expect("ours");
     agent.wait().expect("dead");
@@ -195,6 +203,12 @@ fn changes_are_followed_and_recordings_of_agents_become_one() {
         .map(|at| at.expect("a time"))
         .collect();
     assert!(times.is_sorted(), "on one machine there is one clock");
+    // The same as a run, judged by its tokens.
+    let run = konklave_agent::recorder::as_run(&merged, None).expect("well formed");
+    let steps = run.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let verdict = konklave_agent::recorder::judge(steps);
+    assert_eq!((verdict.grants, verdict.names, verdict.open), (2, 2, 0), "{run}");
+    assert_eq!(verdict.violations, [""; 0]);
 }
 
 #[test]

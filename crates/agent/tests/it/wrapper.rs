@@ -167,6 +167,8 @@ fn a_stopped_wrapper_loses_the_lock_and_the_command_is_dead_before_the_deadline(
     wrapper.signal(Signal::SIGCONT);
     let (code, said) = wrapper.end();
     assert_eq!(code, 76, "{said}");
+    // The agent is well: it is we who were stopped.
+    assert!(said.contains("not renewed in time"), "{said}");
 }
 
 #[test]
@@ -232,8 +234,14 @@ fn signals_reach_the_command_and_end_the_waiting() {
     number(&ready);
     holder.signal(Signal::SIGUSR1);
     until("passed on", || fs::read_to_string(&got).is_ok_and(|text| text == "usr1\n"));
-    for (signal, expected) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)]
-    {
+    for (signal, expected) in [
+        (Signal::SIGTERM, 143),
+        (Signal::SIGINT, 130),
+        (Signal::SIGHUP, 129),
+        (Signal::SIGUSR1, 138),
+        (Signal::SIGUSR2, 140),
+        (Signal::SIGALRM, 142),
+    ] {
         let waiter = start(&socket, &["lock", "a", "--", "true"]);
         until("in the queue", || fake.waiting("a") == 1);
         waiter.signal(signal);

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
+use konklave_agent::recorder::{Verdict, judge};
 use konklave_trace::{Difference, Place, Run, Salvaged, compact, text};
 use serde_json::json;
 
@@ -16,6 +17,9 @@ const CUT_OFF: u8 = 65;
 
 pub(crate) fn replay(args: &ReplayArgs) -> Done {
     let Salvaged { run, cut } = salvage(&args.file)?;
+    if run.header.algorithm == konklave_agent::recorder::ALGORITHM {
+        return incident(args, &run);
+    }
     let (entry, plan) = plan_of(&run, &args.file)?;
     let replayed = entry.replay(&plan, &run);
     let (steps, difference) = match replayed {
@@ -109,4 +113,56 @@ fn line_of(place: Place, number: usize, path: &Path) -> Option<usize> {
     let lines = source.split(b'\n').map_while(Result::ok).enumerate();
     let mut said = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
     said.nth(number - 1).map(|(i, _)| i + 1)
+}
+
+/// A recording of real agents: there is no algorithm to replay, but its tokens tell whether what they
+/// promise was kept.
+fn incident(args: &ReplayArgs, run: &Run) -> Done {
+    let steps = run.entries.iter().filter_map(|entry| serde_json::to_value(entry).ok());
+    let Verdict { grants, names, open, violations } = judge(steps);
+    match args.format {
+        Format::Text => {
+            let mut out = stdout();
+            if args.story || args.states || args.only.is_some() {
+                let nodes = args.only.as_ref().map(|nodes| nodes.iter().copied().collect());
+                let options = text::Options { states: args.states, nodes, most_lines: None };
+                writeln!(out, "{}", text::transcript(run, &options))?;
+            }
+            writeln!(
+                out,
+                "a recording of {} agents: judged, not run again",
+                run.header.nodes.len()
+            )?;
+            writeln!(
+                out,
+                "judged      {grants} grants of {names} names ({open} without a recorded end): each \
+                 token granted once, tokens only grow, one holder at a time"
+            )?;
+            for violation in &violations {
+                writeln!(out, "{}    {violation}", paint("violated", Colour::Red))?;
+            }
+            if violations.is_empty() {
+                writeln!(out, "verdict     {}", paint("kept", Colour::Green))?;
+            }
+            out.flush()?;
+        }
+        Format::Json | Format::Jsonl => {
+            let report = json!({
+                "schema": "konklave.incident/1",
+                "agents": run.header.nodes.len(),
+                "grants": grants,
+                "names": names,
+                "open": open,
+                "violations": violations,
+            });
+            print_json(&report, args.format)?;
+        }
+        Format::Csv => print_csv(&[vec![
+            ("grants".into(), grants.to_string()),
+            ("names".into(), names.to_string()),
+            ("open".into(), open.to_string()),
+            ("violations".into(), violations.len().to_string()),
+        ]])?,
+    }
+    Ok(if violations.is_empty() { 0 } else { 1 })
 }

@@ -619,15 +619,16 @@ impl Core {
             .map_or(Vec::new(), |l| l.holders.iter().map(|g| g.claim).collect());
         let now = self.now;
         let since = self.desk.since.entry(key.clone()).or_default();
+        let gone = since.iter().filter(|(claim, _)| !holders.contains(claim));
+        let gone: Vec<_> = gone.map(|(claim, _)| claim.member.id).collect();
         since.retain(|(claim, _)| holders.contains(claim));
-        for claim in holders {
-            if since.iter().all(|(c, _)| *c != claim) {
-                since.push((claim, now));
-            }
-        }
+        let mut new = holders;
+        new.retain(|claim| since.iter().all(|(known, _)| known != claim));
+        since.extend(new.iter().map(|claim| (*claim, now)));
         if since.is_empty() {
             self.desk.since.remove(key);
         }
+        self.tell_changes(key, &gone, &new);
         self.tell_observers(key);
     }
 

@@ -13,7 +13,7 @@ use crate::campaign::Leader;
 use crate::status::{
     Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
 };
-use crate::table::{Hold, Key, Lock, Space};
+use crate::table::{Claim, Hold, Key, Lock, Space};
 
 pub(super) type Observers = Vec<(Key, mpsc::UnboundedSender<Option<Leader>>)>;
 
@@ -31,6 +31,14 @@ fn mode(hold: Hold) -> String {
         Hold::Permit { .. } => "permit",
     }
     .into()
+}
+
+fn kind(space: Space) -> &'static str {
+    match space {
+        Space::Lock => "lock",
+        Space::Semaphore => "semaphore",
+        Space::Campaign => "campaign",
+    }
 }
 
 impl Core {
@@ -116,14 +124,15 @@ impl Core {
             mode: mode(w.hold),
             priority: w.priority,
         };
-        let kind = match key.space {
-            Space::Lock => "lock",
-            Space::Semaphore => "semaphore",
-            Space::Campaign => "campaign",
-        };
+        let holds = lock.holders.iter().map(|g| g.hold).chain(lock.queue.iter().map(|w| w.hold));
+        let permits = holds.into_iter().find_map(|hold| match hold {
+            Hold::Permit { of } => Some(of),
+            Hold::Exclusive | Hold::Shared => None,
+        });
         LockStatus {
-            kind: kind.into(),
+            kind: kind(key.space).into(),
             name: key.name.to_string(),
+            permits,
             holders: lock.holders.iter().map(holder).collect(),
             queue: lock.queue.iter().map(waiter).collect(),
         }
@@ -197,6 +206,24 @@ impl Core {
     /// Tells everyone who looks on how the network is.
     pub(crate) fn network(&self, trouble: Option<String>) {
         self.tell(Event::Network { trouble });
+    }
+
+    /// Tells everyone who looks on who holds something anew, and who does no more.
+    pub(super) fn tell_changes(&self, key: &Key, gone: &[ProcessId], new: &[Claim]) {
+        if self.events.receiver_count() == 0 {
+            return;
+        }
+        let (kind, name) = (kind(key.space), &key.name);
+        for id in gone {
+            let (kind, name) = (kind.into(), name.to_string());
+            self.tell(Event::Freed { kind, name, node: id.0, by: self.name_of(*id) });
+        }
+        let holders = self.table.lock(key).map_or(&[][..], |lock| &lock.holders);
+        for grant in holders.iter().filter(|g| new.contains(&g.claim)) {
+            let (id, label, token) = (grant.claim.member.id, grant.label.to_string(), grant.token);
+            let (kind, name, by) = (kind.into(), name.to_string(), self.name_of(id));
+            self.tell(Event::Held { kind, name, node: id.0, by, label, token });
+        }
     }
 
     fn leader_of(&self, key: &Key) -> Option<Leader> {

@@ -66,3 +66,30 @@ fn a_row_is_not_changed_by_a_holder_of_the_past() {
         database.query_row("SELECT balance FROM account", [], |row| row.get(0)).unwrap();
     assert_eq!(balance, 60);
 }
+
+#[test]
+fn a_fenced_file_stays_private_and_a_link_stays_a_link() {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = std::env::temp_dir().join(format!("konklave-private-{}", std::process::id()));
+    fs::create_dir_all(folder.join("real")).unwrap();
+    let (old, new) = tokens();
+    let (real, link) = (folder.join("real/secret"), folder.join("link"));
+    fs::write(&real, "first").unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("real/secret", &link).unwrap();
+    FencedFile::new(&link).write(new, b"second").unwrap().unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read(&real).unwrap(), b"second");
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o7777, 0o600);
+    // One file has one fence, by whatever name.
+    assert!(FencedFile::new(&real).write(old, b"late").unwrap().is_err());
+    // A link to what is not there yet is a link to what will be.
+    symlink("real/later", folder.join("dangling")).unwrap();
+    FencedFile::new(folder.join("dangling")).write(new, b"there").unwrap().unwrap();
+    assert_eq!(fs::read(folder.join("real/later")).unwrap(), b"there");
+    // A circle of links is an error, not a wait.
+    symlink("ring", folder.join("ring")).unwrap();
+    assert!(FencedFile::new(folder.join("ring")).write(new, b"x").is_err());
+    fs::remove_dir_all(&folder).unwrap();
+}

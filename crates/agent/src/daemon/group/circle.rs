@@ -14,8 +14,9 @@ use crate::service::Problem;
 
 /// How long a membership that nobody uses is kept.
 const IDLE: Duration = Duration::from_secs(10);
-/// How long the group may take to agree on the place of a message, or of us.
-const PROMPT: Duration = Duration::from_secs(10);
+/// How long the group may take to agree on the place of a message, or of us. Less than a client waits
+/// for an answer: it should hear why there is none.
+const PROMPT: Duration = Duration::from_secs(6);
 /// How many bytes may wait for a listener that does not read: then it is sent away, so that it costs the
 /// others no time, and us no more memory.
 const WAITING: usize = 32 << 20;
@@ -119,7 +120,8 @@ impl Circles {
         let _ = circle.send(word);
         circles.insert(group.to_owned(), circle);
         let name = group.to_owned();
-        let circle = Circle { name, words, listeners: Vec::new(), news: None, number: 0 };
+        let circle =
+            Circle { name, words, listeners: Vec::new(), news: None, number: 0, lost: false };
         tokio::spawn(circle.run(node.clone()));
     }
 }
@@ -131,6 +133,8 @@ struct Circle {
     /// Who belongs to it, for those who come to listen.
     news: Option<Event>,
     number: u64,
+    /// Whether we were part of it and are not.
+    lost: bool,
 }
 
 impl Circle {
@@ -140,6 +144,10 @@ impl Circle {
             let entered = tokio::time::timeout(PROMPT, session.group(&self.name)).await;
             match entered.unwrap_or(Err(Error::NoGroup("nobody answers".into()))) {
                 Ok(group) => {
+                    if std::mem::take(&mut self.lost) {
+                        let gap = Event::Gap { group: self.name.clone() };
+                        self.tell(&gap, EVENT);
+                    }
                     if self.belong(group).await {
                         return;
                     }
@@ -209,7 +217,11 @@ impl Circle {
                     }
                     // There is no state: whoever comes hears what is said from then on.
                     Some(GroupEvent::State(_) | GroupEvent::Snapshot(_)) => {}
-                    Some(GroupEvent::Lost) => return false,
+                    Some(GroupEvent::Lost) => {
+                        // What is said until we are back we do not hear.
+                        self.lost = true;
+                        return false;
+                    }
                     None => return true,
                 },
                 _ = idle.tick() => {

@@ -1,6 +1,6 @@
 //! `why`: the reasons in words, the weightiest first.
 
-use konklave::{LockStatus, MemberStatus, Status, Why, WhyState};
+use konklave::{Holder, LockStatus, MemberStatus, Status, Waiter, Why, WhyState};
 
 use crate::protocol::Explanation;
 
@@ -23,11 +23,12 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
             reasons.push("those who hold it and want it wait for each other".to_owned());
             false
         }
-        WhyState::Frozen | WhyState::Held | WhyState::Free => {
-            lock.is_none_or(|lock| lock.holders.is_empty() && lock.queue.is_empty())
-        }
+        WhyState::Frozen | WhyState::Held | WhyState::Free => lock.is_none_or(can_be_had),
     };
     if let Some(lock) = lock {
+        if let Some(slots) = lock.permits {
+            reasons.push(format!("{} of {slots} slots are held", lock.holders.len()));
+        }
         holders(lock, why, status, &mut reasons);
         queue(lock, &mut reasons);
     }
@@ -39,19 +40,39 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
         quorum.heard,
         if quorum.heard < quorum.needed { ": too few" } else { "" }
     ));
-    if free {
+    if free && lock.is_none_or(|lock| lock.holders.is_empty()) {
         reasons.insert(0, "nobody holds it, nobody waits".into());
     }
-    let cycle = why.cycle.iter().map(|(node, session, lock)| {
-        format!("{} (session {session}) waits for {lock}", name_of(status, *node))
-    });
-    Explanation {
-        schema: "konklave.why/1".into(),
-        name: why.name.clone(),
-        free,
-        reasons,
-        cycle: cycle.collect(),
+    let mut cycle: Vec<String> = why
+        .cycle
+        .iter()
+        .map(|(node, session, lock)| {
+            format!("{} (session {session}) waits for {lock}", name_of(status, *node))
+        })
+        .collect();
+    if let Some(own) = lock.filter(|_| cycle.is_empty()).and_then(waits_for_itself) {
+        let node = name_of(status, own.node);
+        cycle.push(format!("{node} ({}) waits for what the command around it holds", own.label));
     }
+    Explanation { schema: "konklave.why/1".into(), name: why.name.clone(), free, reasons, cycle }
+}
+
+/// Whether one who asks now gets it: nobody has it, or someone keeps it for nobody, or not all slots
+/// are taken; and nobody waits.
+fn can_be_had(lock: &LockStatus) -> bool {
+    let unused = |h: &Holder| h.used == Some(false) && !h.frozen;
+    let room = match lock.permits {
+        Some(slots) => lock.holders.len() < slots as usize,
+        None => lock.holders.iter().all(unused),
+    };
+    room && lock.queue.is_empty()
+}
+
+/// One who waits for a lock that it holds already: a command under it asks for it again.
+fn waits_for_itself(lock: &LockStatus) -> Option<&Waiter> {
+    lock.queue.iter().find(|waiter| {
+        lock.holders.iter().any(|h| (h.node, h.session) == (waiter.node, waiter.session))
+    })
 }
 
 fn name_of(status: &Status, node: u32) -> String {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use konklave::{Guard, Leadership, Loss, Node};
 use serde_json::json;
 
+use super::families::Families;
 use super::problem;
 use crate::clock::Moment;
 use crate::recorder::Recorder;
@@ -31,11 +32,31 @@ pub(super) struct Claimed {
     name: String,
     node: Node,
     recorder: Arc<Recorder>,
+    _known: Known,
+}
+
+/// Known as the holder of a token, as long as it is one.
+struct Known {
+    token: String,
+    families: Arc<Families>,
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        self.families.lets_go(&self.token);
+    }
 }
 
 impl Claimed {
-    pub(super) fn new(held: Held, name: String, node: Node, recorder: Arc<Recorder>) -> Self {
-        Self { held, name, node, recorder }
+    pub(super) fn new(
+        held: Held,
+        name: String,
+        node: Node,
+        recorder: Arc<Recorder>,
+        families: Arc<Families>,
+    ) -> Self {
+        let known = Known { token: held.token(), families };
+        Self { held, name, node, recorder, _known: known }
     }
 
     fn reason(&self) -> String {
@@ -52,7 +73,8 @@ impl Claimed {
             Some(loss) => loss.to_string(),
             None => "this agent's member is gone".to_owned(),
         };
-        self.recorder.note("lost", json!({ "name": self.name, "why": why }));
+        let what = json!({ "name": self.name, "token": self.held.token(), "why": why });
+        self.recorder.note("lost", what);
         why
     }
 }
@@ -84,7 +106,7 @@ impl Hold for Claimed {
     fn release(self: Box<Self>) -> Promise<'static, Result<(), Problem>> {
         Box::pin(async {
             let Self { held, name, recorder, .. } = *self;
-            recorder.note("released", json!({ "name": name }));
+            recorder.note("released", json!({ "name": name, "token": held.token() }));
             match held {
                 Held::Lock(guard) => guard.release().await,
                 Held::Leadership(leadership) => leadership.resign().await,

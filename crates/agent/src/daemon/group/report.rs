@@ -97,6 +97,7 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
     LockReport {
         kind: kind.to_owned(),
         name: told.name.clone(),
+        slots: told.permits,
         holders: told.holders.iter().map(holder).collect(),
         waiters: told.queue.iter().map(waiter).collect(),
     }
@@ -132,6 +133,14 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
         Event::Network { trouble: None } => told("network", "", "works".into()),
         Event::Granted { name, token } => told("granted", name, format!("token {token}")),
         Event::Lost { name, why } => told("lost", name, why.to_string()),
+        Event::Held { kind, name, node, by, label, token } => {
+            let verb = if kind == "campaign" { "leads" } else { "held" };
+            told(verb, name, format!("{kind}, by {} ({label}), token {token}", called(by, *node)))
+        }
+        Event::Freed { kind, name, node, by } => {
+            let verb = if kind == "campaign" { "led" } else { "freed" };
+            told(verb, name, format!("{kind}, by {}", called(by, *node)))
+        }
         Event::Missed { missed } => told("missed", "", format!("{missed} events")),
         other => told("other", "", format!("{other:?}")),
     }

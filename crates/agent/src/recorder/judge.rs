@@ -1,0 +1,147 @@
+//! What a recorded incident says about the promises: judged by its tokens, as real agents noted them.
+
+use std::collections::BTreeMap;
+
+use konklave::Token;
+use serde_json::Value;
+
+/// What a judgement found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Verdict {
+    /// How many grants were recorded.
+    pub grants: usize,
+    /// Of how many locks, semaphores and elections.
+    pub names: usize,
+    /// How many of the grants have no recorded end: still held, or their agent was killed.
+    pub open: usize,
+    /// What must not have happened, in words.
+    pub violations: Vec<String>,
+}
+
+struct Grant {
+    node: u32,
+    from: u64,
+    to: Option<u64>,
+    /// Whether nobody else may have it meanwhile; not of a shared lock, or a slot.
+    alone: bool,
+}
+
+/// Judges the steps of a run that [`as_run`](super::as_run) wrote, each as its JSON object: that no token
+/// was granted twice, that on each agent the tokens of a name only grew, and that nobody held alone what
+/// the holder before, by token, had not let go. Between agents that is judged by their wall clocks.
+#[must_use]
+pub fn judge(steps: impl IntoIterator<Item = Value>) -> Verdict {
+    let mut verdict = Verdict::default();
+    let mut grants = BTreeMap::<(String, Token), Grant>::new();
+    let mut last = BTreeMap::<(String, u32), Token>::new();
+    for step in steps {
+        let (Some(at), Some(node)) = (step["at"].as_u64(), step["node"].as_u64()) else { continue };
+        let node = u32::try_from(node).unwrap_or(u32::MAX);
+        for effect in step["do"].as_array().into_iter().flatten() {
+            let what = &effect["indicate"]["Granted"];
+            let Some((name, token)) = named(what) else { continue };
+            verdict.grants += 1;
+            let alone = matches!(what["mode"].as_str(), Some("exclusive" | "leadership"));
+            let key = (name.clone(), token);
+            if let Some(first) = grants.get(&key) {
+                let first = first.node;
+                verdict.violations.push(format!(
+                    "{name}: token {token} was granted twice, at nodes {first} and {node}"
+                ));
+                continue;
+            }
+            // Of those who share it, one may be told a moment after another.
+            let before = if alone { last.insert((name.clone(), node), token) } else { None };
+            if let Some(before) = before.filter(|before| *before > token) {
+                verdict.violations.push(format!(
+                    "{name}: node {node} was granted token {token} after {before}: tokens only grow"
+                ));
+            }
+            grants.insert(key, Grant { node, from: at, to: None, alone });
+        }
+        if let Some(key) = named(&step["in"]["request"]["Release"])
+            && let Some(grant) = grants.get_mut(&key).filter(|grant| grant.node == node)
+        {
+            grant.to.get_or_insert(at);
+        }
+    }
+    verdict.open = grants.values().filter(|grant| grant.to.is_none()).count();
+    let mut held: Option<(&str, Token, u64, u32)> = None;
+    for ((name, token), grant) in &grants {
+        if held.is_none_or(|(before, ..)| before != name) {
+            verdict.names += 1;
+            held = None;
+        }
+        if !grant.alone {
+            continue;
+        }
+        if let Some((_, before, until, other)) = held
+            && until > grant.from
+        {
+            let by = if other == grant.node { "" } else { ", by the clocks of both" };
+            verdict.violations.push(format!(
+                "{name}: node {} held it with token {token} {:.3} s before node {other} let token \
+                 {before} go{by}",
+                grant.node,
+                (until - grant.from) as f64 / 1e9
+            ));
+        }
+        // Whose end nobody noted says nothing: its lease may have ended it.
+        let until = grant.to.unwrap_or(grant.from);
+        held = Some((name, *token, until, grant.node));
+    }
+    verdict
+}
+
+fn named(what: &Value) -> Option<(String, Token)> {
+    Some((what["name"].as_str()?.to_owned(), what["token"].as_str()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn granted(at: u64, node: u32, token: &str, mode: &str) -> Value {
+        let what = json!({ "name": "a", "token": token, "mode": mode });
+        json!({ "at": at, "node": node, "in": { "timer": "grant" },
+                "do": [{ "indicate": { "Granted": what } }] })
+    }
+
+    fn released(at: u64, node: u32, token: &str) -> Value {
+        let what = json!({ "name": "a", "token": token });
+        json!({ "at": at, "node": node, "in": { "request": { "Release": what } } })
+    }
+
+    #[test]
+    fn what_went_well_is_well() {
+        let verdict = judge([
+            granted(1, 0, "1.0.1", "exclusive"),
+            released(2, 0, "1.0.1"),
+            granted(3, 1, "1.0.2", "exclusive"),
+            // Its agent was killed: nobody noted the end.
+            granted(9, 0, "1.0.3", "exclusive"),
+            granted(10, 2, "1.0.4", "shared"),
+            granted(11, 1, "1.0.5", "shared"),
+        ]);
+        assert_eq!(verdict.violations, [""; 0]);
+        assert_eq!((verdict.grants, verdict.names, verdict.open), (5, 1, 4));
+        assert_eq!(judge([json!({}), json!(null), json!({ "at": 1 })]), Verdict::default());
+    }
+
+    #[test]
+    fn two_at_a_time_are_told() {
+        let overlap = [
+            granted(1_000_000_000, 0, "1.0.1", "exclusive"),
+            granted(2_000_000_000, 1, "1.0.2", "exclusive"),
+            released(2_500_000_000, 0, "1.0.1"),
+        ];
+        let said = judge(overlap).violations.concat();
+        assert!(said.contains("0.500 s before node 0") && said.contains("clocks"), "{said}");
+        let twice = [granted(1, 0, "1.0.1", "exclusive"), granted(2, 1, "1.0.1", "exclusive")];
+        assert!(judge(twice).violations.concat().contains("granted twice, at nodes 0 and 1"));
+        let back = [granted(1, 0, "1.0.2", "leadership"), granted(2, 0, "1.0.1", "leadership")];
+        assert!(judge(back).violations.concat().contains("tokens only grow"));
+    }
+}
