@@ -707,6 +707,11 @@ impl<A: Inner> Algorithm for Lifted<A> {
         }
     }
 
+    /// Heartbeats have no end.
+    fn goes_on(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "heartbeat").number() > 0
+    }
+
     /// With leases, what an excluded member believes depends on its clock.
     fn sheet(setup: &Setup) -> DataSheet {
         match setup.chosen(&SHEET, "safety").is("lease") {

@@ -541,6 +541,11 @@ impl Algorithm for LockTable {
         }
     }
 
+    /// Heartbeats have no end.
+    fn goes_on(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "heartbeat").number() > 0
+    }
+
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         setup.need(&SHEET, 1, &["lease", "names"])?;
         Plan::check(setup)
