@@ -1,4 +1,4 @@
-use konklave_process::{Effect, Group, Topology};
+use konklave_process::{Effect, Group, Input, Topology};
 use konklave_testkit::{Bench, send, set, tell};
 
 use super::*;
@@ -71,6 +71,14 @@ fn a_heartbeat_shows_what_is_missing_at_the_end_and_becomes_rarer() {
     assert_eq!(p.hear(1, Message::Whole { life: 0, last: 0 }), [], "that was an earlier end");
     let over = [Effect::CancelTimer { timer: Timer::Beat }];
     assert_eq!(p.hear(1, Message::Whole { life: 0, last: 1 }), over);
+}
+
+#[test]
+fn nobody_waits_for_who_is_taken_for_crashed_until_it_is_back() {
+    let mut p = process(0, 2, &[("beats", "0")]);
+    p.ask(Request::Multicast(1));
+    assert_eq!(p.suspect(1), [Effect::CancelTimer { timer: Timer::Beat }]);
+    assert_eq!(p.step(Input::Trust(ProcessId(1))), [set(Timer::Beat, 2 * T)]);
 }
 
 #[test]
