@@ -175,13 +175,6 @@ fn what_gets_lost_inside_a_view_is_sent_again() {
             let why = format!("{mutex}, seed {seed}");
             assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
             assert_eq!((seen.summary.entries, seen.waiting.len()), (50, 0), "{why}");
-            assert_eq!(seen.summary.views, 1, "{why}");
-            // Much gets lost: there may be view changes, but everyone is served.
-            let case = lively(3, mutex, 3000.0).requests(&[3; 3]);
-            let case = case.config(|c| (c.seed, c.loss, c.duplicate) = (seed, 0.1, 0.1));
-            let seen = case.simulate();
-            assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
-            assert!(seen.waiting.is_empty(), "{why}: {:?}", seen.waiting);
         }
     }
 }
