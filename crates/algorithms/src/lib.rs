@@ -34,6 +34,12 @@ pub trait Algorithm: Process {
     /// Whether its runs have no end of their own, because it watches for ever.
     const ENDLESS: bool = false;
 
+    /// Whether with this setup it goes on when everyone is served: members watch each other as long
+    /// as there is a group.
+    fn goes_on(_setup: &Setup) -> bool {
+        Self::ENDLESS
+    }
+
     /// The process `me` of the group that `setup` describes.
     fn new(me: ProcessId, setup: &Setup) -> Self;
 

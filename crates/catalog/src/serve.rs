@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use konklave_algorithms::{Algorithm, Pause, Problem};
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, NetProcess, Parts, Transport, Wish};
-use konklave_process::{End, Monitor, Rng, Violation};
+use konklave_process::{Application, End, Monitor, ProcessId, Rng, Violation};
 use konklave_sim::{Fault, Memory, Pace, What, When};
 use konklave_trace::{Footer, IncidentKind, Recorder, Run};
 
@@ -106,6 +106,10 @@ where
             violations.push((now, v.property.to_owned(), v.detail));
         }
     }
+    let asks = |p: &ProcessId| {
+        !done.down.contains(*p) && Application::<P>::next(&done.application, *p).is_some()
+    };
+    let served = done.waiting.is_empty() && !setup.group.members().iter().any(asks);
     let facts = RunFacts {
         world: name,
         unit: world.unit.as_nanos() as f64,
@@ -121,6 +125,7 @@ where
         },
         violations,
         waiting: done.waiting,
+        served,
         cut_off,
     };
     let mut report = report::<P>(&plan, facts, &done.meter, &done.monitor);

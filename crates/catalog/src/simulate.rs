@@ -116,6 +116,7 @@ where
             .map(|(at, v)| (*at, v.property.to_owned(), v.detail.clone()))
             .collect(),
         waiting: sim.waiting(),
+        served: sim.is_served(),
         cut_off: ending == Ending::CutOff,
     };
     let report = report::<P>(plan, facts, sim.meter(), sim.monitor());
@@ -134,6 +135,8 @@ pub(crate) struct RunFacts {
     pub(crate) messages: Messages,
     pub(crate) violations: Vec<(u64, String, String)>,
     pub(crate) waiting: Vec<ProcessId>,
+    /// Whether nobody waits or has anything more to ask.
+    pub(crate) served: bool,
     pub(crate) cut_off: bool,
 }
 
@@ -145,7 +148,7 @@ pub(crate) fn report<P: Algorithm>(
     monitor: &<P::Problem as Problem<P>>::Monitor,
 ) -> RunReport {
     let bounds = bounds::<P>(plan, &run, meter);
-    let unending = unending::<P>(&run);
+    let unending = unending::<P>(plan, &run);
     let mut violations: Vec<ViolationReport> = run
         .violations
         .into_iter()
@@ -207,7 +210,9 @@ pub(crate) fn report<P: Algorithm>(
     }
 }
 
-/// Whether the run was cut off before the end that it should have had.
-fn unending<P: Algorithm>(run: &RunFacts) -> bool {
-    run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS
+/// Whether the run was cut off before the end that it should have had. One that only watches over
+/// its members when everyone is served has come as far as it can.
+fn unending<P: Algorithm>(plan: &Plan, run: &RunFacts) -> bool {
+    let served = run.served && P::goes_on(&plan.setup);
+    run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS && !served
 }

@@ -412,6 +412,13 @@ where
         self.world.application.waiting()
     }
 
+    /// Whether nobody who is up waits for an answer or has anything more to ask.
+    pub fn is_served(&self) -> bool {
+        let application = &self.world.application;
+        let asks = |p: &ProcessId| !self.down().contains(*p) && application.next(*p).is_some();
+        application.waiting().is_empty() && !self.group.members().iter().any(asks)
+    }
+
     /// Who is down.
     pub fn down(&self) -> &ProcessSet {
         self.world.condition.down()

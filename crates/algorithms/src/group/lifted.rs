@@ -8,6 +8,7 @@
 //! is refused by the resource, or, with leases, is known by it to be lost before another enters.
 
 mod any;
+mod channel;
 mod instance;
 mod lease;
 mod sheet;
@@ -25,7 +26,8 @@ use serde::{Deserialize, Serialize};
 use super::locks::{Indication, Locks, Mode, Name, Request, Token};
 use super::virtual_synchrony::{self, Record, VirtualSynchrony};
 use super::{Indication as Told, Plan, Request as Wish, View, ViewId};
-use crate::{Algorithm, DataSheet, Mistake, Setup, SetupError, mutex};
+use crate::{Algorithm, Assumption, DataSheet, Mistake, Setup, SetupError, mutex};
+use channel::Channel;
 use lease::Lease;
 use sheet::{NO_WAIT, OLD_VIEW, OWN_SUMMARY, SAME_BASE, SHEET, THAW};
 
@@ -93,6 +95,8 @@ pub struct Lifted<A: Inner = Any> {
     wishes: BTreeMap<Name, Hold>,
     /// What we said when the view was ending.
     said: Summary,
+    /// The channels of this view.
+    channels: BTreeMap<ProcessId, Channel<A::Message>>,
     /// Messages of views to come.
     ahead: Vec<(ProcessId, Inside<A::Message>)>,
     /// Whether someone may be inside who is excluded and does not know it.
@@ -113,6 +117,8 @@ struct Settings {
     setup: Setup,
     /// How long a lease lasts; none: there are none.
     lease: Option<Duration>,
+    /// Whether there are heartbeats, with which what may be lost is repeated.
+    repeats: bool,
 }
 
 /// Where the application stands with a lock.
@@ -159,6 +165,8 @@ impl Facts {
 pub struct Inside<M> {
     /// The view it belongs to.
     pub view: ViewId,
+    /// Which of those from its sender to its receiver in this view, from 1.
+    pub seq: u32,
     /// The lock.
     pub name: Name,
     /// How many entries the sender knows of.
@@ -174,6 +182,13 @@ pub enum Message<M> {
     Group(virtual_synchrony::Message<Summary>),
     /// Something about a lock.
     Inside(Inside<M>),
+    /// I have all of yours up to here.
+    Got {
+        /// The view.
+        view: ViewId,
+        /// The last in a row.
+        upto: u32,
+    },
     /// Am I still with you?
     Ask {
         /// The view.
@@ -303,6 +318,7 @@ impl<A: Inner> Lifted<A> {
         self.lose_all(ctx);
         self.wishes.clear();
         self.locks.clear();
+        self.channels.clear();
         self.ahead.clear();
         self.last.clear();
         (self.frozen, self.cautious) = (false, false);
@@ -343,6 +359,7 @@ impl<A: Inner> Lifted<A> {
         let facts = if self.makes(&OWN_SUMMARY) { &own[..] } else { summaries };
         self.frozen = false;
         self.locks.clear();
+        self.channels.clear();
         self.look_back(&view, left, facts, ctx);
         ctx.indicate(Indication::Installed(view.clone()));
         if !view.has_member(me) {
@@ -446,7 +463,8 @@ impl<A: Inner> Lifted<A> {
         }
         let count = lock.count;
         for (to, message) in outcome.sent {
-            ctx.send(to, Message::Inside(Inside { view, name: name.clone(), count, message }));
+            let (name, seq) = (name.clone(), 0);
+            self.say(to, Inside { view, seq, name, count, message }, ctx);
         }
         if let Some(what) = outcome.unexpected {
             ctx.unexpected(what);
@@ -506,19 +524,32 @@ impl<A: Inner> Lifted<A> {
         inside: Inside<A::Message>,
         ctx: &mut Context<'_, Self>,
     ) {
-        let Inside { view, name, count, message } = inside.clone();
-        let here = self.view().id;
+        let (view, here) = (inside.view, self.view().id);
         if view > here {
             if self.ahead.len() < AHEAD {
                 self.ahead.push((from, inside));
             }
             return;
         }
-        let old = view < here && !self.makes(&OLD_VIEW);
+        let old = view < here;
         let stopped = self.frozen && !self.makes(&THAW);
-        if old || stopped || !self.view().has_member(ctx.me()) || !self.view().has_member(from) {
+        if stopped || !self.view().has_member(ctx.me()) || !self.view().has_member(from) {
             return;
         }
+        if old {
+            if self.makes(&OLD_VIEW) {
+                self.take(from, inside, ctx);
+            }
+            return;
+        }
+        for inside in self.in_order(from, inside) {
+            self.take(from, inside, ctx);
+        }
+    }
+
+    /// The next message of its channel.
+    fn take(&mut self, from: ProcessId, inside: Inside<A::Message>, ctx: &mut Context<'_, Self>) {
+        let Inside { name, count, message, .. } = inside;
         let known = self.locks.get(&name).map_or(0, |lock| lock.count);
         if !self.locks.contains_key(&name) {
             let setup = &self.settings.setup;
@@ -613,13 +644,19 @@ impl<A: Inner> Process for Lifted<A> {
             Message::Inside(inside) => self.on_inside(from, inside, ctx),
             Message::Ask { view, round } if view == here => self.on_ask(from, round, ctx),
             Message::Yes { view, round } if view == here => self.on_yes(from, round, ctx),
-            Message::Ask { .. } | Message::Yes { .. } => {}
+            Message::Got { view, upto } if view == here => self.on_confirmed(from, upto),
+            Message::Ask { .. } | Message::Yes { .. } | Message::Got { .. } => {}
         }
     }
 
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
-            Timer::Group(timer) => self.run(ctx, |group, ctx| group.on_timer(timer, ctx)),
+            Timer::Group(timer) => {
+                self.run(ctx, |group, ctx| group.on_timer(timer, ctx));
+                if timer == virtual_synchrony::Timer::Heartbeat {
+                    self.tend(ctx);
+                }
+            }
             Timer::Renew => self.on_renew(ctx),
             Timer::Lapse(slot) => self.on_lapse(slot, ctx),
             Timer::Caution => {
@@ -638,7 +675,7 @@ impl<A: Inner> Process for Lifted<A> {
     }
 
     fn at_rest(&self) -> bool {
-        self.group.at_rest() && self.wishes.is_empty() && !self.frozen
+        self.group.at_rest() && self.wishes.is_empty() && !self.frozen && self.is_in_order()
     }
 }
 
@@ -655,6 +692,7 @@ impl<A: Inner> Algorithm for Lifted<A> {
             locks: BTreeMap::new(),
             wishes: BTreeMap::new(),
             said: Summary::new(),
+            channels: BTreeMap::new(),
             ahead: Vec::new(),
             cautious: false,
             known: BTreeSet::new(),
@@ -663,8 +701,24 @@ impl<A: Inner> Algorithm for Lifted<A> {
             settings: Fixed(Settings {
                 setup: setup.clone(),
                 lease: setup.chosen(&SHEET, "safety").is("lease").then_some(lasts),
+                repeats: setup.chosen(&SHEET, "heartbeat").number() > 0,
             }),
             mistake: Fixed(setup.mistake),
+        }
+    }
+
+    /// Heartbeats have no end.
+    fn goes_on(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "heartbeat").number() > 0
+    }
+
+    /// With leases, what an excluded member believes depends on its clock.
+    fn sheet(setup: &Setup) -> DataSheet {
+        match setup.chosen(&SHEET, "safety").is("lease") {
+            true => {
+                DataSheet { assumes: &[Assumption::UniqueIds, Assumption::SteadyClocks], ..SHEET }
+            }
+            false => SHEET,
         }
     }
 

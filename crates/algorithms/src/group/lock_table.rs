@@ -124,6 +124,8 @@ pub struct LockTable {
     request: u64,
     /// Whether we were a member before the present view, too.
     was_member: bool,
+    /// Whether we lead, and watch the time of the sessions.
+    watching: bool,
     /// What we want of the group: empty between steps.
     #[serde(skip)]
     outbox: VecDeque<Wish<Command>>,
@@ -262,7 +264,7 @@ impl LockTable {
 
     fn forget(&mut self) {
         self.table = Table::with(self.flaw());
-        (self.has_table, self.was_member) = (false, false);
+        (self.has_table, self.was_member, self.watching) = (false, false, false);
     }
 
     fn flaw(&self) -> Flaw {
@@ -277,20 +279,31 @@ impl LockTable {
         let mut events = Vec::new();
         let safe = self.settings.lease.is_some();
         let frozen = |member: Member| safe && !left.contains(member.id);
+        let leads = view.leader() == Some(ctx.me());
+        let kept = if leads && self.watching { self.frozen() } else { Vec::new() };
         self.table.members(self.token(view.id, 0), &view.members, frozen, &mut events);
         self.tell(events, ctx);
-        if view.leader() == Some(ctx.me()) {
-            // Whoever leads gives everyone their full time again.
-            let sessions: Vec<Session> =
-                self.table.sessions().map(|(session, _)| *session).collect();
-            for session in sessions {
+        if leads {
+            // Who begins to lead gives everyone their full time. Who goes on has their times
+            // already: else no lease would ever run out where views follow each other fast.
+            let watched: Vec<Session> = match self.watching {
+                true => self.frozen().into_iter().filter(|s| !kept.contains(s)).collect(),
+                false => self.table.sessions().map(|(session, _)| *session).collect(),
+            };
+            for session in watched {
                 self.arm(session, ctx);
             }
         }
+        self.watching = leads;
         if view.has_member(ctx.me()) {
             self.catch_up(ctx);
             self.was_member = true;
         }
+    }
+
+    /// The sessions of those who may not know yet that they are excluded.
+    fn frozen(&self) -> Vec<Session> {
+        self.table.sessions().filter(|(_, client)| client.frozen).map(|(s, _)| *s).collect()
     }
 
     /// After a time outside: asks for what we want, and gives back what we were told is lost.
@@ -530,6 +543,7 @@ impl Algorithm for LockTable {
             wishes: BTreeMap::new(),
             request: 0,
             was_member: false,
+            watching: false,
             outbox: VecDeque::new(),
             settings: Fixed(Settings {
                 unit: setup.unit,
@@ -537,6 +551,11 @@ impl Algorithm for LockTable {
                 bare_token: setup.mistake == Some(BARE_TOKEN.name),
             }),
         }
+    }
+
+    /// Heartbeats have no end.
+    fn goes_on(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "heartbeat").number() > 0
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -460,6 +460,11 @@ impl Algorithm for VirtualSynchrony {
         Self::build(me, setup)
     }
 
+    /// Heartbeats have no end.
+    fn goes_on(setup: &Setup) -> bool {
+        setup.chosen(&sheet::SHEET, "heartbeat").number() > 0
+    }
+
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         sheet::check_setup(setup)
     }

@@ -2,8 +2,10 @@
 //!
 //! A hole in a sender's numbers shows that something is missing, and whoever misses it asks for it
 //! again. A loss at the end makes no hole: heartbeats that become rarer tell how far the sender has
-//! come. The sender keeps what it can and says when something is gone for good, so no hole is silent.
+//! come, and after them a stop is repeated until everyone has said that it has all. The sender keeps
+//! what it can and says when something is gone for good, so no hole is silent.
 
+mod stop;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -12,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use konklave_process::topology::Shape;
-use konklave_process::{Context, Fixed, Process, ProcessId};
+use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
 pub use self::stream::Stream;
@@ -26,19 +28,19 @@ const NO_HEARTBEAT: Mistake = Mistake {
     name: "no-heartbeat",
     what: "a sender with nothing more to say says nothing: a loss at the end goes unnoticed",
     breaks: "validity",
-    caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous --set suppression=none --set beats=2",
+    caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous --set suppression=none --set beats=2 --set stops=0",
 };
 const SILENT_HOLE: Mistake = Mistake {
     name: "silent-hole",
     what: "who has asked often enough in vain goes on without the message and tells nobody",
     breaks: "validity",
-    caught_by: "-n 2 --requests 1,0 --loss 3 --synchronous --set suppression=none --set beats=3 --set tries=1",
+    caught_by: "-n 2 --requests 1,0 --loss 3 --synchronous --set suppression=none --set beats=3 --set stops=0 --set tries=1",
 };
 
 const SHEET: DataSheet = DataSheet {
     name: "nack",
     title: "Reliable multicast by negative acknowledgements",
-    idea: "Who sees a hole in the numbers asks for what is missing; heartbeats show lost tails.",
+    idea: "Who sees a hole in the numbers asks for what is missing; heartbeats and a stop show lost tails.",
     source: "lecture \"Zuverlässiger Multicast\", negative acknowledgement; RFC 5401",
     assumes: &[Assumption::StableStorage],
     topologies: &[Shape::Connected],
@@ -46,7 +48,7 @@ const SHEET: DataSheet = DataSheet {
     costs: &[
         Cost {
             metric: Metric::Messages,
-            formula: "n − 1 for each multicast, and n − 1 for each heartbeat",
+            formula: "n − 1 for each multicast and each heartbeat, 2 (n − 1) for each stop",
             when: "nothing happens to messages",
             bound: messages,
         },
@@ -74,7 +76,12 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "beats",
             values: &["12", "<number>"],
-            what: "how many heartbeats follow a message until the sender falls silent",
+            what: "how many heartbeats follow a message until the sender says that it stops",
+        },
+        Switch {
+            name: "stops",
+            values: &["3", "<number>"],
+            what: "how often a stop is said to who has not answered before it is said less often; 0: never",
         },
         Switch {
             name: "suppression",
@@ -95,12 +102,16 @@ const SHEET: DataSheet = DataSheet {
 };
 
 fn messages(f: &Facts<'_>) -> Option<Bound> {
-    let beats = f64::from(f.setup.chosen(&SHEET, "beats").number());
+    let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
+    let (beats, stops) = (number("beats"), number("stops"));
     let others = f.n() - 1.0;
     let senders = f.served.iter().filter(|(_, sent)| *sent > 0).count() as f64;
-    let least = f.entries() * others + senders * beats * others;
-    // Between messages there may be heartbeats, too.
-    f.undisturbed.then(|| Bound::Between(least, f.entries() * others * (1.0 + beats)))
+    let least = f.entries() * others + senders * others * (beats + 2.0 * stops.min(1.0));
+    // Between messages there may be heartbeats, too. No answer takes as long as all the stops.
+    let answered = stops == 0.0
+        || f.delay_max.is_some_and(|delay| 2.0 * delay <= stops * f64::from(stop::PATIENCE));
+    let most = f.entries() * others * (1.0 + beats + 2.0 * stops);
+    (f.undisturbed && answered).then_some(Bound::Between(least, most))
 }
 
 /// One process of the algorithm.
@@ -114,8 +125,12 @@ pub struct Nack {
     kept: BTreeMap<u32, u32>,
     /// What was sent again a moment ago, and for how many rounds it was asked for since.
     cooling: Vec<u32>,
-    /// How many heartbeats have followed our last message.
+    /// How many heartbeats, and after them stops, have followed our last message.
     beats: u32,
+    /// Who has not yet said that it has all of our stream.
+    open: ProcessSet,
+    /// Whom the detector takes for crashed: for them nobody waits.
+    suspected: ProcessSet,
     streams: BTreeMap<ProcessId, Stream>,
     #[serde(skip)]
     settings: Fixed<Settings>,
@@ -127,6 +142,7 @@ struct Settings {
     heartbeat: u32,
     rarest: u32,
     beats: u32,
+    stops: u32,
     exponential: bool,
     tries: u32,
     keep: usize,
@@ -161,6 +177,20 @@ pub enum Message {
         /// The last number.
         high: u32,
     },
+    /// Here my stream ends, until there is more: who has all of it says so.
+    Stop {
+        /// The life of the sender.
+        life: u32,
+        /// The last number.
+        last: u32,
+    },
+    /// I have all of your stream.
+    Whole {
+        /// The life of the one who stops.
+        life: u32,
+        /// The last number.
+        last: u32,
+    },
     /// I lack these.
     Nack {
         /// The life of the sender.
@@ -180,7 +210,7 @@ pub enum Message {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// Time for a heartbeat.
+    /// Time for a heartbeat, or for a stop.
     Beat,
     /// Time to ask this sender for what we lack.
     Ask(ProcessId),
@@ -194,14 +224,6 @@ const ROUND_TRIP: u32 = 2;
 impl Nack {
     fn makes(&self, mistake: &Mistake) -> bool {
         self.settings.mistake == Some(mistake.name)
-    }
-
-    fn next_beat(&self, ctx: &mut Context<'_, Self>) {
-        if self.beats < self.settings.beats && ctx.group_size() > 1 && !self.makes(&NO_HEARTBEAT) {
-            let Settings { heartbeat, rarest, unit, .. } = *self.settings;
-            let wait = heartbeat.saturating_mul(1 << self.beats.min(20)).min(rarest);
-            ctx.set_timer(Timer::Beat, unit * wait);
-        }
     }
 
     fn on_nack(&mut self, from: ProcessId, ranges: &[(u32, u32)], ctx: &mut Context<'_, Self>) {
@@ -256,8 +278,7 @@ impl Process for Nack {
         }
         ctx.send_to_others(Message::Data { life: self.life, seq: self.sent, number });
         ctx.indicate(Indication::Delivered(Unit { from: ctx.me(), number }));
-        self.beats = 0;
-        self.next_beat(ctx);
+        self.begin_beats(ctx);
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
@@ -269,6 +290,8 @@ impl Process for Nack {
                 self.on_data(from, life, seq, number, true, ctx);
             }
             Message::Heartbeat { life, high } => self.on_heartbeat(from, life, high, ctx),
+            Message::Stop { life, last } => self.on_stop(from, life, last, ctx),
+            Message::Whole { life, last } => self.on_whole(from, life, last, ctx),
             Message::Gone { life, below } => self.on_gone(from, life, below, ctx),
             Message::Nack { life, ranges } => {
                 if life == self.life {
@@ -280,14 +303,18 @@ impl Process for Nack {
 
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
-            Timer::Beat => {
-                ctx.send_to_others(Message::Heartbeat { life: self.life, high: self.sent });
-                self.beats += 1;
-                self.next_beat(ctx);
-            }
+            Timer::Beat => self.beat(ctx),
             Timer::Ask(from) => self.ask(from, ctx),
             Timer::Cool(seq) => self.cooling.retain(|s| *s != seq),
         }
+    }
+
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.give_up(peer, ctx);
+    }
+
+    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.take_back(peer, ctx);
     }
 
     fn at_rest(&self) -> bool {
@@ -307,12 +334,15 @@ impl Algorithm for Nack {
             kept: BTreeMap::new(),
             cooling: Vec::new(),
             beats: 0,
+            open: ProcessSet::new(),
+            suspected: ProcessSet::new(),
             streams: BTreeMap::new(),
             settings: Fixed(Settings {
                 unit: setup.unit,
                 heartbeat: number("heartbeat"),
                 rarest: number("rarest"),
                 beats: number("beats"),
+                stops: number("stops"),
                 exponential: setup.chosen(&SHEET, "suppression").is("exponential"),
                 tries: number("tries"),
                 keep: number("keep") as usize,

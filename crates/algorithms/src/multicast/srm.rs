@@ -3,10 +3,12 @@
 //! Requests and repairs go to the whole group. Timers that grow with the distance, and chance where
 //! distances are equal, let one member speak for many: who hears a request for what it lacks waits
 //! instead of asking, who hears a repair does not send its own. Messages have lasting names, so any
-//! member can repair, even when the source is gone. There is no order, and no end is ever known.
+//! member can repair, even when the source is gone. There is no order; session messages tell how far
+//! each source has come, and go on until all agree on it.
 
 mod adapt;
 mod recovery;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use konklave_process::topology::{Hops, Shape};
-use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId};
+use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
 pub use self::adapt::{Side, Tuning};
@@ -23,14 +25,14 @@ pub use self::recovery::Request as Asking;
 use super::table::Table;
 use super::{Indication, Multicast, Numbers, Request, Unit};
 use crate::{
-    Algorithm, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError, Switch,
+    Algorithm, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, SetupError, Switch,
 };
 
 const ONE_ROUND: Mistake = Mistake {
     name: "one-round",
     what: "who has asked does not ask again: a lost request is never repeated",
     breaks: "validity",
-    caught_by: "-n 2 --requests 1,0 --loss 2 --synchronous --set timers=fixed --set c2=0 --set d1=1 --set d2=0",
+    caught_by: "-n 2 --requests 1,0 --loss 2 --synchronous --set sessions=3 --set timers=fixed --set c2=0 --set d1=1 --set d2=0",
 };
 const SHEET: DataSheet = DataSheet {
     name: "srm",
@@ -45,12 +47,7 @@ const SHEET: DataSheet = DataSheet {
             metric: Metric::Messages,
             formula: "n − 1 for each multicast, and n − 1 for each session message",
             when: "nothing happens to messages",
-            bound: |f| {
-                let sessions = f64::from(f.setup.chosen(&SHEET, "sessions").number());
-                let least = f.entries() * (f.n() - 1.0);
-                let most = least + f.n() * (f.n() - 1.0) * sessions * (f.entries() + 1.0);
-                f.undisturbed.then_some(Bound::Between(least, most))
-            },
+            bound: messages,
         },
         Cost {
             metric: Metric::Delivery,
@@ -82,8 +79,8 @@ const SHEET: DataSheet = DataSheet {
         },
         Switch {
             name: "sessions",
-            values: &["3", "<number>"],
-            what: "how many session messages each member sends after its last news",
+            values: &["agreed", "<number>"],
+            what: "session messages of each member after its last news: until all agree, or so many",
         },
         Switch {
             name: "interval",
@@ -97,6 +94,20 @@ const SHEET: DataSheet = DataSheet {
         },
     ],
 };
+
+fn messages(f: &Facts<'_>) -> Option<Bound> {
+    let chosen = f.setup.chosen(&SHEET, "sessions");
+    let interval = f64::from(f.setup.chosen(&SHEET, "interval").number());
+    let prompt = f.delay_max.is_some_and(|delay| delay <= interval);
+    let sessions = match chosen.is("agreed") {
+        true => f64::from(sessions::MOST),
+        false => f64::from(chosen.number()),
+    };
+    let least = f.entries() * (f.n() - 1.0);
+    let most = least + f.n() * (f.n() - 1.0) * sessions * (f.entries() + 1.0);
+    let applies = f.undisturbed && (prompt || !chosen.is("agreed"));
+    applies.then_some(Bound::Between(least, most))
+}
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -116,6 +127,12 @@ pub struct Srm {
     tuning: Tuning,
     /// How many session messages we have sent since the last news.
     sessions: u32,
+    /// Who has told the same as we know, since our last news.
+    agreed: ProcessSet,
+    /// Whom the detector takes for crashed.
+    suspected: ProcessSet,
+    /// Whether we are going to send a session message, where they end with agreement.
+    talking: bool,
     #[serde(skip)]
     settings: Fixed<Settings>,
 }
@@ -125,6 +142,9 @@ struct Settings {
     hops: Arc<Hops>,
     unit: Duration,
     adaptive: bool,
+    /// Whether session messages go on until all agree.
+    agreed: bool,
+    /// How many there are if not.
     sessions: u32,
     interval: u32,
     scope: u32,
@@ -154,7 +174,12 @@ pub enum Message {
         distance: u32,
     },
     /// So far each source has come, as far as I know.
-    Session(Vec<(ProcessId, u32)>),
+    Session {
+        /// The last number of each source.
+        high: Vec<(ProcessId, u32)>,
+        /// Whether everyone has told me the same.
+        settled: bool,
+    },
 }
 
 /// The timers.
@@ -188,10 +213,14 @@ impl Srm {
             resting: BTreeSet::new(),
             tuning: Tuning::new(setup, members),
             sessions: 0,
+            agreed: ProcessSet::new(),
+            suspected: ProcessSet::new(),
+            talking: false,
             settings: Fixed(Settings {
                 hops,
                 unit: setup.unit,
                 adaptive: setup.chosen(&SHEET, "timers").is("adaptive"),
+                agreed: setup.chosen(&SHEET, "sessions").is("agreed"),
                 sessions: number("sessions"),
                 interval: number("interval"),
                 scope: number("scope"),
@@ -235,20 +264,6 @@ impl Srm {
             }
         }
     }
-
-    /// There is news: session messages will tell it.
-    fn news(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.settings.sessions > 0 && self.settings.members > 1 {
-            self.sessions = 0;
-            self.next_session(ctx);
-        }
-    }
-
-    fn next_session(&self, ctx: &mut Context<'_, Self>) {
-        // Between nine and eleven tenths of the interval.
-        let jitter = u64::from(ctx.choose(52)) + 231;
-        ctx.set_timer(Timer::Session, self.time(self.settings.interval, jitter));
-    }
 }
 
 impl Process for Srm {
@@ -275,11 +290,7 @@ impl Process for Srm {
                 self.on_asked(from, unit, distance, radius, ctx);
             }
             Message::Repair { unit, distance } => self.on_repaired(unit, distance, ctx),
-            Message::Session(highs) => {
-                for (source, high) in highs {
-                    self.learn(source, high, ctx);
-                }
-            }
+            Message::Session { high, settled } => self.on_session(from, high, settled, ctx),
         }
     }
 
@@ -291,15 +302,16 @@ impl Process for Srm {
             Timer::Rest(unit) => {
                 self.resting.remove(&unit);
             }
-            Timer::Session => {
-                self.sessions += 1;
-                let highs = self.high.iter().map(|(p, high)| (p, *high)).collect();
-                ctx.send_to_others(Message::Session(highs));
-                if self.sessions < self.settings.sessions {
-                    self.next_session(ctx);
-                }
-            }
+            Timer::Session => self.session(ctx),
         }
+    }
+
+    fn on_suspect(&mut self, peer: ProcessId, _: &mut Context<'_, Self>) {
+        self.give_up(peer);
+    }
+
+    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.take_back(peer, ctx);
     }
 
     fn at_rest(&self) -> bool {

@@ -142,6 +142,54 @@ fn every_run_of_a_small_group_is_right() {
 }
 
 #[test]
+fn no_order_and_no_copies_of_messages_do_any_harm() {
+    // Lamport's algorithm needs channels that keep the order: it gets them.
+    for mutex in ["lamport", "ricart-agrawala", "suzuki-kasami"] {
+        let case = calm(2, mutex).requests(&[1, 1]);
+        for case in [case.clone().no_fifo(), case.mishaps(0, 1).no_fifo()] {
+            let found = case.check();
+            assert_eq!(found.verdict, "exhausted", "{mutex}: {:?}", found.property);
+        }
+    }
+    for mutex in ALGORITHMS {
+        for seed in 0..if long() { 100 } else { 10 } {
+            let case = calm(4, mutex).requests(&[3; 4]).no_fifo().config(|c| {
+                (c.seed, c.duplicate) = (seed, 0.3);
+                c.delay = Delay::Exponential(1.0);
+            });
+            assert_eq!(case.simulate().well().summary.entries, 12, "{mutex}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn what_gets_lost_inside_a_view_is_sent_again() {
+    for mutex in ALGORITHMS {
+        for seed in 0..if long() { 100 } else { 5 } {
+            // Too short to be noticed: nobody is excluded, and no view change repairs anything.
+            let case = lively(5, mutex, 1000.0).set("heartbeat", 3).requests(&[10; 5]);
+            let case = case.fault("partition:4@20-23").config(|c| {
+                (c.seed, c.delay) = (seed, Delay::Uniform(0.5, 1.5));
+            });
+            let seen = case.simulate();
+            let why = format!("{mutex}, seed {seed}");
+            assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
+            assert_eq!((seen.summary.entries, seen.waiting.len()), (50, 0), "{why}");
+        }
+    }
+}
+
+#[test]
+fn leases_need_steady_clocks_and_say_so() {
+    use konklave_algorithms::Assumption::SteadyClocks;
+    let assumes = |safety: &str| {
+        let case = calm(3, "central").set("safety", safety);
+        Lifted::<Any>::sheet(&case.setup).assumes.contains(&SteadyClocks)
+    };
+    assert_eq!((assumes("fast"), assumes("lease")), (false, true));
+}
+
+#[test]
 fn every_mistake_is_caught() {
     let case = |requests: &[u32]| {
         calm(3, "naimi-trehel").requests(requests).set("reform", "0").judge(SAFETY)

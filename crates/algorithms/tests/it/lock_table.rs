@@ -257,6 +257,23 @@ fn k8_k13_only_the_leader_counts_time_and_a_new_one_starts_afresh() {
 }
 
 #[test]
+fn the_lock_of_a_dead_member_becomes_free_though_views_change_faster_than_its_lease() {
+    // 4 dies inside, and its lease is 20 T; one after the other is taken for dead wrongly all the time.
+    let case = Case::<LockTable>::complete(5).set("departed", "frozen").set("rejoin", "on");
+    let mut case = case.requests(&[1, 0, 0, 1, 1]).fault("crash:4@8").config(|c| {
+        c.script = vec![(ProcessId(4), 0.0), (ProcessId(3), 4.0), (ProcessId(0), 4.0)];
+        (c.hold, c.time_limit) = (Pace::Constant(10.0), 300.0);
+    });
+    for at in (10..600).step_by(15) {
+        case = case.fault(&format!("suspect:2>1@{at}"));
+    }
+    let seen = case.simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!(seen.summary.entries, 3, "{:?}", seen.waiting);
+    assert!(seen.summary.views > 20, "{}", seen.summary.views);
+}
+
+#[test]
 fn k9_the_order_of_those_who_stay_does_not_change() {
     let member = |id: u32| Member { id: ProcessId(id), incarnation: 1 };
     let all: Vec<Member> = (0..4).map(member).collect();

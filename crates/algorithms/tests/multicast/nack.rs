@@ -22,12 +22,15 @@ fn without_loss_only_heartbeats_are_added() {
         assert_eq!(is_within_bounds(&case, seen.well()), 2);
         assert_eq!(seen.kind("Nack") + seen.kind("Repair"), 0);
         assert_eq!(seen.kind("Heartbeat"), 12 * (n as u64 - 1));
+        assert_eq!((seen.kind("Stop"), seen.kind("Whole")), (n as u64 - 1, n as u64 - 1));
     }
 }
 
 #[test]
 fn every_run_with_losses_and_copies_is_right() {
-    let small = |n, requests| case(n, requests).synchronous().set("beats", 3).set("tries", 3);
+    let small = |n, requests| {
+        case(n, requests).synchronous().set("beats", 3).set("stops", 0).set("tries", 3)
+    };
     small(2, 2).mishaps(1, 0).check().exhausted(102);
     small(2, 1).mishaps(3, 0).check().exhausted(175);
     small(3, 1).mishaps(1, 0).check().exhausted(89);
@@ -41,7 +44,7 @@ fn n1_a_lost_tail_is_back_soon_after_the_first_heartbeat() {
     assert_eq!(seen.well().summary.delivered, 12);
     assert!(seen.summary.last_latency.unwrap().max <= TAIL, "{:?}", seen.summary.last_latency);
     assert_eq!((seen.kind("Nack"), seen.summary.repairs_per_loss), (1, Some(1.0)));
-    let checked = case(2, 1).synchronous().set("beats", 2).mishaps(1, 0);
+    let checked = case(2, 1).synchronous().set("beats", 2).set("stops", 0).mishaps(1, 0);
     checked.check().exhausted(22);
     checked.mistake("no-heartbeat").check().violated("validity", 2);
 }
@@ -57,8 +60,50 @@ fn n2_the_loss_of_the_tail_and_of_three_heartbeats_is_mended_by_the_fourth() {
     // Heartbeats after 2, 6, 14 and 30 T.
     assert!(seen.summary.last_latency.unwrap().max <= 30.0 + 4.0);
     // A single signal at the end is not enough.
-    let once = lost(case(2, 2).set("beats", 1)).simulate();
+    let once = lost(case(2, 2).set("beats", 1).set("stops", 0)).simulate();
     assert_eq!((once.violations.len(), once.summary.delivered), (1, 3));
+}
+
+#[test]
+fn a_stop_is_repeated_until_everyone_has_all() {
+    // All heartbeats fall into the outage, however long it is.
+    for until in [600, 5000] {
+        let cut = |case: Case<Nack>| case.fault(&format!("cut:0>1@0-{until}"));
+        let seen = cut(case(3, 1)).simulate();
+        assert_eq!(seen.well().summary.delivered, 3, "until {until}");
+        // Nobody else is bothered.
+        assert_eq!(seen.kind("Whole"), 2, "until {until}");
+        assert!(seen.kind("Stop") <= 5 + until / 64, "{}", seen.kind("Stop"));
+        let without = cut(case(3, 1).set("stops", 0)).simulate();
+        assert_eq!(without.violations.len(), 1, "until {until}");
+    }
+    // Three copies follow each other at once, the others at the rate of the rarest heartbeats.
+    let seen = case(2, 1).set("beats", 0).fault("cut:0>1@0-100").simulate();
+    assert_eq!((seen.well().kind("Stop"), seen.kind("Heartbeat")), (3 + 2 + 1, 0));
+    // Answers can get lost, too.
+    let seen = case(2, 1).set("beats", 0).fault("cut:1>0@0-300").simulate();
+    assert_eq!(seen.well().summary.delivered, 2);
+}
+
+#[test]
+fn nobody_waits_for_the_answer_of_a_crashed_receiver() {
+    let crashed = case(3, 1).fault("crash:1@0.5");
+    let seen = crashed.simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!((seen.kind("Stop"), seen.kind("Whole")), (1, 1));
+    // Back again, it answers, and what was sent before its time it need not have.
+    let seen = crashed.fault("restart:1@900").simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+    assert_eq!(seen.kind("Whole"), 2);
+}
+
+#[test]
+fn every_run_with_a_stop_is_right() {
+    let small = |n| case(n, 1).synchronous().set("beats", 0).set("stops", 2).set("tries", 3);
+    for case in [small(2).mishaps(3, 0), small(3).mishaps(1, 1), small(3).crashes(1, 0)] {
+        let found = case.check();
+        assert_eq!(found.verdict, "exhausted", "{found:?}");
+    }
 }
 
 #[test]
@@ -84,7 +129,8 @@ fn n4_lost_requests_and_repairs_are_repeated_or_told() {
     // With fewer tries the hole is told, and what follows goes on.
     let seen = all(case(2, 2).set("tries", 2)).simulate();
     assert_eq!((seen.well().summary.gone, seen.summary.delivered), (1, 3));
-    let checked = case(2, 1).synchronous().set("beats", 3).set("tries", 1).mishaps(3, 0);
+    let checked = case(2, 1).synchronous().set("beats", 3).set("stops", 0).set("tries", 1);
+    let checked = checked.mishaps(3, 0);
     checked.check().exhausted(86);
     checked.mistake("silent-hole").check().violated("validity", 11);
 }

@@ -214,6 +214,32 @@ fn s7_a_lost_end_shows_in_the_session_messages_of_others() {
 }
 
 #[test]
+fn an_outage_that_is_longer_than_any_number_of_session_messages_is_mended() {
+    for until in [34, 3000] {
+        let cut = |sessions: &str| {
+            let case =
+                Case::<Srm>::complete(5).requests(&[1, 0, 0, 0, 0]).set("sessions", sessions);
+            case.fault(&format!("partition:1@0-{until}")).simulate()
+        };
+        assert_eq!(cut("agreed").well().summary.delivered, 5, "until {until}");
+        assert_eq!(cut("3").violations.len(), 1, "until {until}");
+    }
+}
+
+#[test]
+fn session_messages_end_when_all_agree_whoever_crashes() {
+    for fault in ["crash:1@0.5", "crash:0@5", "crash:4@15"] {
+        let crashed = Case::<Srm>::complete(5).requests(&[1, 1, 0, 0, 0]).fault(fault);
+        let seen = crashed.simulate();
+        assert!(seen.violations.is_empty(), "{fault}: {:?}", seen.violations);
+        assert!(seen.kind("Session") <= 5 * 4 * 6, "{fault}: {}", seen.kind("Session"));
+        // Who comes back is told, and all agree again.
+        let back = crashed.fault(&fault.replace("crash", "restart").replace('@', "@10")).simulate();
+        assert!(back.violations.is_empty(), "{fault}: {:?}", back.violations);
+    }
+}
+
+#[test]
 fn s8_a_lost_repair_is_asked_for_beyond_the_hold_down() {
     let seen = case(Topology::complete(2), ["1", "0", "1", "0"])
         .requests(&[2, 0])

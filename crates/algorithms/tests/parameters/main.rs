@@ -50,6 +50,7 @@ const MAY_BE_ZERO: &[(&str, &str)] = &[
     ("lifted", "heartbeat"),
     ("lock-table", "heartbeat"),
     ("nack", "beats"),
+    ("nack", "stops"),
     ("quorum", "drift"),
     ("quorum", "max-beats"),
     ("quorum", "max-term"),

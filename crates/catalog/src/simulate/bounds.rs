@@ -23,7 +23,7 @@ pub(super) fn bounds<P: Algorithm>(
     let entries = facts.entries();
     // Formulas speak of one election, of runs that came to their end (or have none, in a world with
     // a clock to count by), and of messages that arrive once: what arrives twice may be answered twice.
-    let cut_off = unending::<P>(run) || (run.cut_off && is_real(run));
+    let cut_off = unending::<P>(plan, run) || (run.cut_off && is_real(run));
     let election = P::Problem::NAME == "election";
     let once = plan.workload.requests.iter().all(|&r| r <= 1) || !election;
     let undoubled = run.messages.duplicated == 0;

@@ -185,6 +185,9 @@ impl<C: Data> VirtualSynchrony<C> {
         if self.standing == Standing::Joining {
             let member = self.myself(ctx.me());
             self.heard.insert(from);
+            // It lives, and we hear it. Else we would come in only to have it, or ourselves, thrown
+            // out again, time after time.
+            self.suspects.remove(from);
             for to in self.heard.iter() {
                 ctx.send(to, Message::Join { member, heard: self.heard.clone() });
             }

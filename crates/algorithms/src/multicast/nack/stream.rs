@@ -78,6 +78,11 @@ impl Nack {
         }
     }
 
+    /// Whether nothing of this life of `from` is missing, as far as we know.
+    pub(super) fn has_whole(&self, from: ProcessId, life: u32) -> bool {
+        self.streams.get(&from).is_some_and(|stream| stream.life == life && stream.is_whole())
+    }
+
     /// What lies below is gone: it is told, and what waits behind it goes on.
     pub(super) fn on_gone(
         &mut self,

@@ -1,4 +1,4 @@
-use konklave_process::{Effect, Group, Topology};
+use konklave_process::{Effect, Group, Input, Topology};
 use konklave_testkit::{Bench, send, set, tell};
 
 use super::*;
@@ -62,7 +62,34 @@ fn a_heartbeat_shows_what_is_missing_at_the_end_and_becomes_rarer() {
     assert_eq!(p.ask(Request::Multicast(1))[2], set(Timer::Beat, 2 * T));
     assert_eq!(p.fire(Timer::Beat), [send(1, beat.clone()), set(Timer::Beat, 4 * T)]);
     assert_eq!(p.fire(Timer::Beat), [send(1, beat.clone()), set(Timer::Beat, 5 * T)]);
-    assert_eq!(p.fire(Timer::Beat), [send(1, beat)]);
+    assert_eq!(p.fire(Timer::Beat), [send(1, beat), set(Timer::Beat, 5 * T)]);
+    // Then it stops: often at first, rarely for ever, until it is answered.
+    let stop = || send(1, Message::Stop { life: 0, last: 1 });
+    for wait in [3, 3, 5, 5, 5] {
+        assert_eq!(p.fire(Timer::Beat), [stop(), set(Timer::Beat, wait * T)]);
+    }
+    assert_eq!(p.hear(1, Message::Whole { life: 0, last: 0 }), [], "that was an earlier end");
+    let over = [Effect::CancelTimer { timer: Timer::Beat }];
+    assert_eq!(p.hear(1, Message::Whole { life: 0, last: 1 }), over);
+}
+
+#[test]
+fn nobody_waits_for_who_is_taken_for_crashed_until_it_is_back() {
+    let mut p = process(0, 2, &[("beats", "0")]);
+    p.ask(Request::Multicast(1));
+    assert_eq!(p.suspect(1), [Effect::CancelTimer { timer: Timer::Beat }]);
+    assert_eq!(p.step(Input::Trust(ProcessId(1))), [set(Timer::Beat, 2 * T)]);
+}
+
+#[test]
+fn a_stop_is_answered_by_who_has_all() {
+    let stop = Message::Stop { life: 0, last: 1 };
+    let whole = || send(0, Message::Whole { life: 0, last: 1 });
+    let mut p = process(1, 2, &[]);
+    assert_eq!(p.hear(0, stop.clone()), [note(Note::Missing, 1), set(ASK, T)]);
+    p.hear(0, repair(1));
+    assert_eq!(p.hear(0, stop.clone()), [whole()]);
+    assert_eq!(p.hear(0, stop), [whole()], "the answer may have been lost");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use konklave_process::{Effect, Group, Topology};
+use konklave_process::{Effect, Group, Input, Topology};
 use konklave_testkit::{Bench, set, tell};
 
 use super::*;
@@ -92,9 +92,42 @@ fn what_strangers_and_liars_say_does_no_harm() {
     let stranger = Unit { from: ProcessId(77), number: 1 };
     assert_eq!(p.hear(1, Message::Request { unit: stranger, distance: 1, radius: 9 }), []);
     assert_eq!(p.hear(1, Message::Repair { unit: stranger, distance: 1 }), []);
-    assert_eq!(p.hear(1, Message::Session(vec![(ProcessId(77), 3)])), []);
+    assert_eq!(p.hear(1, Message::Session { high: vec![(ProcessId(77), 3)], settled: false }), []);
     let own = Unit { from: ProcessId(2), number: 5 };
     assert_eq!(p.hear(1, Message::Request { unit: own, distance: 1, radius: 9 }), []);
     assert_eq!(p.hear(1, Message::Repair { unit: own, distance: 1 }), []);
     assert!(p.process.at_rest());
+}
+
+#[test]
+fn session_messages_go_on_until_all_have_told_the_same() {
+    let setup = Setup::new(Group::of(3), Topology::complete(3));
+    let mut p = Bench::new(Srm::new(ProcessId(1), &setup), ProcessId(1), &setup.group);
+    let news = p.hear(0, Message::Data(1));
+    assert!(
+        matches!(news.last(), Some(Effect::SetTimer { timer: Timer::Session, .. })),
+        "{news:?}"
+    );
+    let session = |settled| Message::Session { high: vec![(ProcessId(0), 1)], settled };
+    let spoken = |effects: &[Effect<Srm>], settled, again| {
+        let sent = |e: &&Effect<Srm>| matches!(e, Effect::Send { message, .. } if *message == session(settled));
+        let set = effects.iter().any(|e| matches!(e, Effect::SetTimer { .. }));
+        assert_eq!((effects.iter().filter(sent).count(), set), (2, again), "{effects:?}");
+    };
+    spoken(&p.fire(Timer::Session), false, true);
+    assert_eq!(p.hear(0, session(false)), [], "the next one is on its way");
+    spoken(&p.fire(Timer::Session), false, true);
+    assert_eq!(p.hear(2, session(true)), []);
+    spoken(&p.fire(Timer::Session), true, false);
+    assert_eq!(p.hear(2, session(true)), [], "all agree, and know it");
+    // Someone has not heard us: we speak again.
+    assert_eq!(p.hear(0, session(false)).len(), 1);
+    spoken(&p.fire(Timer::Session), true, false);
+    // Nobody waits for one that is taken for crashed.
+    p.hear(0, Message::Data(2));
+    p.suspect(2);
+    p.hear(0, Message::Session { high: vec![(ProcessId(0), 2)], settled: false });
+    let end = p.fire(Timer::Session);
+    assert!(!end.iter().any(|e| matches!(e, Effect::SetTimer { .. })), "{end:?}");
+    assert_eq!(p.step(Input::Trust(ProcessId(2))).len(), 1, "it may lack what was said meanwhile");
 }

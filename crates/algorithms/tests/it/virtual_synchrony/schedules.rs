@@ -155,6 +155,18 @@ fn v9_a_dead_direction_costs_few_views() {
 }
 
 #[test]
+fn v9_a_suspicion_that_nobody_takes_back_costs_few_views() {
+    for (a, b) in [(2, 1), (1, 2), (0, 4), (4, 0)] {
+        let case = Case::<VirtualSynchrony>::complete(5).requests(&[4; 5]).set("rejoin", "on");
+        let case = case.fault(&format!("suspect:{a}>{b}@8.5")).config(|c| c.time_limit = 1500.0);
+        let seen = case.simulate();
+        assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+        assert!(seen.summary.views <= 5, "{a}>{b}: {:?}", seen.summary);
+        assert!(has_converged(&seen, &[0, 1, 2, 3, 4], "all are back"), "{a}>{b}");
+    }
+}
+
+#[test]
 fn v10_a_joiner_that_dies_on_the_way_leaves_no_ghost() {
     for step in 0..60 {
         let crash = 1.0 + f64::from(step) * 0.5;
