@@ -68,6 +68,8 @@ pub enum Assumption {
     Fifo,
     /// Nobody crashes.
     NoCrash,
+    /// Who has crashed stays down.
+    NoRestart,
     /// Delays and reactions have known bounds, so that a timeout tells a crash.
     Synchronous,
     /// Nobody's clock stops, and their rates differ by less than a tenth.
@@ -88,6 +90,7 @@ impl Assumption {
             Self::NoDuplicates => "a duplicate may be taken for a second message",
             Self::Fifo => "a message that overtakes another may break its promises",
             Self::NoCrash => "a crashed process may block the others for ever",
+            Self::NoRestart => "one who comes up again may break its promises, or never take part",
             Self::Synchronous => "a slow process may be taken for dead",
             Self::SteadyClocks => "two leaders may act at the same time",
             Self::KnownMembership | Self::UniqueIds => "its promises are void",
@@ -103,6 +106,7 @@ impl fmt::Display for Assumption {
             Self::NoDuplicates => "no duplicates",
             Self::Fifo => "FIFO channels",
             Self::NoCrash => "no crashes",
+            Self::NoRestart => "no restarts",
             Self::Synchronous => "known time bounds",
             Self::SteadyClocks => "steady clocks",
             Self::KnownMembership => "known membership",

@@ -123,6 +123,8 @@ pub struct Entry {
     endless: bool,
     /// The data sheet of the variant that a setup chose.
     variant: fn(&Setup) -> DataSheet,
+    /// The longest delay that the timeouts of that variant allow for, in T.
+    longest_delay: fn(&Setup) -> Option<f64>,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     record: Record,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
@@ -143,6 +145,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         sheet: P::SHEET,
         endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
         variant: P::sheet,
+        longest_delay: P::longest_delay,
         simulate: simulate::simulate::<P>,
         record: simulate::record::<P>,
         serve: serve::serve::<P>,
@@ -181,8 +184,9 @@ impl Entry {
     /// The plan for `scenario`, every wish checked.
     pub fn plan(&self, scenario: Scenario) -> Result<Plan, Error> {
         let plan = Plan::new(&self.sheet, scenario, self.endless)?;
-        let variant = (self.form(&plan.setup).variant)(&plan.setup);
-        Ok(plan.judged_by(&variant))
+        let form = self.form(&plan.setup);
+        let (variant, longest) = ((form.variant)(&plan.setup), (form.longest_delay)(&plan.setup));
+        Ok(plan.judged_by(&variant, longest))
     }
 
     /// Runs it in the simulator.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use konklave_algorithms::{Algorithm, Pause, Problem};
+use konklave_algorithms::{Algorithm, Assumption, Pause, Problem};
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, NetProcess, Parts, Transport, Wish};
 use konklave_process::{End, Monitor, Rng, Violation};
 use konklave_sim::{Fault, Memory, Pace, What, When};
 use konklave_trace::{Footer, IncidentKind, Recorder, Run};
 
-use crate::report::Messages;
+use crate::report::{Messages, Verdict};
 use crate::simulate::{Outcome, RunFacts, report};
 use crate::{Error, Plan, header};
 
@@ -120,6 +120,13 @@ where
         cut_off,
     };
     let mut report = report::<P>(&plan, facts, &done.meter, &done.monitor);
+    // A real network may be slower than any timeout, and nobody can tell whether it was.
+    let assumed = plan.assumes.contains(&Assumption::Synchronous);
+    if assumed && matches!(report.verdict, Verdict::Violated | Verdict::Stuck) {
+        let promised =
+            format!("{}, which a real network does not promise", Assumption::Synchronous);
+        report.broken_assumptions.push(promised);
+    }
     report.command += &format!(" --world {name} --unit {}", world.unit.as_secs_f64() * 1e3);
     let summary = serde_json::to_value(&report).unwrap_or_default();
     let footer = Footer { verdict: report.verdict.name().into(), summary };

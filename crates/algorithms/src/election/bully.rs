@@ -40,6 +40,7 @@ const SHEET: DataSheet = DataSheet {
     source: "H. Garcia-Molina, IEEE Trans. Computers 31(1), 1982; lecture \"Wahlverfahren\", Bully-Algorithmus",
     assumes: &[
         Assumption::Reliable,
+        Assumption::NoRestart,
         Assumption::Synchronous,
         Assumption::KnownMembership,
         Assumption::UniqueIds,
@@ -414,7 +415,18 @@ impl Algorithm for Bully {
             Guarantee::LiveLeader,
             Guarantee::Termination,
         ];
-        DataSheet { guarantees, ..SHEET }
+        // A later reign supersedes what a returning process knows and says.
+        let assumes = &[
+            Assumption::Reliable,
+            Assumption::Synchronous,
+            Assumption::KnownMembership,
+            Assumption::UniqueIds,
+        ];
+        DataSheet { assumes, guarantees, ..SHEET }
+    }
+
+    fn longest_delay(setup: &Setup) -> Option<f64> {
+        Some(f64::from(setup.chosen(&SHEET, "timeout").number()) / 2.0)
     }
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {

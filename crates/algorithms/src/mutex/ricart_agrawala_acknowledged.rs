@@ -239,6 +239,9 @@ impl RicartAgrawalaAcknowledged {
                 self.state = State::Released;
                 if wants {
                     self.request(ctx);
+                    for (p, timestamp) in std::mem::take(&mut self.deferred) {
+                        self.answer(p, timestamp, ctx);
+                    }
                 }
             }
             State::Wanted { since } => {
@@ -257,6 +260,10 @@ impl RicartAgrawalaAcknowledged {
     }
 
     fn answer(&mut self, from: ProcessId, timestamp: u32, ctx: &mut Context<'_, Self>) {
+        // Whoever hears of us from now on must not go before us, and our wish has no time yet.
+        if self.state == (State::Rejoining { wants: true }) {
+            return self.defer(from, timestamp);
+        }
         let clock = self.clock.now();
         if self.precedes(ctx.me(), timestamp, from) {
             self.defer(from, timestamp);
@@ -393,6 +400,11 @@ impl Algorithm for RicartAgrawalaAcknowledged {
             no_probe: setup.makes(&NO_PROBE),
             no_rejoin: setup.makes(&NO_REJOIN),
         }
+    }
+
+    fn longest_delay(setup: &Setup) -> Option<f64> {
+        let synchronous = setup.chosen(&SHEET, "model").is("synchronous");
+        synchronous.then(|| f64::from(setup.chosen(&SHEET, "timeout").number()) / 2.0)
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

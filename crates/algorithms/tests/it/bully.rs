@@ -305,3 +305,20 @@ fn hardened_and_reminded_all_follow_the_highest_in_the_end() {
         assert_eq!(followed(case.simulate().well()), vec![Some(n - 1); n as usize], "seed {seed}");
     }
 }
+
+/// All start at once, the highest stands first in node order, so that its announcement is there
+/// first; each ELECTION that comes after it re-opens the election, and each announcement after that
+/// lets the next do so. The guard cannot help: it counts only while an election is open. Numbered
+/// reigns do: a leader answers for itself.
+#[test]
+fn late_elections_reopen_a_textbook_election_over_and_over() {
+    let sent = |n: u32, mode: &str| {
+        let ids: Vec<u32> = (0..n).rev().collect();
+        let case = Case::<Bully>::complete(n as usize).ids(&ids).set("mode", mode);
+        case.simulate().sent
+    };
+    let textbook: Vec<u64> = (4..=13).map(|n| sent(n, "textbook")).collect();
+    assert!(textbook.windows(2).all(|w| w[1] as f64 > 1.5 * w[0] as f64), "{textbook:?}");
+    let hardened: Vec<u64> = (4..=13).map(|n| sent(n, "hardened")).collect();
+    assert!(hardened.iter().zip(4..).all(|(sent, n)| *sent <= 3 * n * n), "{hardened:?}");
+}

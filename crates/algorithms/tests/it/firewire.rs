@@ -225,3 +225,15 @@ fn a_bus_may_be_reset_again_and_again() {
     assert_eq!(seen.well().summary.epoch, Some(3));
     bare(Topology::path(2)).set("reset", "message").requests(&[2, 2]).check().exhausted(280);
 }
+
+#[test]
+fn two_halves_of_a_bus_have_a_root_each() {
+    let path = || Topology::from_edges("path", 4, [(0, 1), (1, 2), (2, 3)]).unwrap();
+    for seed in 0..50 {
+        for fault in ["break:1-2@10-60", "break:1-2@10", "break:0-1@10-60"] {
+            let case = Case::<FireWire>::on(path()).fault(fault).config(|c| c.seed = seed);
+            let seen = case.simulate();
+            assert!(seen.violations.is_empty(), "{fault}, seed {seed}: {:?}", seen.violations);
+        }
+    }
+}
