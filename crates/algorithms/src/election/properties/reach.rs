@@ -63,7 +63,7 @@ impl Reach {
 
     /// The parts of what is up, if there is more than one.
     pub(super) fn parts(&self, alive: &ProcessSet) -> Option<Vec<ProcessSet>> {
-        if self.broken.is_empty() && alive.len() == self.graph.0.len() {
+        if self.broken.is_empty() && alive.len() == self.graph.0.0.len() {
             return None;
         }
         let mut left = alive.clone();
