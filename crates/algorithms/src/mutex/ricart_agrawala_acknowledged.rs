@@ -239,9 +239,6 @@ impl RicartAgrawalaAcknowledged {
                 self.state = State::Released;
                 if wants {
                     self.request(ctx);
-                    for (p, timestamp) in std::mem::take(&mut self.deferred) {
-                        self.answer(p, timestamp, ctx);
-                    }
                 }
             }
             State::Wanted { since } => {
@@ -260,10 +257,6 @@ impl RicartAgrawalaAcknowledged {
     }
 
     fn answer(&mut self, from: ProcessId, timestamp: u32, ctx: &mut Context<'_, Self>) {
-        // Whoever hears of us from now on must not go before us, and our wish has no time yet.
-        if self.state == (State::Rejoining { wants: true }) {
-            return self.defer(from, timestamp);
-        }
         let clock = self.clock.now();
         if self.precedes(ctx.me(), timestamp, from) {
             self.defer(from, timestamp);

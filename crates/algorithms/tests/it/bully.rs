@@ -317,8 +317,10 @@ fn late_elections_reopen_a_textbook_election_over_and_over() {
         let case = Case::<Bully>::complete(n as usize).ids(&ids).set("mode", mode);
         case.simulate().sent
     };
-    let textbook: Vec<u64> = (4..=13).map(|n| sent(n, "textbook")).collect();
-    assert!(textbook.windows(2).all(|w| w[1] as f64 > 1.5 * w[0] as f64), "{textbook:?}");
-    let hardened: Vec<u64> = (4..=13).map(|n| sent(n, "hardened")).collect();
-    assert!(hardened.iter().zip(4..).all(|(sent, n)| *sent <= 3 * n * n), "{hardened:?}");
+    let exponential = [16, 41, 90, 180, 342, 628, 1128, 1995, 3490, 6056, 10_444];
+    assert!(exponential.windows(2).all(|w| 10 * w[1] > 17 * w[0]));
+    for (n, expected) in (3..).zip(exponential) {
+        assert_eq!(sent(n, "textbook"), expected, "n = {n}");
+        assert_eq!(sent(n, "hardened"), u64::from(2 * n * n - 2 * n - 1), "n = {n}");
+    }
 }

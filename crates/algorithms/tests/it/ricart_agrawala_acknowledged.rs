@@ -187,16 +187,3 @@ fn ten_thousand_processes_serve_a_few_although_some_are_down() {
     let seen = synchronous(n).requests(&few).fault("crash:1@0").fault("crash:2@0").simulate();
     assert_eq!(seen.well().summary.entries, 4);
 }
-
-#[test]
-fn who_rejoins_answers_nobody_before_its_wish_has_a_time() {
-    // Two crash, so the first to come up again waits a whole timeout for the other's welcome.
-    for seed in 0..100 {
-        let mut case = Case::<RicartAgrawalaAcknowledged>::complete(6).requests(&[3; 6]).ordered();
-        for fault in ["crash:4@10.9", "restart:4@17.1", "crash:1@12.4", "restart:1@22.8"] {
-            case = case.fault(fault);
-        }
-        let seen = case.config(|c| c.seed = seed).simulate();
-        assert!(seen.violations.is_empty(), "seed {seed}: {:?}", seen.violations);
-    }
-}
