@@ -4,7 +4,9 @@
 //! asks those above itself; who hears no answer in time has nobody above and announces itself. So
 //! the highest live process bullies all others into following it.
 //!
-//! The textbook form has no memory of earlier elections, and late messages deceive it. The hardened
+//! The textbook form has no memory of earlier elections, and late messages deceive it: where the
+//! announcement is there before the questions of others who start at the same time, each of them
+//! re-opens the election, and the messages grow exponentially with the group. The hardened
 //! form numbers the reigns: a reign is a round and an id, later reigns supersede earlier ones, who
 //! announces an old reign is told the latest, and a leader in office answers for itself.
 

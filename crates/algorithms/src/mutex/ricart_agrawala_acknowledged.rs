@@ -195,7 +195,9 @@ impl RicartAgrawalaAcknowledged {
     /// Whether our claim goes before that of `from`. The order is total: of two rivals one yields.
     fn precedes(&self, me: ProcessId, timestamp: u32, from: ProcessId) -> bool {
         match self.state {
-            State::Rejoining { .. } | State::Released => false,
+            // Our wish has no time yet: who got our reply now could wish again and go before us.
+            State::Rejoining { wants } => wants,
+            State::Released => false,
             State::Wanted { since } => {
                 let ours = Timestamp { time: since, process: me };
                 ours < Timestamp { time: timestamp, process: from }
@@ -239,6 +241,9 @@ impl RicartAgrawalaAcknowledged {
                 self.state = State::Released;
                 if wants {
                     self.request(ctx);
+                    for (p, timestamp) in std::mem::take(&mut self.deferred) {
+                        self.answer(p, timestamp, ctx);
+                    }
                 }
             }
             State::Wanted { since } => {
