@@ -49,6 +49,18 @@ pub trait Algorithm: Process {
         Self::SHEET
     }
 
+    /// The longest delay of a message, in T, that its timeouts allow for: with a longer one, a slow
+    /// process may be taken for dead. None where it does not judge by time.
+    fn longest_delay(_setup: &Setup) -> Option<f64> {
+        None
+    }
+
+    /// How large the quorums that `setup` chose are, and how they share the work; none where there
+    /// are none.
+    fn quorums(_setup: &Setup) -> Option<mutex::coterie::Figures> {
+        None
+    }
+
     /// What `setup` lacks for this algorithm, beyond what the data sheet says.
     fn check_setup(_setup: &Setup) -> Result<(), SetupError> {
         Ok(())

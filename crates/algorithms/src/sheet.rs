@@ -68,6 +68,8 @@ pub enum Assumption {
     Fifo,
     /// Nobody crashes.
     NoCrash,
+    /// Who has crashed stays down.
+    NoRestart,
     /// Delays and reactions have known bounds, so that a timeout tells a crash.
     Synchronous,
     /// Delays have a bound, though nobody knows it: a detector that grows more patient gets there.
@@ -90,6 +92,7 @@ impl Assumption {
             Self::NoDuplicates => "a duplicate may be taken for a second message",
             Self::Fifo => "a message that overtakes another may break its promises",
             Self::NoCrash => "a crashed process may block the others for ever",
+            Self::NoRestart => "one who comes up again may break its promises, or never take part",
             Self::Synchronous => "a slow process may be taken for dead",
             Self::BoundedDelays => "the living may be suspected again and again",
             Self::SteadyClocks => "two leaders may act at the same time",
@@ -106,6 +109,7 @@ impl fmt::Display for Assumption {
             Self::NoDuplicates => "no duplicates",
             Self::Fifo => "FIFO channels",
             Self::NoCrash => "no crashes",
+            Self::NoRestart => "no restarts",
             Self::Synchronous => "known time bounds",
             Self::BoundedDelays => "bounded delays",
             Self::SteadyClocks => "steady clocks",

@@ -129,6 +129,8 @@ pub struct Entry {
     variant: fn(&Setup) -> DataSheet,
     /// What a setup lacks, beyond what the data sheet says.
     check_setup: fn(&Setup) -> Result<(), SetupError>,
+    /// The longest delay that the timeouts of that variant allow for, in T.
+    longest_delay: fn(&Setup) -> Option<f64>,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     record: Record,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
@@ -150,6 +152,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         endless: <P::Problem as Problem<P>>::ENDLESS || P::ENDLESS,
         variant: P::sheet,
         check_setup: P::check_setup,
+        longest_delay: P::longest_delay,
         simulate: simulate::simulate::<P>,
         record: simulate::record::<P>,
         serve: serve::serve::<P>,
@@ -191,8 +194,8 @@ impl Entry {
         let form = self.form(&plan.setup);
         (form.check_setup)(&plan.setup).map_err(|e| lacking(&e, &plan.scenario))?;
         plan.idle = idle(self.problem, &plan.scenario);
-        let variant = (form.variant)(&plan.setup);
-        Ok(plan.judged_by(&variant))
+        let (variant, longest) = ((form.variant)(&plan.setup), (form.longest_delay)(&plan.setup));
+        Ok(plan.judged_by(&variant, longest))
     }
 
     /// Runs it in the simulator.

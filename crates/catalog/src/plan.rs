@@ -69,7 +69,7 @@ impl Plan {
         if setup.group.len() > MOST_FOR_ORDER {
             watch.order = konklave_algorithms::Order::Ignore;
         }
-        let broken = broken_assumptions(sheet, &config, &setup);
+        let broken = broken_assumptions(sheet, &config, &setup, None);
         let nodes = Some(setup.group.len());
         let scenario = Scenario { nodes, seed: Some(seed), ..scenario };
         let regular = broken.is_empty();
@@ -78,9 +78,10 @@ impl Plan {
         Ok(Self { scenario, setup, workload, config, watch, assumes, broken, idle, regular })
     }
 
-    /// The same plan, judged by what the chosen variant assumes.
-    pub(crate) fn judged_by(self, variant: &DataSheet) -> Self {
-        let broken = broken_assumptions(variant, &self.config, &self.setup);
+    /// The same plan, judged by what the chosen variant assumes, whose timeouts allow for delays up
+    /// to `longest_delay`.
+    pub(crate) fn judged_by(self, variant: &DataSheet, longest_delay: Option<f64>) -> Self {
+        let broken = broken_assumptions(variant, &self.config, &self.setup, longest_delay);
         Self { assumes: variant.assumes, broken, ..self }
     }
 
@@ -508,6 +509,7 @@ fn broken_assumptions(
     sheet: &DataSheet,
     config: &Config,
     setup: &Setup,
+    longest_delay: Option<f64>,
 ) -> Vec<(Assumption, String)> {
     let struck = |fits: &dyn Fn(&What) -> bool| {
         config.faults.iter().find(|f| fits(&f.what)).map(Fault::to_string)
@@ -548,9 +550,15 @@ fn broken_assumptions(
                 Some("delays have no limit".into())
             }
             Assumption::BoundedDelays => None,
-            Assumption::Synchronous => struck(&|w| {
-                matches!(w, What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_)))
+            Assumption::Synchronous => late(config, longest_delay).or_else(|| {
+                struck(&|w| {
+                    matches!(
+                        w,
+                        What::Pause(_) | What::Suspect(..) | What::Message(_, Mishap::Delay(_))
+                    )
+                })
             }),
+            Assumption::NoRestart => struck(&|w| matches!(w, What::Restart(..))),
             Assumption::SteadyClocks => struck(&|w| match w {
                 What::Pause(_) => true,
                 What::Rate(_, rate) => !(0.95..1.05).contains(rate),
@@ -564,4 +572,11 @@ fn broken_assumptions(
         broken.extend(by.map(|by| (assumption, by)));
     }
     broken
+}
+
+/// That a delay is longer than timeouts allow for, where it may be.
+fn late(config: &Config, most: Option<f64>) -> Option<String> {
+    let (longest, most) = (config.delay.longest()?, most?);
+    (longest > most)
+        .then(|| format!("a message may take {longest} T, and its timeouts allow for {most} T"))
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use konklave_algorithms::{Algorithm, Pause, Problem};
+use konklave_algorithms::{Algorithm, Assumption, Pause, Problem};
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, NetProcess, Parts, Transport, Wish};
 use konklave_process::{Application, End, Monitor, ProcessId, Rng, Violation};
 use konklave_sim::{Fault, Memory, Pace, What, When};
 use konklave_trace::{Footer, IncidentKind, Recorder, Run};
 
-use crate::report::Messages;
+use crate::report::{Messages, Report, Verdict};
 use crate::simulate::{Outcome, RunFacts, report};
 use crate::{Error, Plan, header};
 
@@ -129,6 +129,7 @@ where
         cut_off,
     };
     let mut report = report::<P>(&plan, facts, &done.meter, &done.monitor);
+    doubt_time_bounds(&mut report, &plan);
     report.command += &command(world.transport, world.unit);
     let summary = serde_json::to_value(&report).unwrap_or_default();
     let footer = Footer { verdict: report.verdict.name().into(), summary };
@@ -220,4 +221,14 @@ fn pauses(plan: &Plan, unit: Duration) -> konklave_net::Pauses {
         };
         unit.mul_f64(t)
     })
+}
+
+/// A real network may be slower than any timeout, and nobody can tell whether it was.
+pub(crate) fn doubt_time_bounds(report: &mut Report, plan: &Plan) {
+    let assumed = plan.assumes.contains(&Assumption::Synchronous);
+    if assumed && matches!(report.verdict, Verdict::Violated | Verdict::Stuck) {
+        let promised =
+            format!("{}, which a real network does not promise", Assumption::Synchronous);
+        report.broken_assumptions.push(promised);
+    }
 }

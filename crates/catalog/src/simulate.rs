@@ -185,6 +185,9 @@ pub(crate) fn report<P: Algorithm>(
         let per_entry = (entries > 0).then(|| run.messages.sent as f64 / entries as f64);
         fields.insert("messages_per_entry".into(), per_entry.into());
     }
+    if let (Value::Object(fields), Some(figures)) = (&mut summary, P::quorums(&plan.setup)) {
+        fields.insert("quorums".into(), quorums(figures));
+    }
     RunReport {
         schema: "konklave.run/1",
         algorithm: crate::full_name::<P>(),
@@ -208,6 +211,16 @@ pub(crate) fn report<P: Algorithm>(
         problem: Map::from_iter([(P::Problem::NAME.to_owned(), summary)]),
         command: crate::command::<P>("run", plan),
     }
+}
+
+/// How large quorums are and how they share the work, in figures and in words.
+fn quorums(figures: konklave_algorithms::mutex::coterie::Figures) -> Value {
+    let mut value = serde_json::to_value(figures).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        let words = figures.to_string();
+        fields.insert("words".into(), words.trim_start_matches("quorums ").into());
+    }
+    value
 }
 
 /// Whether the run was cut off before the end that it should have had. One that only watches over

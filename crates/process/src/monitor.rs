@@ -50,6 +50,12 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
     /// A process comes up again.
     fn on_restart(&mut self, _at: ProcessId) {}
 
+    /// The link between two processes breaks, both ways. The same may break more than once.
+    fn on_break(&mut self, _one: ProcessId, _other: ProcessId) {}
+
+    /// A link that broke works again; if it broke more than once, it is one break less.
+    fn on_mend(&mut self, _one: ProcessId, _other: ProcessId) {}
+
     /// A step is over; `process` is the state after it.
     fn after_step(&mut self, _at: ProcessId, _process: &P) -> Verdict {
         Ok(())

@@ -117,6 +117,7 @@ where
             Control::Strike(What::Break(one, other)) => {
                 world.faulty = true;
                 world.network.break_link(one, other);
+                world.monitor.on_break(one, other);
                 world.observer.on_incident(world.now, &Incident::Cut(format!("{one} – {other}")));
                 self.tell(one, other, Happening::Suspect);
                 self.tell(other, one, Happening::Suspect);
@@ -125,6 +126,7 @@ where
                 if !world.network.mend_link(one, other) {
                     return;
                 }
+                world.monitor.on_mend(one, other);
                 let incident = Incident::Heal(format!("{one} – {other}"));
                 world.observer.on_incident(world.now, &incident);
                 // Who is down is suspected for that.

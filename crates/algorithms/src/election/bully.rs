@@ -4,7 +4,9 @@
 //! asks those above itself; who hears no answer in time has nobody above and announces itself. So
 //! the highest live process bullies all others into following it.
 //!
-//! The textbook form has no memory of earlier elections, and late messages deceive it. The hardened
+//! The textbook form has no memory of earlier elections, and late messages deceive it: where the
+//! announcement is there before the questions of others who start at the same time, each of them
+//! re-opens the election, and the messages grow exponentially with the group. The hardened
 //! form numbers the reigns: a reign is a round and an id, later reigns supersede earlier ones, who
 //! announces an old reign is told the latest, and a leader in office answers for itself.
 //! What the paper itself specifies is in [`bully_1982`](super::bully_1982).
@@ -41,6 +43,7 @@ const SHEET: DataSheet = DataSheet {
     source: "H. Garcia-Molina, IEEE Trans. Computers 31(1), 1982; lecture \"Wahlverfahren\", Bully-Algorithmus",
     assumes: &[
         Assumption::Reliable,
+        Assumption::NoRestart,
         Assumption::Synchronous,
         Assumption::KnownMembership,
         Assumption::UniqueIds,
@@ -415,7 +418,18 @@ impl Algorithm for Bully {
             Guarantee::LiveLeader,
             Guarantee::Termination,
         ];
-        DataSheet { guarantees, ..SHEET }
+        // A later reign supersedes what a returning process knows and says.
+        let assumes = &[
+            Assumption::Reliable,
+            Assumption::Synchronous,
+            Assumption::KnownMembership,
+            Assumption::UniqueIds,
+        ];
+        DataSheet { assumes, guarantees, ..SHEET }
+    }
+
+    fn longest_delay(setup: &Setup) -> Option<f64> {
+        Some(f64::from(setup.chosen(&SHEET, "timeout").number()) / 2.0)
     }
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {

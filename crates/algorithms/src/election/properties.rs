@@ -2,11 +2,14 @@
 //! right winner;
 //! and the shape of the tree, where an algorithm builds one.
 
+mod reach;
+
 use konklave_process::{
     End, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
 };
 use smallvec::SmallVec;
 
+use self::reach::Reach;
 use super::{Indication, Request};
 use crate::{DataSheet, Guarantee, Setup, Winner};
 
@@ -26,6 +29,8 @@ pub struct Properties {
     parents: Option<ProcessMap<Option<ProcessId>>>,
     /// Whether anyone was told to start.
     begun: bool,
+    /// Who can reach whom, where that is not everyone.
+    reach: Option<Reach>,
     rules: konklave_process::Fixed<Rules>,
 }
 
@@ -66,6 +71,7 @@ impl Properties {
             upset: None,
             parents: builds_tree.then(|| ProcessMap::new(&setup.group, None)),
             begun: false,
+            reach: Reach::new(sheet, setup),
             rules: konklave_process::Fixed(Rules {
                 winner: sheet.winner,
                 one_at_a_time: claims(Guarantee::UniqueLeader),
@@ -131,10 +137,12 @@ impl Properties {
         let in_office = self.leading.contains(at);
         self.leading.insert(at);
         if self.rules.one_at_a_time && self.leading.len() > 1 {
-            return Err(Violation::new(
-                "one leader at a time",
-                format!("{:?} lead at the same time", self.leading),
-            ));
+            let rivals: ProcessSet =
+                self.leading.iter().filter(|p| !self.are_apart(*p, at)).collect();
+            if rivals.len() > 1 {
+                let detail = format!("{rivals:?} lead at the same time");
+                return Err(Violation::new("one leader at a time", detail));
+            }
         }
         let earlier = self.reigns.iter().filter(|(_, p)| *p == at).map(|(e, _)| *e).max();
         if self.rules.epochs_grow && !in_office && earlier.is_some_and(|e| e >= epoch) {
@@ -143,15 +151,16 @@ impl Properties {
                 format!("{at} leads in epoch {epoch}, and did so before"),
             ));
         }
-        let reign = self.reigns.iter().find(|(e, _)| *e == epoch);
+        let of_epoch = |(e, p): &&(u32, ProcessId)| *e == epoch && !self.are_apart(*p, at);
+        let reign = self.reigns.iter().find(of_epoch).copied();
         match reign {
-            Some(&(_, before)) if before == at => {}
+            Some((_, before)) if before == at => {}
             // Textbook algorithms know no epochs: a new election may have a new winner.
             Some(_) if !self.rules.one_per_epoch => {
                 self.reigns.retain(|(e, _)| *e != epoch);
                 self.reigns.push((epoch, at));
             }
-            Some(&(_, before)) => {
+            Some((_, before)) => {
                 return Err(Violation::new(
                     "one leader per epoch",
                     format!("{before} and {at} both led in epoch {epoch}"),
@@ -163,6 +172,11 @@ impl Properties {
             }
         }
         Ok(())
+    }
+
+    /// Whether both are up, but the graph between them is split.
+    fn are_apart(&self, one: ProcessId, other: ProcessId) -> bool {
+        self.reach.as_ref().is_some_and(|reach| reach.are_apart(one, other))
     }
 
     /// Who won, who should have, and why.
@@ -206,6 +220,38 @@ impl Properties {
             )),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Whether those who can reach each other know who leads, agree, and follow a live leader.
+    fn judge_part(&self, part: &ProcessSet, end: &End) -> Verdict {
+        let views = || self.views.iter().filter(|(p, _)| part.contains(*p));
+        if self.rules.must_end
+            && let Some((p, _)) = views().find(|(_, v)| **v == View::Unknown)
+        {
+            return Err(Violation::new("termination", format!("{p} never learns who leads")));
+        }
+        if self.rules.must_agree {
+            let mut named = views().filter_map(|(p, v)| match v {
+                View::Known(leader) => Some((p, *leader)),
+                View::Unknown | View::Anonymous(_) | View::Loop => None,
+            });
+            if let Some((p, leader)) = named.next()
+                && let Some((q, other)) = named.find(|(_, other)| *other != leader)
+            {
+                return Err(Violation::new(
+                    "agreement",
+                    format!("{p} takes {leader} for the leader, {q} takes {other}"),
+                ));
+            }
+        }
+        if self.rules.must_live {
+            let dead = |v: &View| matches!(v, View::Known(leader) if !end.alive.contains(*leader));
+            if let Some((p, _)) = views().find(|(_, v)| dead(v)) {
+                let detail = format!("{p} follows a leader who is down");
+                return Err(Violation::new("live leader", detail));
+            }
+        }
+        Ok(())
     }
 
     /// Whether all parents lead to `leader`; if not, who goes astray.
@@ -261,9 +307,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
             }
             Indication::Leading { epoch } => return self.on_leading(at, epoch),
             Indication::Following { leader, epoch } => {
-                let reign = self.reigns.iter().find(|(e, _)| *e == epoch);
+                let of_epoch = |(e, p): &&(u32, ProcessId)| *e == epoch && !self.are_apart(*p, at);
                 if self.rules.one_per_epoch
-                    && let (Some(&(_, before)), Some(leader)) = (reign, leader)
+                    && let Some(leader) = leader
+                    && let Some(&(_, before)) = self.reigns.iter().find(of_epoch)
                     && before != leader
                 {
                     return Err(Violation::new(
@@ -284,6 +331,27 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         self.views[at] = View::Unknown;
         if let Some(parents) = &mut self.parents {
             parents[at] = None;
+        }
+        if let Some(reach) = &mut self.reach {
+            reach.on_crash(at);
+        }
+    }
+
+    fn on_restart(&mut self, at: ProcessId) {
+        if let Some(reach) = &mut self.reach {
+            reach.on_restart(at);
+        }
+    }
+
+    fn on_break(&mut self, one: ProcessId, other: ProcessId) {
+        if let Some(reach) = &mut self.reach {
+            reach.on_break(one, other);
+        }
+    }
+
+    fn on_mend(&mut self, one: ProcessId, other: ProcessId) {
+        if let Some(reach) = &mut self.reach {
+            reach.on_mend(one, other);
         }
     }
 
@@ -323,31 +391,15 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         if self.found_loop() {
             return self.loop_or_leader(end);
         }
-        let views = || self.views.iter().filter(|(p, _)| end.alive.contains(*p));
-        if self.rules.must_end
-            && let Some((p, _)) = views().find(|(_, v)| **v == View::Unknown)
-        {
-            return Err(Violation::new("termination", format!("{p} never learns who leads")));
-        }
-        if self.rules.must_agree {
-            let mut named = views().filter_map(|(p, v)| match v {
-                View::Known(leader) => Some((p, *leader)),
-                View::Unknown | View::Anonymous(_) | View::Loop => None,
-            });
-            if let Some((p, leader)) = named.next()
-                && let Some((q, other)) = named.find(|(_, other)| *other != leader)
-            {
-                return Err(Violation::new(
-                    "agreement",
-                    format!("{p} takes {leader} for the leader, {q} takes {other}"),
-                ));
-            }
-        }
-        if self.rules.must_live {
-            let dead = |v: &View| matches!(v, View::Known(leader) if !end.alive.contains(*leader));
-            if let Some((p, _)) = views().find(|(_, v)| dead(v)) {
-                let detail = format!("{p} follows a leader who is down");
-                return Err(Violation::new("live leader", detail));
+        match self.reach.as_ref().and_then(|reach| reach.parts(&end.alive)) {
+            None => self.judge_part(&end.alive, end)?,
+            Some(parts) => {
+                let crashed = end.alive.len() < self.views.iter().count();
+                let led = |part: &&ProcessSet| self.leading.iter().any(|p| part.contains(p));
+                // Who is cut off by a crash need not find a leader among themselves.
+                for part in parts.iter().filter(|part| led(part) || !crashed) {
+                    self.judge_part(part, end)?;
+                }
             }
         }
         if !end.faulty

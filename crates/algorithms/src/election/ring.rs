@@ -95,7 +95,15 @@ impl Suspects {
 
 /// How long an election may take before it is taken for dead: 3n hops, each twice as long as the mean.
 pub(super) fn patience(setup: &Setup) -> Duration {
-    setup.unit * 6 * setup.group.len() as u32
+    setup.unit * ROUNDS * setup.group.len() as u32
+}
+
+/// How many rounds of the ring, each hop of them T, an election may take before one is impatient.
+const ROUNDS: u32 = 6;
+
+/// The longest delay that lets an election end in that time: it goes round three times at most.
+pub(super) fn longest_delay() -> f64 {
+    f64::from(ROUNDS) / 3.0
 }
 
 /// Tells the application that `leader` has won.

@@ -324,6 +324,10 @@ impl Algorithm for RingList {
         }
     }
 
+    fn longest_delay(setup: &Setup) -> Option<f64> {
+        is_hardened(setup).then(ring::longest_delay)
+    }
+
     fn sheet(setup: &Setup) -> DataSheet {
         if is_hardened(setup) {
             return DataSheet { assumes: HARDENED_ASSUMES, ..SHEET };

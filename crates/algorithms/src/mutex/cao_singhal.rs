@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use self::arbiter::{Arbiter, Release};
 use self::requester::Requester;
-use super::coterie::Coterie;
+use super::coterie::{Coterie, Figures};
 use super::locking::{Clocks, Post};
 use super::{Indication, Mutex, Request, hand_over};
 use crate::{
@@ -404,6 +404,10 @@ impl Algorithm for CaoSinghal {
             arbiter: Arbiter::default(),
             rules: Fixed(Arc::new(rules)),
         }
+    }
+
+    fn quorums(setup: &Setup) -> Option<Figures> {
+        quorums(setup).ok().map(|coterie| coterie.figures())
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use konklave_process::{Group, ProcessId};
+use serde::Serialize;
 
 use crate::{Setup, SetupError};
 
@@ -21,7 +22,7 @@ pub struct Coterie {
 }
 
 /// How large quorums are, and in how many of them a process is.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Figures {
     /// The size of the smallest quorum.
     pub least: usize,
@@ -65,7 +66,9 @@ impl Coterie {
             ("13", "") if n == 13 => construct::thirteen(),
             ("13", "") => return Err(wrong(&format!("these quorums are for 13 nodes, not {n}"))),
             ("weighted", votes) => {
-                let votes: Vec<u64> = numbers(votes).map_err(|e| wrong(&e))?;
+                // Small enough for any sum of them; twice it is compared.
+                let votes: Vec<u32> = numbers(votes).map_err(|e| wrong(&e))?;
+                let votes: Vec<u64> = votes.into_iter().map(u64::from).collect();
                 if votes.len() != n || votes.iter().all(|v| *v == 0) {
                     return Err(wrong(&format!("it takes the votes of {n} nodes, not all 0")));
                 }
@@ -73,7 +76,8 @@ impl Coterie {
             }
             ("wall", widths) => {
                 let widths: Vec<usize> = numbers(widths).map_err(|e| wrong(&e))?;
-                if widths.iter().sum::<usize>() != n || widths.contains(&0) {
+                let sum = widths.iter().try_fold(0, |sum: usize, width| sum.checked_add(*width));
+                if sum != Some(n) || widths.contains(&0) {
                     return Err(wrong(&format!(
                         "the rows of a wall hold its {n} nodes, none is empty"
                     )));
@@ -198,7 +202,10 @@ pub(super) fn places(list: &str, group: &Group) -> Result<Vec<usize>, String> {
 pub(super) fn numbers<T: std::str::FromStr>(list: &str) -> Result<Vec<T>, String> {
     let number = |word: &str| {
         let digits = word.trim().trim_start_matches('p');
-        digits.parse().map_err(|_| format!("`{}` is no number", word.trim()))
+        digits.parse().map_err(|_| {
+            let large = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            format!("`{}` is {}", word.trim(), if large { "too large" } else { "no number" })
+        })
     };
     list.split(',').map(number).collect()
 }
@@ -373,6 +380,8 @@ mod tests {
             ("0:", "`` is no number"),
             ("weighted:1,1", "it takes the votes of 3 nodes"),
             ("weighted:0,0,0", "not all 0"),
+            ("weighted:18446744073709551615,1,1", "`18446744073709551615` is too large"),
+            ("wall:18446744073709551615,3,1", "the rows of a wall hold its 3 nodes"),
             ("wall:1,1", "the rows of a wall hold its 3 nodes"),
             ("13", "these quorums are for 13 nodes, not 3"),
         ] {

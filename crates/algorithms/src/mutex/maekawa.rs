@@ -9,7 +9,7 @@ use konklave_process::topology::Shape;
 use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
 use serde::Serialize;
 
-use super::coterie::Coterie;
+use super::coterie::{Coterie, Figures};
 pub use super::locking::Message;
 use super::locking::{Clocks, Enough, Flaw, Node, Rules};
 use super::{Indication, Mutex, Request, hand_over};
@@ -213,6 +213,10 @@ impl Algorithm for Maekawa {
         };
         let down = if rules.tree.is_some() { &*setup.down } else { &[] };
         Self(Node::new(rules, down))
+    }
+
+    fn quorums(setup: &Setup) -> Option<Figures> {
+        quorums(setup).ok().map(|coterie| coterie.figures())
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -183,7 +183,9 @@ impl Process for RicartAgrawala {
             Message::Request { timestamp } => {
                 self.clock.witness(timestamp);
                 if self.precedes(ctx.me(), timestamp, from) {
-                    self.deferred[from] = timestamp;
+                    // A late copy of an earlier request must not hide the one that waits.
+                    let deferred = &mut self.deferred[from];
+                    *deferred = timestamp.max(*deferred);
                 } else {
                     let clock = self.clock.now();
                     ctx.send(from, Message::Reply { to: timestamp, clock });

@@ -195,7 +195,9 @@ impl RicartAgrawalaAcknowledged {
     /// Whether our claim goes before that of `from`. The order is total: of two rivals one yields.
     fn precedes(&self, me: ProcessId, timestamp: u32, from: ProcessId) -> bool {
         match self.state {
-            State::Rejoining { .. } | State::Released => false,
+            // Our wish has no time yet: who got our reply now could wish again and go before us.
+            State::Rejoining { wants } => wants,
+            State::Released => false,
             State::Wanted { since } => {
                 let ours = Timestamp { time: since, process: me };
                 ours < Timestamp { time: timestamp, process: from }
@@ -239,6 +241,9 @@ impl RicartAgrawalaAcknowledged {
                 self.state = State::Released;
                 if wants {
                     self.request(ctx);
+                    for (p, timestamp) in std::mem::take(&mut self.deferred) {
+                        self.answer(p, timestamp, ctx);
+                    }
                 }
             }
             State::Wanted { since } => {
@@ -393,6 +398,11 @@ impl Algorithm for RicartAgrawalaAcknowledged {
             no_probe: setup.makes(&NO_PROBE),
             no_rejoin: setup.makes(&NO_REJOIN),
         }
+    }
+
+    fn longest_delay(setup: &Setup) -> Option<f64> {
+        let synchronous = setup.chosen(&SHEET, "model").is("synchronous");
+        synchronous.then(|| f64::from(setup.chosen(&SHEET, "timeout").number()) / 2.0)
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -44,6 +44,7 @@ const SHEET: DataSheet = DataSheet {
     assumes: &[
         Assumption::Reliable,
         Assumption::NoDuplicates,
+        Assumption::NoRestart,
         Assumption::Synchronous,
         Assumption::KnownMembership,
     ],
@@ -96,7 +97,8 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "patience",
             values: &["0", "<number>"],
-            what: "how many rounds to wait before asking whether the token is lost; 0: for ever",
+            what: "how many rounds to wait before asking whether the token is lost, and twice as \
+                   many before asking again; 0: for ever",
         },
     ],
 };
@@ -117,6 +119,8 @@ pub struct TokenRing {
     probing: Option<Box<Probing>>,
     /// Who has crashed, lowest id first.
     crashed: Vec<ProcessId>,
+    /// How often we have asked whether the token is lost since we want it.
+    alarms: u32,
     #[serde(skip)]
     parks: Fixed<bool>,
     /// How long we wait before we ask whether the token is lost.
@@ -222,10 +226,22 @@ impl TokenRing {
         token.idle = 0;
         self.phase = Phase::Held;
         if self.patience.is_some() {
+            self.alarms = 0;
             ctx.cancel_timer(Timer::Patience);
         }
         let fence = Fence(self.epoch.into(), token.entries.into());
         ctx.indicate(Indication::Granted { fence: Some(fence) });
+    }
+
+    /// Waits for the token, if we do not wait for ever. An epoch takes time to begin, and who is
+    /// inside keeps the token that long: if each wait were as short, epoch would follow epoch and
+    /// the token never get anywhere.
+    fn be_patient(&self, ctx: &mut Context<'_, Self>) {
+        const MOST_DOUBLED: u32 = 16;
+        if let Some(patience) = *self.patience {
+            let factor = 1 << self.alarms.min(MOST_DOUBLED);
+            ctx.set_timer(Timer::Patience, patience.saturating_mul(factor));
+        }
     }
 
     fn pass_on(&mut self, ctx: &mut Context<'_, Self>) {
@@ -288,9 +304,7 @@ impl Process for TokenRing {
             Request::Acquire if self.phase == Phase::Out => {}
             Request::Acquire => {
                 self.phase = Phase::Wanting;
-                if let Some(patience) = *self.patience {
-                    ctx.set_timer(Timer::Patience, patience);
-                }
+                self.be_patient(ctx);
                 if self.token.is_some() {
                     self.enter(ctx);
                 } else {
@@ -339,9 +353,8 @@ impl Process for TokenRing {
     }
 
     fn on_timer(&mut self, Timer::Patience: Timer, ctx: &mut Context<'_, Self>) {
-        if let Some(patience) = *self.patience {
-            ctx.set_timer(Timer::Patience, patience);
-        }
+        self.alarms = self.alarms.saturating_add(1);
+        self.be_patient(ctx);
         if self.is_coordinator(ctx) {
             self.begin_epoch(ctx);
         } else {
@@ -390,6 +403,7 @@ impl Algorithm for TokenRing {
             frozen: false,
             probing: None,
             crashed,
+            alarms: 0,
             parks: Fixed(setup.chosen(&SHEET, "mode").is("parking")),
             patience: Fixed((rounds > 0).then(|| setup.unit * group.len() as u32 * rounds)),
             keeps_token: setup.makes(&KEEPS_TOKEN),

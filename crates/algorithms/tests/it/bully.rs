@@ -305,3 +305,22 @@ fn hardened_and_reminded_all_follow_the_highest_in_the_end() {
         assert_eq!(followed(case.simulate().well()), vec![Some(n - 1); n as usize], "seed {seed}");
     }
 }
+
+/// All start at once, the highest stands first in node order, so that its announcement is there
+/// first; each ELECTION that comes after it re-opens the election, and each announcement after that
+/// lets the next do so. The guard cannot help: it counts only while an election is open. Numbered
+/// reigns do: a leader answers for itself.
+#[test]
+fn late_elections_reopen_a_textbook_election_over_and_over() {
+    let sent = |n: u32, mode: &str| {
+        let ids: Vec<u32> = (0..n).rev().collect();
+        let case = Case::<Bully>::complete(n as usize).ids(&ids).set("mode", mode);
+        case.simulate().sent
+    };
+    let exponential = [16, 41, 90, 180, 342, 628, 1128, 1995, 3490, 6056, 10_444];
+    assert!(exponential.windows(2).all(|w| 10 * w[1] > 17 * w[0]));
+    for (n, expected) in (3..).zip(exponential) {
+        assert_eq!(sent(n, "textbook"), expected, "n = {n}");
+        assert_eq!(sent(n, "hardened"), u64::from(2 * n * n - 2 * n - 1), "n = {n}");
+    }
+}

@@ -135,7 +135,7 @@ fn f4_unplugging_and_plugging_in_begins_a_new_generation() {
     // Each part of the bus has its own root, so nothing is said of how many there are.
     let judged = ["deadlock", "termination", "expected inputs", "quiescence", "acyclic parents"];
     let bus = |n| bare(Topology::path(n)).set("reset", "message").initiators(&[0]).judge(&judged);
-    bus(3).crashes(1, 0).check().exhausted(5860);
+    bus(3).crashes(1, 0).check().exhausted(5700);
     bus(2).crashes(1, 1).check().exhausted(10_835);
     if long() {
         bus(3).crashes(1, 0).no_fifo().check().exhausted(65_334);
@@ -224,4 +224,16 @@ fn a_bus_may_be_reset_again_and_again() {
     let seen = seen.simulate();
     assert_eq!(seen.well().summary.epoch, Some(3));
     bare(Topology::path(2)).set("reset", "message").requests(&[2, 2]).check().exhausted(280);
+}
+
+#[test]
+fn two_halves_of_a_bus_have_a_root_each() {
+    let path = || Topology::from_edges("path", 4, [(0, 1), (1, 2), (2, 3)]).unwrap();
+    for seed in 0..50 {
+        for fault in ["break:1-2@10-60", "break:1-2@10", "break:0-1@10-60"] {
+            let case = Case::<FireWire>::on(path()).fault(fault).config(|c| c.seed = seed);
+            let seen = case.simulate();
+            assert!(seen.violations.is_empty(), "{fault}, seed {seed}: {:?}", seen.violations);
+        }
+    }
 }

@@ -216,10 +216,12 @@ fn every_run_is_right_with_a_clock_that_every_message_carries() {
 
 #[test]
 fn a_duplicate_may_leave_an_arbiter_locked_for_ever() {
-    triangle([1, 0, 0]).mishaps(0, 1).check().violated("quiescence", 9);
+    // Not by a copy of the request that it is locked for; but by one that comes after the release.
+    triangle([1, 0, 0]).mishaps(0, 1).check().exhausted(20);
+    triangle([1, 0, 0]).mishaps(0, 1).no_fifo().check().violated("quiescence", 8);
     triangle([1, 1, 1]).mishaps(0, 1).no_fifo().check().violated("deadlock", 14);
     let case = arbiters(TWO_TWO_ONE, [1, 1, 1]).mishaps(0, 1).judge(&["mutual exclusion"]);
-    case.check().exhausted(40_570);
+    case.check().exhausted(28_672);
 }
 
 /// T-M1: q = 3, r = 4. Request 1 heads the queue of q when 0 displaces it.

@@ -47,6 +47,9 @@ fn ids_break_ties() {
 fn a_duplicate_does_no_harm() {
     let case = Case::<RicartAgrawala>::complete(3).requests(&[1, 1, 0]).mishaps(0, 1).no_fifo();
     case.check().exhausted(1868);
+    // A copy of the first request comes while the second waits for its reply.
+    let case = Case::<RicartAgrawala>::complete(2).requests(&[2, 2]).mishaps(0, 1).no_fifo();
+    case.check().exhausted(1979);
 }
 
 #[test]

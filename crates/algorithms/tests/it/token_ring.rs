@@ -261,3 +261,15 @@ fn a_large_ring_survives_a_crash() {
     let seen = ring(n).requests(&few).fault("crash:0@1").fault("crash:9999@5").simulate();
     assert_eq!(seen.well().summary.entries, 4);
 }
+
+#[test]
+fn impatience_does_not_keep_the_token_from_those_who_wait() {
+    for (n, hold) in [(2, 3.0), (4, 3.0), (4, 30.0), (20, 3.0)] {
+        let case = ring(n).set("patience", 1).requests(&vec![3; n]).config(|c| {
+            c.hold = Pace::Constant(hold);
+            c.step_limit = 1_000_000;
+        });
+        let seen = case.simulate();
+        assert_eq!(seen.well().summary.entries, 3 * n as u64, "n = {n}, hold {hold}");
+    }
+}

@@ -185,3 +185,10 @@ fn parts_cut_off_from_the_root_come_to_rest_whatever_the_cap() {
         assert_eq!(sent[0], sent[1], "seed {seed}");
     }
 }
+
+#[test]
+fn who_is_cut_off_by_a_crash_need_not_find_a_root() {
+    let path = Topology::from_edges("path", 4, [(0, 1), (1, 2), (2, 3)]).unwrap();
+    let seen = Case::<VirtualTree>::on(path).fault("crash:1@20").simulate();
+    assert!(seen.violations.is_empty(), "{:?}", seen.violations);
+}

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::Plan;
 use crate::report::Messages;
-use crate::serve::{command, world_name};
+use crate::serve::{command, doubt_time_bounds, world_name};
 use crate::simulate::{RunFacts, report};
 
 type Tag<P> = <<<P as Algorithm>::Problem as Problem<P>>::Monitor as Monitor<P>>::Tag;
@@ -48,6 +48,12 @@ impl<P: Algorithm + Recordable> Court<P> {
             faulty: false,
             found: Vec::new(),
         }
+    }
+
+    /// Whether nobody waits, and nobody who is up would ask for more.
+    fn is_served(&self, plan: &Plan) -> bool {
+        let asks = |p: &ProcessId| !self.down.contains(*p) && self.application.next(*p).is_some();
+        self.application.waiting().is_empty() && !plan.setup.group.members().iter().any(asks)
     }
 
     /// What clients and judges hear before a process does, and of what is no step.
@@ -259,9 +265,11 @@ impl<P: Algorithm + Recordable> Court<P> {
                 .map(|(_, (at, property, detail))| (at, property.to_owned(), detail.clone()))
                 .collect(),
             waiting: self.application.waiting(),
+            served: self.is_served(plan),
             cut_off,
         };
         let mut report = report::<P>(plan, facts, &self.meter, &self.monitor);
+        doubt_time_bounds(&mut report, plan);
         report.command += &command(transport, plan.setup.unit);
         let summary = serde_json::to_value(&report).unwrap_or_default();
         let expected = Footer { verdict: report.verdict.name().into(), summary };

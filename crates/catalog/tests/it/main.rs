@@ -1,5 +1,6 @@
 //! The catalog as a whole.
 
+mod assumptions;
 mod endings;
 mod replays;
 mod scenario;

@@ -142,6 +142,7 @@ fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static s
             Assumption::NoDuplicates if options.duplicates > 0 => "messages may arrive twice",
             Assumption::Fifo if !options.fifo => "messages may overtake each other",
             Assumption::NoCrash if options.crashes > 0 => "nodes may crash",
+            Assumption::NoRestart if options.restarts > 0 => "nodes may come up again",
             Assumption::Synchronous if options.timing == Timing::Anytime => {
                 "timers may fire at any time (--synchronous lets them fire only when all is quiet)"
             }
@@ -152,6 +153,7 @@ fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static s
             | Assumption::NoDuplicates
             | Assumption::Fifo
             | Assumption::NoCrash
+            | Assumption::NoRestart
             | Assumption::Synchronous
             | Assumption::BoundedDelays
             | Assumption::SteadyClocks

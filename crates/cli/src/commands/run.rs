@@ -279,8 +279,9 @@ fn measured(_problem: &str, measures: &Value, out: &mut impl Write) -> io::Resul
             Value::Null | Value::Array(_) => continue,
             Value::Object(spread) => {
                 let part = |key: &str| spread.get(key).and_then(Value::as_f64).map(number);
-                match (part("mean"), part("min"), part("max")) {
-                    (Some(mean), Some(min), Some(max)) => format!("{mean} T ({min} … {max})"),
+                match (part("mean"), part("min"), part("max"), spread.get("words")) {
+                    (_, _, _, Some(Value::String(words))) => words.clone(),
+                    (Some(mean), Some(min), Some(max), _) => format!("{mean} T ({min} … {max})"),
                     _ => continue,
                 }
             }

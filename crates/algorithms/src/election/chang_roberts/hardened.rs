@@ -271,6 +271,10 @@ impl Algorithm for Hardened {
         }
     }
 
+    fn longest_delay(_: &Setup) -> Option<f64> {
+        Some(ring::longest_delay())
+    }
+
     /// Crashes, losses, copies and any order of messages only cost time.
     fn sheet(_: &Setup) -> DataSheet {
         DataSheet {

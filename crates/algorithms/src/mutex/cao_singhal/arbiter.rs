@@ -37,6 +37,10 @@ impl Arbiter {
         rules: &Rules,
         post: &mut Post<'_, '_, CaoSinghal>,
     ) {
+        // The copy of a request that we are locked for would be served again after its release.
+        if self.holder == Some(request) {
+            return;
+        }
         let Some(place) = self.queue.insert(request, false) else { return };
         let Some(holder) = self.holder else { return self.grant(rules, post) };
         if place > 0 {

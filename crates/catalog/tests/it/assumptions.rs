@@ -1,0 +1,68 @@
+//! What a verdict says of what did not hold.
+
+use konklave_catalog::{Assumption, Plan, Scenario, find};
+
+/// The plan of a run with these wishes.
+fn plan(name: &str, change: impl FnOnce(&mut Scenario)) -> Plan {
+    let mut scenario = Scenario { nodes: Some(4), ..Scenario::default() };
+    change(&mut scenario);
+    find(name).unwrap().plan(scenario).unwrap()
+}
+
+fn broken(plan: &Plan) -> Vec<Assumption> {
+    plan.broken.iter().map(|(assumption, _)| *assumption).collect()
+}
+
+#[test]
+fn delays_longer_than_timeouts_allow_for_break_known_time_bounds() {
+    for (name, longest) in [
+        ("bully", 2.5),
+        ("bully --set mode=hardened", 2.5),
+        ("ricart-agrawala-acknowledged", 2.5),
+        ("ring-list --set mode=hardened", 2.0),
+        ("chang-roberts --set mode=hardened", 2.0),
+    ] {
+        let (name, set) = name.split_once(" --set ").unwrap_or((name, ""));
+        let with = |delay: String| {
+            plan(name, |s| {
+                s.delay = Some(delay);
+                s.set = vec![set.to_owned()];
+            })
+        };
+        assert_eq!(broken(&with(format!("uniform:0.1..{longest}"))), [], "{name} {set}");
+        let late = with(format!("uniform:0.1..{}", longest + 0.1));
+        assert_eq!(broken(&late), [Assumption::Synchronous], "{name} {set}");
+    }
+    let patient = plan("bully", |s| {
+        s.delay = Some("uniform:1..20".into());
+        s.set = vec!["timeout=40".into()];
+    });
+    assert_eq!(broken(&patient), []);
+}
+
+#[test]
+fn who_comes_up_again_breaks_an_assumption_of_the_textbook() {
+    let again = |s: &mut Scenario| s.faults = vec!["crash:3@10".into(), "restart:3@30".into()];
+    assert_eq!(broken(&plan("bully", again)), [Assumption::NoRestart]);
+    assert_eq!(broken(&plan("token-ring", again)), [Assumption::NoRestart]);
+    let hardened = plan("bully", |s| {
+        again(s);
+        s.set = vec!["mode=hardened".into()];
+    });
+    assert_eq!(broken(&hardened), []);
+}
+
+#[test]
+fn a_run_with_quorums_says_how_large_they_are() {
+    for (name, least, most, load) in [("maekawa", 3, 3, 3), ("cao-singhal", 3, 3, 3)] {
+        let plan = plan(name, |_| {});
+        let report = find(name).unwrap().simulate(&plan, false).unwrap().report;
+        let quorums = &report.problem["mutex"]["quorums"];
+        assert_eq!(
+            (quorums["least"].as_u64(), quorums["most"].as_u64()),
+            (Some(least), Some(most))
+        );
+        assert_eq!(quorums["heaviest_load"].as_u64(), Some(load));
+        assert_eq!(quorums["words"], "of 3, each process in 3");
+    }
+}
