@@ -8,7 +8,7 @@ use konklave_process::{Application, End, Monitor, ProcessId, Rng, Violation};
 use konklave_sim::{Fault, Memory, Pace, What, When};
 use konklave_trace::{Footer, IncidentKind, Recorder, Run};
 
-use crate::report::{Messages, Report, Verdict};
+use crate::report::{Messages, RunReport, Verdict};
 use crate::simulate::{Outcome, RunFacts, report};
 use crate::{Error, Plan, header};
 
@@ -224,7 +224,7 @@ fn pauses(plan: &Plan, unit: Duration) -> konklave_net::Pauses {
 }
 
 /// A real network may be slower than any timeout, and nobody can tell whether it was.
-pub(crate) fn doubt_time_bounds(report: &mut Report, plan: &Plan) {
+pub(crate) fn doubt_time_bounds(report: &mut RunReport, plan: &Plan) {
     let assumed = plan.assumes.contains(&Assumption::Synchronous);
     if assumed && matches!(report.verdict, Verdict::Violated | Verdict::Stuck) {
         let promised =
