@@ -419,7 +419,9 @@ fn config(scenario: &Scenario, setup: &Setup, seed: u64, endless: bool) -> Resul
             _ => return usage(format!("--detect-after {text}: it is a time in T, or `never`")),
         },
     };
-    let time_limit = scenario.time_limit.unwrap_or(if endless { 100.0 } else { 1e8 });
+    // What watches for ever is looked at for a while, a larger group for a longer one.
+    let endless_limit = 100.0_f64.max(25.0 * setup.group.len() as f64);
+    let time_limit = scenario.time_limit.unwrap_or(if endless { endless_limit } else { 1e8 });
     if !(time_limit > 0.0 && time_limit <= 1e15) {
         return usage(format!("--time-limit {time_limit}: it must be positive"));
     }

@@ -259,7 +259,7 @@ Examples:
   konklave ring 8 -n 3 --sleep 0 --worker-sleep 10 --log
   konklave ring 5 -n 2 --sleep 100 --worker-sleep 5 --json
   konklave ring --ids 17,4,99,23 --initiator 4 -n 1 --worker-sleep 0 --log-level DEBUG --log
-  konklave ring --ids 4,1,3,6,2,5 -n 2 --sleep 0 --worker-sleep 5 --fail 3@message:2 --send-timeout 200
+  konklave ring --ids 4,1,3 -n 2 --sleep 0 --worker-sleep 5 --fail 3@message:2 --send-timeout 200
   konklave ring 1000 -n 3 --simulate --algorithm franklin
   konklave ring 5 -n 2 --sleep 0 --tcp
 Exit codes: 0 fine · 1 two leaders, or an election that did not end · 64 wrong use · 65 bad config

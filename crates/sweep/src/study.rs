@@ -173,6 +173,7 @@ impl Study {
                         // A value that makes no sense is no combination that one may leave out.
                         Err(e)
                             if e.to_string().starts_with("--")
+                                && !e.to_string().contains(" cannot run on ")
                                 && self.impossible == Impossible::Stop =>
                         {
                             let what = e.to_string().trim_start_matches('-').to_owned();

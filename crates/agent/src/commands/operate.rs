@@ -55,8 +55,10 @@ fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Fail
     if let Some(token) = token {
         holders.retain(|holder| holder.token == token.to_string());
     }
-    if holders.is_empty() {
-        let way = match others.iter().find(|r| !r.holders.is_empty()).map(|r| r.kind.as_str()) {
+    let other = others.iter().find(|r| !r.holders.is_empty()).map(|r| r.kind.as_str());
+    // What this agent has not heard of yet, the group may know.
+    if holders.is_empty() && (dry_run || other.is_some()) {
+        let way = match other {
             Some("semaphore") => "; there is a semaphore of that name (revoke --slots)",
             Some("election") => "; there is an election of that name (step-down)",
             Some(_) => "; there is a lock of that name (revoke)",

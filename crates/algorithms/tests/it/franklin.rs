@@ -32,14 +32,14 @@ fn over_all_arrangements_the_counts_are_those_of_the_table() {
 
 #[test]
 fn every_run_of_rings_up_to_four_is_right() {
-    assert_eq!(all_exhausted(every_ring(1..=4, ring)), (108, 70_648));
+    assert_eq!(all_exhausted(every_ring(1..=4, ring)), (108, 69_843));
 }
 
 #[test]
 fn every_run_of_some_rings_of_five_is_right() {
-    ring(5).check().exhausted(41_438);
-    ring(5).ids(&[4, 3, 2, 1, 0]).check().exhausted(41_479);
-    ring(5).ids(&[0, 3, 1, 4, 2]).check().exhausted(45_507);
+    ring(5).check().exhausted(41_290);
+    ring(5).ids(&[4, 3, 2, 1, 0]).check().exhausted(41_258);
+    ring(5).ids(&[0, 3, 1, 4, 2]).check().exhausted(45_318);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn the_count_does_not_depend_on_the_schedule() {
 fn without_fifo_numbers_must_tell_their_round() {
     let cases = || every_ring(2..=4, ring).map(Case::no_fifo);
     assert_eq!(violated(cases()), (32, 107));
-    assert_eq!(all_exhausted(cases().map(|case| case.set("rounds", "told"))), (107, 91_467));
+    assert_eq!(all_exhausted(cases().map(|case| case.set("rounds", "told"))), (107, 90_662));
     ring(3).no_fifo().check().violated("deadlock", 15);
 }
 
@@ -82,13 +82,13 @@ fn the_highest_initiator_wins_or_with_join_the_highest_of_all() {
 
 #[test]
 fn who_turns_passive_must_pass_on_what_waits_in_its_queues() {
-    ring(3).check().exhausted(631);
+    ring(3).check().exhausted(620);
     ring(3).mistake("drop-queued").check().violated("deadlock", 11);
 }
 
 #[test]
 fn the_same_number_from_both_sides_may_be_anothers() {
-    ring(2).check().exhausted(43);
+    ring(2).check().exhausted(41);
     ring(2).mistake("equal-sides").check().violated("one leader at a time", 6);
 }
 

@@ -25,7 +25,8 @@ pub(super) fn bounds<P: Algorithm>(
     // a clock to count by), and of messages that arrive once: what arrives twice may be answered twice.
     let cut_off = unending::<P>(plan, run) || (run.cut_off && is_real(run));
     let election = P::Problem::NAME == "election";
-    let once = plan.workload.requests.iter().all(|&r| r <= 1) || !election;
+    let once = !election
+        || plan.workload.requests.iter().all(|&r| r <= 1) && plan.config.script.len() <= 1;
     let undoubled = run.messages.duplicated == 0;
     // Those who do not start at one moment, as real processes never do, may hear of the election
     // before: then they start none.

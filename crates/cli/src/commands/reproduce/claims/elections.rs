@@ -77,7 +77,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         chapter: "Bully",
         name: "bully-late",
         says: "worst case: O(n²) messages, whoever notices",
-        command: "run bully -n 5 --down 4 --script 0@0,1@50,1@50,2@100,2@100,2@100,3@150,3@150,3@150,3@150",
+        command: "run bully -n 5 --down 4 --script 0@0,1@50,2@100,3@150",
         reads: "/messages/sent",
         finds: "42",
         verdict: Verdict::Imprecise,

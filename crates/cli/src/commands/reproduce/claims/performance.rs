@@ -187,7 +187,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         chapter: "Token algorithms",
         name: "perpetuum-wait",
         says: "waiting for the token: N/2 on average",
-        command: "run token-ring -n 5 --set mode=perpetual --script 2@10.5,2@22.5,2@34.5,2@46.5,2@58.5 --hold 0",
+        command: "run token-ring -n 5 --set mode=perpetual --script 2@10.5,2@22.5,2@34.5,2@46.5,2@58.5 --hold 0 --time-limit 100",
         reads: "/mutex/wait/mean",
         finds: "2.5",
         verdict: Verdict::Holds,
