@@ -18,7 +18,11 @@ const CUT_OFF: u8 = 65;
 pub(crate) fn replay(args: &ReplayArgs) -> Done {
     let Salvaged { run, cut } = salvage(&args.file)?;
     if run.header.algorithm == konklave_agent::recorder::ALGORITHM {
-        return incident(args, &run);
+        if let Some(cut) = &cut {
+            tell!("konklave: {cut}; what is there is judged");
+        }
+        let code = incident(args, &run)?;
+        return Ok(if code == 0 && cut.is_some() { CUT_OFF } else { code });
     }
     let (entry, plan) = plan_of(&run, &args.file)?;
     let replayed = entry.replay(&plan, &run);
@@ -33,11 +37,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Done {
     match args.format {
         Format::Text => {
             let mut out = stdout();
-            if args.story || args.states || args.only.is_some() {
-                let nodes = args.only.as_ref().map(|nodes| nodes.iter().copied().collect());
-                let options = text::Options { states: args.states, nodes, most_lines: None };
-                writeln!(out, "{}", text::transcript(&run, &options))?;
-            }
+            tell_story(&mut out, args, &run)?;
             let header = &run.header;
             writeln!(out, "{} · {} nodes, {}", header.algorithm, header.nodes.len(), header.world)?;
             match difference {
@@ -87,6 +87,16 @@ pub(crate) fn replay(args: &ReplayArgs) -> Done {
     })
 }
 
+/// The run in words, if they are asked for.
+fn tell_story(out: &mut impl Write, args: &ReplayArgs, run: &Run) -> std::io::Result<()> {
+    if args.story || args.states || args.only.is_some() {
+        let nodes = args.only.as_ref().map(|nodes| nodes.iter().copied().collect());
+        let options = text::Options { states: args.states, nodes, most_lines: None };
+        writeln!(out, "{}", text::transcript(run, &options))?;
+    }
+    Ok(())
+}
+
 /// What was compared.
 fn how(run: &Run) -> &'static str {
     match &*run.header.world {
@@ -123,11 +133,7 @@ fn incident(args: &ReplayArgs, run: &Run) -> Done {
     match args.format {
         Format::Text => {
             let mut out = stdout();
-            if args.story || args.states || args.only.is_some() {
-                let nodes = args.only.as_ref().map(|nodes| nodes.iter().copied().collect());
-                let options = text::Options { states: args.states, nodes, most_lines: None };
-                writeln!(out, "{}", text::transcript(run, &options))?;
-            }
+            tell_story(&mut out, args, run)?;
             writeln!(
                 out,
                 "a recording of {} agents: judged, not run again",
