@@ -137,6 +137,7 @@ pub(crate) struct Core {
     next_beat: Duration,
     events: broadcast::Sender<Event>,
     refusals: refusals::Refusals,
+    waits: hurry::Waits,
     out: Vec<Output>,
     streak: Arc<Streak>,
     now: Duration,
@@ -179,6 +180,7 @@ impl Core {
             next_beat: now,
             events: broadcast::Sender::new(EVENTS),
             refusals: refusals::Refusals::default(),
+            waits: hurry::Waits::default(),
             out: Vec::new(),
             streak: Arc::new(Streak::new(config.turns)),
             now,
@@ -270,11 +272,14 @@ impl Core {
         self.check_lease();
         self.thaw_due();
         self.thaw_inside();
-        self.pump();
+        self.pump_all();
     }
 
     /// When something happens by itself.
     pub(crate) fn next_due(&self) -> Duration {
+        if self.lingers() {
+            return self.now;
+        }
         let timers = self.timers.iter().map(|(_, due)| *due);
         let lease = self.desk.has_holds().then(|| self.lease.runs_out()).flatten();
         let thaw = self.thaws.values().copied();
@@ -365,8 +370,15 @@ impl Core {
         step(&mut self.below, &mut Context::new(self.me, &self.known, &mut stage));
     }
 
-    /// Sends our operations, as many together as have come since the last were sent.
+    /// Sends our operations, unless they can wait for others.
     pub(crate) fn pump(&mut self) {
+        if !self.can_linger() {
+            self.pump_all();
+        }
+    }
+
+    /// Sends our operations, as many together as have come since the last were sent.
+    pub(crate) fn pump_all(&mut self) {
         while self.in_flight < IN_FLIGHT && !self.pending.is_empty() && self.is_member() {
             let (mut ops, mut bytes) = (Vec::new(), 0);
             while ops.len() < BATCH_OPS
@@ -442,6 +454,7 @@ impl Core {
 
     fn on_view(&mut self, view: View, left: &ProcessSet, said: Vec<(ProcessId, Batch)>) {
         (self.blocked, self.applied) = (false, 0);
+        self.waits = hurry::Waits::default();
         self.promises.clear();
         self.refusals.on_view();
         self.remember(&view);
@@ -522,7 +535,7 @@ impl Core {
         self.leaving = true;
         if self.is_inside() {
             self.lose_everything(Loss::Left);
-            self.pump();
+            self.pump_all();
             if self.below.view().members.len() == 1 && self.is_member() {
                 // Nobody is there to go on without us.
                 self.left = true;

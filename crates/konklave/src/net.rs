@@ -14,6 +14,7 @@ pub use tls::Tls;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use konklave_process::ProcessId;
 use rustc_hash::FxHashMap;
 use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::flight::Flight;
@@ -244,12 +246,26 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) {
 
 /// Wakes the node whenever something is due.
 async fn keep_time(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+    let mut alarm_clock = pin!(tokio::time::sleep(Duration::ZERO));
     while !*stop.borrow_and_update() {
         let wait = shared.due().saturating_sub(shared.clock.now());
+        if wait.is_zero() {
+            // Those who were woken speak first: what they say leaves with what waits.
+            tokio::task::yield_now().await;
+            if shared.due() <= shared.clock.now() {
+                shared.tick();
+            }
+            continue;
+        }
+        // Set anew only if it would wake us too late: that is a system call.
+        let at = Instant::now() + wait;
+        if alarm_clock.is_elapsed() || at < alarm_clock.deadline() {
+            alarm_clock.as_mut().reset(at);
+        }
         tokio::select! {
             _ = stop.changed() => {}
             () = shared.alarm.notified() => {}
-            () = tokio::time::sleep(wait) => shared.tick(),
+            () = &mut alarm_clock => {}
         }
     }
 }

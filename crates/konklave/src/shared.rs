@@ -1,7 +1,7 @@
 //! A node that several tasks use: a lock around its core, and what happens after each step.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     lease: AtomicU64,
     /// When the clock has to wake us.
     due: AtomicU64,
+    /// Whether there is something to say that waits for company.
+    lingers: AtomicBool,
     /// Wakes whoever looks after the clock.
     pub(crate) alarm: Notify,
     /// Whether we are a member has changed.
@@ -109,6 +111,7 @@ impl Shared {
             id,
             lease: AtomicU64::new(0),
             due: AtomicU64::new(0),
+            lingers: AtomicBool::new(false),
             alarm: Notify::new(),
             changed: Notify::new(),
             room: Notify::new(),
@@ -135,9 +138,11 @@ impl Shared {
         let result = step(&mut inner.core, self.clock.now());
         let room = full && !inner.core.is_full();
         let sent = inner.carry_out();
+        inner.core.end_step();
         let lease = inner.core.lease_ends().map_or(u64::MAX, |until| until.as_nanos() as u64);
         self.lease.store(lease, Ordering::Release);
         let due = inner.core.next_due().as_nanos() as u64;
+        self.lingers.store(inner.core.lingers(), Ordering::Release);
         let changed = member != inner.core.is_member() || inner.core.has_left();
         let carrier = sent.then(|| inner.carrier.clone()).flatten();
         drop(inner);
@@ -154,6 +159,13 @@ impl Shared {
             carrier.flush();
         }
         result
+    }
+
+    /// Something leaves: what waited for company leaves with it.
+    pub(crate) fn say_all(&self) {
+        if self.lingers.load(Ordering::Acquire) {
+            self.with(|core, _| core.pump_all());
+        }
     }
 
     /// Only looks.
@@ -254,7 +266,8 @@ impl Inner {
             match output {
                 Output::Send { to, frame } => {
                     if let Some(carrier) = &self.carrier {
-                        carrier.send(to, &frame, self.core.hurry(to, &frame));
+                        let hurry = self.core.hurry(to, &frame);
+                        carrier.send(to, &frame, hurry);
                     }
                     sent = true;
                 }

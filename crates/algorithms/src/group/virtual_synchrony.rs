@@ -190,10 +190,10 @@ impl<C: Data> VirtualSynchrony<C> {
             + self.ahead.len()
     }
 
-    /// Who sent the message at this place of the present view, as long as we keep it.
-    pub fn sender_of(&self, position: u64) -> Option<ProcessId> {
+    /// The message at this place of the present view, as long as we keep it.
+    pub fn entry_at(&self, position: u64) -> Option<&Entry<C>> {
         let place = usize::try_from(position.checked_sub(self.ordering.base)?).ok()?;
-        self.ordering.order.get(place).map(|entry| entry.sender)
+        self.ordering.order.get(place)
     }
 
     /// Whom we take for dead.

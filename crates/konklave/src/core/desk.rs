@@ -317,6 +317,7 @@ impl Core {
             return;
         }
         self.streak.one_more();
+        self.waits.served = true;
         let flag = Arc::new(Flag::default());
         let (session, key) = (wish.session, wish.key);
         let held = Held { session, key: key.clone(), claim, flag: flag.clone() };

@@ -1,49 +1,163 @@
 //! What has to leave at once, and what may wait for company.
 
-use konklave_algorithms::group::virtual_synchrony::{Entry, Message};
-use konklave_process::ProcessId;
+use std::collections::BTreeMap;
 
-use super::Core;
+use konklave_algorithms::group::virtual_synchrony::{Entry, Message};
+use konklave_process::{ProcessId, ProcessSet};
+
+use super::{Core, IN_FLIGHT};
 use crate::shared::Hurry;
-use crate::table::{Batch, Hold, Op, Space};
+use crate::table::{Batch, Lock, Op, Outcome, Space, Table};
 use crate::wire::Frame;
 
+/// How many operations are looked at to find out whom they concern.
+const LOOKED_AT: usize = 16;
+
+/// What the one who gives places remembers of what it let wait.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    /// How many of their own messages members have not been told the places of.
+    owed: BTreeMap<ProcessId, usize>,
+    /// Whom a message concerns, by its place: asked once for each member.
+    concern: Option<(u64, Option<ProcessSet>)>,
+    /// Whether someone here was given something in this step.
+    pub(super) served: bool,
+}
+
 impl Core {
-    /// How much of a hurry a frame is in. Among three, who follows delivers what the leader and it
-    /// itself have: what another follower has matters only for what may be forgotten. And the leader
-    /// delivers what a follower sent when that one has it: it will say so.
-    pub(crate) fn hurry(&self, to: ProcessId, frame: &Frame) -> Hurry {
-        let view = self.below.view();
-        let held = match frame {
-            Frame::Group(Message::Ack { held, .. }) => held,
-            Frame::Group(Message::Order { position, entry, .. }) => {
-                let third = view.members.len() == 3 && view.has_member(to) && entry.sender != to;
-                let lazy = third && self.applied == *position && self.concerns_sender(entry);
-                return if lazy { Hurry::Lazy } else { Hurry::Now };
+    /// A step is over.
+    pub(crate) fn end_step(&mut self) {
+        self.waits.served = false;
+        self.waits.concern = None;
+    }
+
+    /// Whether there is something to say that is to wait for what those here say next: what is passed on
+    /// here is soon let go, and who lets it go often wants it again.
+    pub(crate) fn lingers(&self) -> bool {
+        self.in_flight < IN_FLIGHT && self.is_member() && self.can_linger()
+    }
+
+    pub(super) fn can_linger(&self) -> bool {
+        let can = |op: &Op| match op {
+            Op::Pass { .. } | Op::Release { .. } => true,
+            Op::Acquire { key, wait, .. } => {
+                *wait && self.table.lock(key).is_some_and(|lock| !lock.queue.is_empty())
             }
-            _ => return Hurry::Now,
+            _ => false,
         };
+        (1..LOOKED_AT).contains(&self.pending.len()) && self.pending.iter().all(can)
+    }
+
+    /// How much of a hurry a frame is in.
+    pub(crate) fn hurry(&mut self, to: ProcessId, frame: &Frame) -> Hurry {
+        let (hurry, own) = match frame {
+            Frame::Group(Message::Ack { held, .. }) => (self.hurry_of_ack(to, *held), false),
+            Frame::Group(Message::Order { position, entry, .. }) => {
+                (self.hurry_of_order(to, *position, entry), entry.sender == to)
+            }
+            _ => (Hurry::Now, false),
+        };
+        match hurry {
+            // What waits leaves with it.
+            Hurry::Now => _ = self.waits.owed.remove(&to),
+            Hurry::Lazy if own => *self.waits.owed.entry(to).or_default() += 1,
+            Hurry::Soon | Hurry::Lazy => {}
+        }
+        hurry
+    }
+
+    /// Among three, who follows delivers what the leader and it itself have: what another follower has
+    /// matters only for what may be forgotten. And the leader delivers what a follower has: the one
+    /// that sent it, or that it serves.
+    fn hurry_of_ack(&self, to: ProcessId, held: u64) -> Hurry {
+        let view = self.below.view();
         if view.members.len() > 3 {
             return Hurry::Soon;
         }
-        let sender = held.checked_sub(1).and_then(|last| self.below.sender_of(last));
-        let another = |sender: ProcessId| sender != self.me && sender != to;
-        match view.leader() == Some(to) {
-            true if sender.is_some_and(another) => Hurry::Lazy,
-            true => Hurry::Soon,
-            false => Hurry::Lazy,
-        }
+        let last = held.checked_sub(1).and_then(|last| self.below.entry_at(last));
+        let of_another = last.is_some_and(|e| e.sender != self.me && e.sender != to);
+        let awaited = view.leader() == Some(to) && (self.waits.served || !of_another);
+        if awaited { Hurry::Soon } else { Hurry::Lazy }
     }
 
-    /// Whether a message that has just got its place concerns nobody but its sender: it asks for locks
-    /// that nobody has or wants. To know that, the table must have taken in all that came before.
-    fn concerns_sender(&self, entry: &Entry<Batch>) -> bool {
-        entry.sender != self.me
-            && entry.command.0.iter().all(|op| match op {
-                Op::Acquire { key, hold: Hold::Exclusive, .. } => {
-                    key.space == Space::Lock && self.table.lock(key).is_none()
+    /// Among three, an order leaves at once for those whom it concerns. If it concerns us, one other
+    /// has to have it before we may act on it: who sent it, for instance.
+    fn hurry_of_order(&mut self, to: ProcessId, position: u64, entry: &Entry<Batch>) -> Hurry {
+        let view = self.below.view();
+        if view.members.len() > 3 || !view.has_member(to) {
+            return Hurry::Now;
+        }
+        let witness = if entry.sender == self.me {
+            view.members.iter().map(|m| m.id).find(|id| *id != self.me)
+        } else {
+            Some(entry.sender)
+        };
+        if self.waits.concern.as_ref().is_none_or(|(of, _)| *of != position) {
+            self.waits.concern = Some((position, self.concerned(position, entry)));
+        }
+        let Some((_, Some(concerned))) = &self.waits.concern else { return Hurry::Now };
+        let witnesses = concerned.contains(self.me) && witness == Some(to);
+        // Who has too many on the way sends no more, be it another or we.
+        let on_the_way = if entry.sender == self.me {
+            self.in_flight
+        } else {
+            self.waits.owed.get(&to).map_or(1, |owed| owed + 1)
+        };
+        let stuck = witness == Some(to) && on_the_way >= IN_FLIGHT;
+        if concerned.contains(to) || witnesses || stuck { Hurry::Now } else { Hurry::Lazy }
+    }
+
+    /// Whose turn it is with a message that has just got its place: who is granted something by it, is
+    /// refused it, or learns that someone waits for what it has. None: it may be anyone.
+    fn concerned(&self, position: u64, entry: &Entry<Batch>) -> Option<ProcessSet> {
+        let before = (self.applied..position).map(|p| Some(&self.below.entry_at(p)?.command));
+        let mut ops: Vec<&Op> = Vec::new();
+        for batch in before {
+            ops.extend(batch?.0.iter().take(LOOKED_AT + 1));
+            if ops.len() > LOOKED_AT {
+                return None;
+            }
+        }
+        let earlier = ops.len();
+        if earlier + entry.command.0.len() > LOOKED_AT {
+            return None;
+        }
+        ops.extend(entry.command.0.iter());
+        // The table has not taken in what waits for a majority: a small one does.
+        let mut small = Table::default();
+        for op in &ops {
+            small.borrow(&self.table, op.lock_key().filter(|key| key.space != Space::Campaign)?);
+        }
+        let mut concerned = ProcessSet::new();
+        let mut outcomes = Vec::new();
+        for (i, op) in ops.into_iter().enumerate() {
+            small.apply(op.clone(), &mut outcomes);
+            for outcome in outcomes.drain(..).filter(|_| i >= earlier) {
+                match outcome {
+                    Outcome::Granted { claim, .. } | Outcome::Refused { claim, .. } => {
+                        concerned.insert(claim.member.id);
+                    }
+                    Outcome::Wanted { key } => {
+                        let Some(lock) = small.lock(&key) else { continue };
+                        let unaware = lock.holders.iter().map(|g| g.claim.member.id);
+                        concerned.extend(unaware.filter(|holder| !knows(*holder, op, lock)));
+                    }
+                    Outcome::Changed { .. } => {}
+                    _ => return None,
                 }
-                _ => false,
-            })
+            }
+        }
+        Some(concerned)
+    }
+}
+
+/// Whether who has a lock need not be told of an operation to give it to others in time: it has passed
+/// it on itself, or someone else waits already for whom it will let it go.
+fn knows(holder: ProcessId, op: &Op, lock: &Lock) -> bool {
+    match op {
+        Op::Acquire { claim, .. } => {
+            lock.queue.iter().any(|w| w.claim != *claim && w.claim.member.id != holder)
+        }
+        op => matches!(op, Op::Pass { .. }),
     }
 }

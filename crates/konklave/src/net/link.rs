@@ -115,6 +115,11 @@ impl Link {
         state.open_count > 0 && !hurried && state.written == state.kept.len()
     }
 
+    /// Whether something was said that is not in a chunk yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.state().open_count > 0
+    }
+
     /// A connection to the peer stands: called by `caller`, who is it or us.
     pub(super) fn attach(
         &self,

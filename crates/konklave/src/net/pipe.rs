@@ -53,6 +53,9 @@ impl Pipe {
         // Whether something has left since the last beat: then that was a sign of life.
         let mut spoke = false;
         loop {
+            if self.link.has_more() {
+                self.shared.say_all();
+            }
             let Some((chunk, received)) = self.link.next_chunk(self.number) else { return Ok(()) };
             if let Some(chunk) = chunk {
                 pack(&mut record, chunk.first, received, &chunk.bytes, &mut sealer);

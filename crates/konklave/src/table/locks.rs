@@ -78,6 +78,15 @@ impl Table {
         self.locks.get(key)
     }
 
+    /// Takes over what another table knows of one lock.
+    pub(crate) fn borrow(&mut self, from: &Self, key: &Key) {
+        if let Some(lock) = from.locks.get(key)
+            && !self.locks.contains_key(key)
+        {
+            self.locks.insert(key.clone(), lock.clone());
+        }
+    }
+
     /// Everything that is held or wanted.
     pub(crate) fn locks(&self) -> impl Iterator<Item = (&Key, &Lock)> {
         self.locks.iter()

@@ -99,6 +99,18 @@ pub(crate) enum Op {
 }
 
 impl Op {
+    /// The one lock that it is about, if it is about one.
+    pub(crate) fn lock_key(&self) -> Option<&Key> {
+        match self {
+            Self::Acquire { key, .. }
+            | Self::Release { key, .. }
+            | Self::Pass { key, .. }
+            | Self::Cancel { key, .. }
+            | Self::Deny { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+
     /// About how many bytes it takes.
     pub(crate) fn weight(&self) -> usize {
         match self {

@@ -1,9 +1,11 @@
 //! Locks in a group in memory.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Error, Handover, State};
+use konklave::{Error, Handover, Node, State, Token};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -197,6 +199,118 @@ fn what_only_the_leader_and_the_holder_know_outlives_the_leader() {
             held.release().await.unwrap();
             let next = cluster.node(third).lock("free").acquire().await.unwrap();
             assert!(next.token() > token, "seed {seed}");
+        });
+    }
+}
+
+/// Clients without a pause between their turns: whoever lets go says so at once to the one whose turn it
+/// is, and to nobody else. If it told the wrong one, the next would wait for a sign of life.
+#[test]
+fn clients_take_turns_without_waiting_for_signs_of_life() {
+    for places in [&[0, 0, 0, 1, 1, 1, 2, 2][..], &[0, 1], &[1, 2], &[1, 1, 2], &[0, 0, 2], &[2, 2]]
+    {
+        for n in 2..=4 {
+            let entries = 100;
+            let places: Vec<usize> = places.iter().map(|place| place % n).collect();
+            let cluster = Cluster::new(n);
+            let begin = cluster.now();
+            let tokens: Rc<RefCell<Vec<Token>>> = Rc::default();
+            for place in &places {
+                let turns = take_turns(cluster.node(*place), entries, tokens.clone());
+                cluster.spawn(turns);
+            }
+            while tokens.borrow().len() < places.len() * entries {
+                cluster.advance(MS);
+            }
+            let took = cluster.now() - begin;
+            let tokens = tokens.borrow();
+            assert!(tokens.is_sorted_by(|a, b| a < b), "each is higher than the one before");
+            // A tenth of a second is a sign of life.
+            assert!(took < MS * tokens.len() as u32, "{n} {places:?}: {took:?}");
+        }
+    }
+}
+
+async fn take_turns(node: Node, entries: usize, tokens: Rc<RefCell<Vec<Token>>>) {
+    let session = node.session("client");
+    for _ in 0..entries {
+        let wish = session.lock("one").timeout(Duration::from_secs(5));
+        let guard = match wish.acquire().await {
+            Ok(guard) => guard,
+            Err(error) => panic!("{error}: {:#?}", node.status()),
+        };
+        tokens.borrow_mut().push(guard.token());
+        guard.release().await.unwrap();
+    }
+}
+
+/// Who has it passes it on to others at its place without a word: someone elsewhere who waits behind them
+/// must be known to it all the same.
+#[test]
+fn who_waits_behind_others_of_the_holder_is_served_at_once() {
+    for (holder, other) in [(0, 1), (1, 0), (1, 2), (2, 0), (2, 1), (0, 2)] {
+        let cluster = Cluster::new(3);
+        let tokens: Rc<RefCell<Vec<Token>>> = Rc::default();
+        let first = cluster.block_on(cluster.node(holder).lock("one").acquire()).unwrap();
+        for place in [holder, other] {
+            cluster.spawn(take_turns(cluster.node(place), 1, tokens.clone()));
+            cluster.advance(MS * 3);
+        }
+        let begin = cluster.now();
+        drop(first);
+        while tokens.borrow().len() < 2 {
+            cluster.advance(MS);
+        }
+        let took = cluster.now() - begin;
+        assert!(took < MS * 20, "from {holder} to {other}: {took:?}");
+    }
+}
+
+/// Nobody waits to hear that these are free, and who let them go does not, either: what it wants next leaves
+/// although it has heard nothing of them.
+#[test]
+fn who_has_let_go_of_many_is_served_at_once() {
+    for place in 0..3 {
+        let cluster = Cluster::new(3);
+        cluster.block_on(async {
+            let node = cluster.node(place);
+            let mut held = Vec::new();
+            for i in 0..12 {
+                held.push(node.lock(&i.to_string()).shared().acquire().await.unwrap());
+            }
+            for guard in held {
+                drop(guard);
+                cluster.sleep(MS).await;
+            }
+            let begin = cluster.now();
+            node.lock("next").acquire().await.unwrap().release().await.unwrap();
+            let took = cluster.now() - begin;
+            assert!(took < MS * 20, "{place}: {took:?}");
+        });
+    }
+}
+
+/// Nobody waits for these to be let go: they may be told of late, and yet not one after the other.
+#[test]
+fn many_that_are_let_go_at_once_are_free_soon() {
+    let cluster = Cluster::new(3);
+    let most = MS * 250;
+    for place in 0..3 {
+        cluster.block_on(async {
+            let mut held = Vec::new();
+            for i in 0..100 {
+                let name = format!("{place}-{i}");
+                held.push(cluster.node(place).lock(&name).shared().acquire().await.unwrap());
+            }
+            held.into_iter().for_each(drop);
+            let begin = cluster.now();
+            for i in 0..100 {
+                let name = format!("{place}-{i}");
+                let wish = cluster.node((place + 1) % 3).lock(&name);
+                drop(wish.timeout(Duration::from_secs(5)).acquire().await.unwrap());
+            }
+            let took = cluster.now() - begin;
+            assert!(took < most, "{place}: {took:?}");
         });
     }
 }

@@ -359,3 +359,46 @@ async fn who_has_another_algorithm_is_refused_with_the_reason() {
     assert!(!stranger.status().member);
     assert_eq!(nodes[0].status().members.len(), 2);
 }
+
+/// Each node has a thread of its own, as processes have.
+#[test]
+fn eight_clients_of_three_threads_take_turns() {
+    let addresses = addresses(3);
+    let threads = [3, 3, 2].into_iter().enumerate().map(|(i, clients)| {
+        let addresses = addresses.clone();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                let node = builder(&addresses, i).id(i as u32).join().await.unwrap();
+                let clients = (0..clients).map(|_| tokio::spawn(take_turns(node.clone())));
+                let clients: Vec<_> = clients.collect();
+                let mut all = Vec::new();
+                for client in clients {
+                    all.extend(client.await.unwrap());
+                }
+                // The others need us until they are done, too, and know it.
+                timeout(LONG, node.barrier("done", 3).wait()).await.unwrap().unwrap();
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                all
+            })
+        })
+    });
+    let threads: Vec<_> = threads.collect();
+    let mut all: Vec<Token> = threads.into_iter().flat_map(|t| t.join().unwrap()).collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 8 * TURNS, "nobody had the same turn as another");
+}
+
+const TURNS: usize = 1000;
+
+async fn take_turns(node: Node) -> Vec<Token> {
+    let session = node.session("client");
+    let mut tokens = Vec::new();
+    for _ in 0..TURNS {
+        let guard = timeout(LONG, session.lock("one").acquire()).await.unwrap().unwrap();
+        tokens.push(guard.token());
+        guard.release().await.unwrap();
+    }
+    tokens
+}
