@@ -294,6 +294,7 @@ impl Core {
         self.beat_inside();
         self.ping();
         self.drop_idle();
+        self.ask_others();
         self.give_up_hope();
         if !self.is_inside() {
             self.announce();

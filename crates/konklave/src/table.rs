@@ -62,6 +62,9 @@ impl Table {
             Op::Exit { group, claim } => self.exit(&group, |place| place.claim == claim, out),
             Op::Say { group, claim, payload } => self.say(group, claim, payload, out),
             Op::Give { group, to, by, parts } => self.give(&group, to, by, parts, out),
+            Op::AskAnother { group, to, instead_of } => {
+                self.ask_another(&group, to, instead_of, out);
+            }
             Op::Part(part) => self.take_part(part),
             // Said at the end of a view only.
             Op::Summary(_) => {}

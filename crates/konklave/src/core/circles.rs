@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -76,6 +77,8 @@ struct Seat {
     /// What has come since the state was asked for.
     buffer: Vec<Said>,
     places: Vec<Place>,
+    /// Who was asked for the state, and when.
+    asked: Option<(Claim, Duration)>,
 }
 
 #[derive(Default)]
@@ -91,7 +94,7 @@ impl Circles {
             if seat.entered.is_none() {
                 seat.ear.tell(Said::Lost);
             }
-            seat.claim = None;
+            (seat.claim, seat.asked) = (None, None);
             seat.buffer.clear();
             seat.entered.is_some()
         });
@@ -113,7 +116,8 @@ impl Core {
             return number;
         }
         let (entered, buffer, places) = (Some(entered), Vec::new(), Vec::new());
-        let seat = Seat { group, session, label, claim: None, ear, entered, buffer, places };
+        let (claim, asked) = (None, None);
+        let seat = Seat { group, session, label, claim, ear, entered, buffer, places, asked };
         self.circles.seats.insert(number, seat);
         self.ask_entry(number);
         self.pump();
@@ -213,9 +217,27 @@ impl Core {
         }
     }
 
+    /// Who was asked for a state and has not given it for so long gives it no more: someone else shall.
+    pub(super) fn ask_others(&mut self) {
+        let (now, patience) = (self.now, self.config.timings.silence * 2);
+        let mut ops = Vec::new();
+        for seat in self.circles.seats.values_mut().filter(|seat| seat.entered.is_some()) {
+            if let (Some(to), Some((instead_of, at))) = (seat.claim, &mut seat.asked)
+                && *at + patience <= now
+            {
+                *at = now;
+                let (group, instead_of) = (seat.group.clone(), *instead_of);
+                ops.push(Op::AskAnother { group, to, instead_of });
+            }
+        }
+        ops.into_iter().for_each(|op| self.submit(op));
+    }
+
     pub(super) fn on_ask(&mut self, group: &Name, donor: Claim, to: Claim) {
+        let now = self.now;
         for seat in self.seats_of(group) {
             if seat.claim == Some(to) {
+                seat.asked = Some((donor, now));
                 // The state will include all before this.
                 seat.buffer.retain(|said| matches!(said, Said::View(_)));
             }

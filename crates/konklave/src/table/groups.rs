@@ -78,6 +78,23 @@ impl Table {
         }
     }
 
+    /// Who was asked for a state may have it, and yet never give it.
+    pub(super) fn ask_another(
+        &mut self,
+        group: &Name,
+        to: Claim,
+        instead_of: Claim,
+        out: &mut Vec<Outcome>,
+    ) {
+        let Some(circle) = self.circles.get_mut(group) else { return };
+        let waits = |p: &Place| p.claim == to && p.waits_for == Some(instead_of);
+        if circle.places.iter().any(waits)
+            && let Some(donor) = circle.donor_after(to, instead_of)
+        {
+            circle.ask(group, to, donor, out);
+        }
+    }
+
     pub(super) fn depart_circles(&mut self, members: &[Member], out: &mut Vec<Outcome>) {
         let groups: Vec<Name> = self.circles.keys().cloned().collect();
         for group in groups {
@@ -119,8 +136,18 @@ impl Table {
 impl Circle {
     /// Who can give the state to `to`: the most junior who has it, who has the least to do.
     fn donor(&self, to: Claim) -> Option<Claim> {
-        let has = |p: &&Place| p.claim != to && p.waits_for.is_none();
-        self.places.iter().rev().find(has).map(|p| p.claim)
+        self.donors(to).next()
+    }
+
+    /// The same after one who has been asked: the next more senior one, in the end itself again.
+    fn donor_after(&self, to: Claim, asked: Claim) -> Option<Claim> {
+        let after = self.donors(to).skip_while(|donor| *donor != asked).nth(1);
+        after.or_else(|| self.donor(to))
+    }
+
+    fn donors(&self, to: Claim) -> impl Iterator<Item = Claim> {
+        let has = move |p: &&Place| p.claim != to && p.waits_for.is_none();
+        self.places.iter().rev().filter(has).map(|p| p.claim)
     }
 
     fn ask(&mut self, group: &Name, to: Claim, donor: Claim, out: &mut Vec<Outcome>) {

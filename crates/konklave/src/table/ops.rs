@@ -96,6 +96,8 @@ pub(crate) enum Op {
     Part(Part),
     /// What a member says at the end of a view of the locks that no table serves.
     Summary(Summary),
+    /// I have waited long for a state from this one: someone else shall give it.
+    AskAnother { group: Name, to: Claim, instead_of: Claim },
 }
 
 impl Op {

@@ -71,6 +71,7 @@ fn ops() -> Vec<Op> {
         Op::Enter { group: group.clone(), claim, label },
         Op::Exit { group: group.clone(), claim },
         Op::Say { group: group.clone(), claim, payload: payload.clone() },
+        Op::AskAnother { group: group.clone(), to, instead_of: claim },
         Op::Give { group, to, by: claim, parts: payload },
     ];
     let reports = [

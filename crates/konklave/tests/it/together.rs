@@ -149,6 +149,42 @@ fn a_donor_that_dies_is_replaced() {
 }
 
 #[test]
+fn a_donor_that_lives_and_gives_nothing_is_replaced() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let mut first = cluster.node(0).group("chat").await.unwrap();
+        let mut log = Log::default();
+        let joins = cluster.node(1);
+        let joins = joins.group("chat");
+        let (_, silent) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 5), joins);
+        let silent = silent.unwrap();
+        // The most junior is asked, and does not look.
+        let node = cluster.node(2);
+        let mut joins = std::pin::pin!(node.group("chat"));
+        tokio::select! { biased; _ = &mut joins => panic!("too early"), () = cluster.sleep(MS * 20) => {} }
+        first.send(b"x".to_vec()).await.unwrap();
+        let begin = cluster.now();
+        let followed = follow(&cluster, &mut first, &mut log, Duration::from_secs(10));
+        let (_, third) = tokio::join!(followed, async {
+            let third = joins.await;
+            assert!(cluster.now() - begin < Duration::from_secs(4), "{:?}", cluster.now() - begin);
+            third
+        });
+        let mut third = third.unwrap();
+        let mut other = Log::default();
+        follow(&cluster, &mut third, &mut other, MS * 5).await;
+        assert_eq!(other.messages, ["x"]);
+        // What the first one asked gives after all changes nothing.
+        let mut silent = silent;
+        let mut late = Log { messages: vec!["late".into()], ..Log::default() };
+        follow(&cluster, &mut silent, &mut late, MS * 5).await;
+        third.send(b"y".to_vec()).await.unwrap();
+        follow(&cluster, &mut third, &mut other, MS * 5).await;
+        assert_eq!(other.messages, ["x", "y"]);
+    });
+}
+
+#[test]
 fn one_leads_others_stand_ready_and_everyone_can_watch() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
