@@ -268,6 +268,8 @@ pub enum Event {
     },
     /// Someone of the group, here or elsewhere, holds something from now on, as the table says. A lock
     /// that a node keeps for its next user changes hands there without the table ([`Event::Granted`]).
+    /// Of locks that an algorithm serves ([`Mutex`](crate::Mutex)), nodes tell each other with their signs
+    /// of life: who held one for less than that may not be heard of elsewhere.
     Held {
         /// `lock`, `semaphore` or `campaign`.
         kind: String,

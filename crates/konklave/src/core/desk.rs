@@ -322,7 +322,7 @@ impl Core {
         let (session, key) = (wish.session, wish.key);
         let held = Held { session, key: key.clone(), claim, flag: flag.clone() };
         self.desk.held.insert(number, held);
-        if self.events.receiver_count() > 0 {
+        if !self.is_unheard() {
             self.tell(Event::Granted { name: key.name.to_string(), token });
         }
         if wish.reply.send(Ok(Granted { number, token, flag })).is_err() {

@@ -98,6 +98,9 @@ pub(super) struct Lifted {
     news: Vec<Name>,
     /// What others told.
     notes: BTreeMap<(Name, ProcessId), (crate::lifted::Note, Duration)>,
+    /// What those who look on were told of others, and when all have said how they stand in this view.
+    told: BTreeMap<(Name, ProcessId), Token>,
+    settled: Duration,
     /// Who has not answered yet whether it held what shall be taken away.
     revoking: BTreeMap<u64, ProcessSet>,
     /// Whether a lock has been entered too often for one view.
@@ -120,6 +123,8 @@ impl Lifted {
             received: BTreeMap::new(),
             news: Vec::new(),
             notes: BTreeMap::new(),
+            told: BTreeMap::new(),
+            settled: Duration::ZERO,
             revoking: BTreeMap::new(),
             worn: false,
         }
@@ -356,6 +361,7 @@ impl Core {
     /// Every now and then: tells what is new, and makes room.
     pub(super) fn beat_inside(&mut self) {
         self.tell_news();
+        self.tell_freed();
         if self.lifted.names.len() > NAMES {
             let idle = self.lifted.names.values().filter(|lock| !lock.is_used()).count();
             self.lifted.worn |= idle > NAMES / 2;

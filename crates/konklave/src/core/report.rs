@@ -208,9 +208,14 @@ impl Core {
         self.tell(Event::Network { trouble });
     }
 
+    /// Whether nobody looks on.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.events.receiver_count() == 0
+    }
+
     /// Tells everyone who looks on who holds something anew, and who does no more.
     pub(super) fn tell_changes(&self, key: &Key, gone: &[ProcessId], new: &[Claim]) {
-        if self.events.receiver_count() == 0 {
+        if self.is_unheard() {
             return;
         }
         let (kind, name) = (kind(key.space), &key.name);

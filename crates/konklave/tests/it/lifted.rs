@@ -1,10 +1,11 @@
 //! Locks that a classic algorithm serves, in a group in memory.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Error, Handover, Mutex, State, Timings, Token, WhyState};
+use konklave::{Error, Event, Handover, Mutex, State, Timings, Token, WhyState};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -83,7 +84,7 @@ fn a_contended_hand_over_costs_one_message() {
 fn those_who_wait_at_one_node_do_not_starve_the_others() {
     for mutex in lifted() {
         let cluster = Rc::new(cluster(mutex, 3));
-        let counts = Rc::new(std::cell::RefCell::new([0_u32; 8]));
+        let counts = Rc::new(RefCell::new([0_u32; 8]));
         let end = cluster.now() + 500 * MS;
         for client in 0..8 {
             let (node, counts, cluster_) =
@@ -152,7 +153,7 @@ fn a_crash_at_any_moment_leaves_one_holder_and_serves_the_others() {
     for mutex in lifted() {
         for (victim, micros) in (0..3).flat_map(|v| (0..12).map(move |m| (v, m * 60))) {
             let cluster = Rc::new(cluster(mutex, 3));
-            let tokens = Rc::new(std::cell::RefCell::new(Vec::new()));
+            let tokens = Rc::new(RefCell::new(Vec::new()));
             for i in 0..3 {
                 let (node, tokens, time) = (cluster.node(i), tokens.clone(), cluster.sleep(MS / 5));
                 cluster.spawn(async move {
@@ -313,6 +314,47 @@ fn everyone_sees_who_holds_and_who_waits() {
             assert_eq!((lock.holders[0].node, lock.queue.len()), (1, 0));
         });
     }
+}
+
+/// Of a lock that an algorithm serves, others learn with the next sign of life; that a view has changed
+/// does not mean that it was free.
+#[test]
+fn who_looks_on_elsewhere_is_told_who_holds_it_and_when_it_is_free() {
+    let cluster = cluster(Mutex::SuzukiKasami, 4);
+    cluster.block_on(async {
+        let seen: Rc<RefCell<Vec<String>>> = Rc::default();
+        let (mut events, told) = (cluster.node(2).events(), seen.clone());
+        cluster.spawn(async move {
+            while let Some(event) = events.next().await {
+                match event {
+                    Event::Held { name, node, label, .. } => {
+                        told.borrow_mut().push(format!("{node} holds {name}: {label}"));
+                    }
+                    Event::Freed { name, node, .. } => {
+                        told.borrow_mut().push(format!("{node} freed {name}"));
+                    }
+                    _ => {}
+                }
+            }
+        });
+        let held = cluster.node(0).lock("a").label("cron").acquire().await.unwrap();
+        cluster.sleep(150 * MS).await;
+        assert_eq!(*seen.borrow(), ["0 holds a: cron"]);
+        cluster.crash(3);
+        cluster.sleep(3000 * MS).await;
+        assert_eq!(held.state(), State::Held);
+        assert_eq!(seen.borrow().len(), 1, "{seen:?}");
+        drop(held);
+        cluster.sleep(150 * MS).await;
+        assert_eq!(seen.borrow()[1..], ["0 freed a"]);
+        // Who is gone holds nothing any more, when its lease is over.
+        let lost = cluster.node(1).lock("b").acquire().await.unwrap();
+        cluster.sleep(150 * MS).await;
+        cluster.crash(1);
+        cluster.sleep(4000 * MS).await;
+        assert_eq!(seen.borrow()[2..], ["1 holds b: ", "1 freed b"]);
+        drop(lost);
+    });
 }
 
 #[test]

@@ -99,6 +99,7 @@ impl Core {
         self.lifted.received.clear();
         self.lifted.news.clear();
         self.lifted.forget_notes(|_| false);
+        self.lifted.settled = self.now + self.config.timings.heartbeat * 3;
         self.lifted.worn = false;
         let before = std::mem::take(&mut self.lifted.names);
         let lost = self.resume(view, before, &facts);

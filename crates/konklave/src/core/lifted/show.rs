@@ -8,6 +8,7 @@ use konklave_process::ProcessId;
 
 use super::Core;
 use crate::lifted::Party;
+use crate::status::Event;
 use crate::table::{Claim, Grant, Hold, Key, Lock, Name, Space, Waiting};
 use crate::token::Token;
 
@@ -102,6 +103,41 @@ impl Core {
             Some((member, note.clone(), *at))
         });
         std::iter::once(ours).chain(told).collect()
+    }
+
+    /// Tells everyone who looks on what another node has said of a lock: who holds it there.
+    pub(super) fn tell_elsewhere(
+        &mut self,
+        name: &Name,
+        node: ProcessId,
+        holder: Option<&(Token, Party)>,
+    ) {
+        let key = (name.clone(), node);
+        if self.lifted.told.get(&key).copied() == holder.map(|(token, _)| *token) {
+            return;
+        }
+        let by = self.name_of(node);
+        if self.lifted.told.remove(&key).is_some() {
+            let (kind, name, by) = ("lock".into(), name.to_string(), by.clone());
+            self.tell(Event::Freed { kind, name, node: node.0, by });
+        }
+        if let Some((token, party)) = holder {
+            self.lifted.told.insert(key, *token);
+            let (kind, name, label) = ("lock".into(), name.to_string(), party.label.to_string());
+            self.tell(Event::Held { kind, name, node: node.0, by, label, token: *token });
+        }
+    }
+
+    /// The same of what nobody speaks of any more. After a change of view all speak of everything once.
+    pub(super) fn tell_freed(&mut self) {
+        if self.now < self.lifted.settled {
+            return;
+        }
+        let held = |key: &(Name, ProcessId)| {
+            self.lifted.notes.get(key).is_some_and(|(note, _)| note.holder.is_some())
+        };
+        let freed: Vec<_> = self.lifted.told.keys().filter(|key| !held(key)).cloned().collect();
+        freed.iter().for_each(|(name, node)| self.tell_elsewhere(name, *node, None));
     }
 
     /// Since when someone holds a lock.

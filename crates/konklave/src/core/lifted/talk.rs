@@ -220,6 +220,7 @@ impl Core {
     }
 
     fn on_note(&mut self, from: ProcessId, name: Name, note: Note) {
+        self.tell_elsewhere(&name, from, note.holder.as_ref());
         let key = (name, from);
         if note == Note::default() {
             self.lifted.notes.remove(&key);
