@@ -216,6 +216,7 @@ impl Shared {
 
     /// Cuts the network.
     pub(crate) fn stop(&self) {
+        self.say_all();
         let carrier = self.lock().carrier.take();
         if let Some(carrier) = carrier {
             carrier.stop();

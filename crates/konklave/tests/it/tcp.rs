@@ -360,6 +360,23 @@ async fn who_has_another_algorithm_is_refused_with_the_reason() {
     assert_eq!(nodes[0].status().members.len(), 2);
 }
 
+/// What was let go is told before the node is gone: nobody has to wait for a lease.
+#[tokio::test]
+async fn who_lets_go_and_is_gone_at_once_has_let_go() {
+    for place in 0..3 {
+        let (mut nodes, _) = group(3, |b, i| b.id(i as u32)).await;
+        let node = nodes.remove(place);
+        let guard = timeout(LONG, node.lock("a").acquire()).await.unwrap().unwrap();
+        let next = nodes[0].clone();
+        let waits = tokio::spawn(async move { next.lock("a").acquire().await.map(drop) });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        drop(guard);
+        drop(node);
+        let served = timeout(Duration::from_millis(700), waits).await;
+        served.unwrap_or_else(|_| panic!("{place} is waited for")).unwrap().unwrap();
+    }
+}
+
 /// Each node has a thread of its own, as processes have.
 #[test]
 fn eight_clients_of_three_threads_take_turns() {
