@@ -31,6 +31,13 @@ pub fn expected_transmissions(loss: f64, receivers: usize) -> f64 {
     (0..2000).map(|i| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32)).sum()
 }
 
+/// How far that number deviates from its mean, as the root of its mean square.
+pub fn deviation_of_transmissions(loss: f64, receivers: usize) -> f64 {
+    let more_than = |i: i32| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32);
+    let square: f64 = (0..2000).map(|i| f64::from(2 * i + 1) * more_than(i)).sum();
+    (square - expected_transmissions(loss, receivers).powi(2)).max(0.0).sqrt()
+}
+
 const MUTE: Mistake = Mistake {
     name: "mute",
     what: "a message that comes again is not confirmed again, though the confirmation may be lost",
