@@ -183,6 +183,7 @@ fn what_gets_lost_inside_a_view_is_sent_again() {
 fn a_tenth_lost_and_a_tenth_doubled_does_no_harm() {
     // In any order besides, with and without leases, and once in three runs one of five crashes.
     for mutex in ALGORITHMS {
+        let (mut served, mut wished) = (0, 0);
         for seed in 0..if long() { 200 } else { 9 } {
             let case = lively(5, mutex, 2000.0).requests(&[6; 5]).no_fifo().config(|c| {
                 (c.seed, c.loss, c.duplicate) = (seed, 0.1, 0.1);
@@ -198,9 +199,14 @@ fn a_tenth_lost_and_a_tenth_doubled_does_no_harm() {
             let why = format!("{mutex}, seed {seed}");
             assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
             assert!(seen.waiting.is_empty(), "{why}: {:?} wait for ever", seen.waiting);
+            // With so much lost, the living are taken for dead, too: what they had wished is void then,
+            // which they are told.
             let least = if crashed.is_some() { 24 } else { 30 };
-            assert!(seen.summary.entries >= least, "{why}: {:?}", seen.summary);
+            let summary = &seen.summary;
+            assert!(summary.entries + summary.excluded >= least, "{why}: {summary:?}");
+            (served, wished) = (served + summary.entries, wished + least);
         }
+        assert!(10 * served > 9 * wished, "{mutex}: {served} of {wished}");
     }
 }
 
@@ -213,11 +219,11 @@ fn without_heartbeats_nothing_lost_is_sent_again_and_the_sheet_says_so() {
     };
     assert_eq!((sheet(0), sheet(2)), (true, false));
     let lost = |heartbeat: u32| {
-        let case = calm(3, "central").set("heartbeat", heartbeat).requests(&[0, 1, 0]);
+        let case = calm(3, "central").set("heartbeat", heartbeat).requests(&[1, 1, 1]);
         let case = case.config(|c| (c.time_limit, c.detect_after) = (300.0, None));
         case.fault("lose:/Inside#1").simulate().waiting.len()
     };
-    assert_eq!((lost(0), lost(2)), (1, 0), "who waits for ever");
+    assert_eq!((lost(0) > 0, lost(2)), (true, 0), "who waits for ever");
 }
 
 #[test]

@@ -329,7 +329,7 @@ fn on_trees(g: usize, runs: u64, tree: impl Fn(&mut Rng) -> Topology) -> [f64; 3
     sums
 }
 
-/// What a simulation by others found, which was written after the same rules; ours deviate by
+/// What an independent simulation found that was written after the same rules; ours deviate by
 /// chance, and theirs did.
 #[track_caller]
 fn is_about(measured: [f64; 3], reference: [f64; 3], case: &str) {

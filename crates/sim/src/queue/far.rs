@@ -10,19 +10,24 @@ pub(super) const WINDOW: Time = 2048;
 /// How many windows there are: two thousand message delays, which is more than most timers take.
 const WINDOWS: usize = 1024;
 const WORDS: usize = WINDOWS / 64;
+/// A heap of more events than this costs more than windows do; of fewer, less.
+const CROWD: usize = 512;
 /// How many windows that are empty keep their room for others.
 const SPARE: usize = 32;
 
 /// Events that are too late for the wheel.
 ///
-/// Those of one window stand in the order in which they were scheduled; the wheel, which takes a
-/// window as a whole, puts each at its tick. So an event costs no comparison with any other,
-/// however many wait. Only what is later than all windows is kept in a heap.
+/// A few are kept in a heap. Where there are many, those of one window stand in the order in which
+/// they were scheduled; the wheel, which takes a window as a whole, puts each at its tick. So an event
+/// costs no comparison with any other, however many wait. Only what is later than all windows stays
+/// in the heap.
 #[derive(Debug)]
 pub(super) struct Far<E> {
     windows: Vec<Vec<(Time, E)>>,
     /// Which windows hold events.
     busy: [u64; WORDS],
+    /// Whether windows are used: if not, all are empty.
+    crowded: bool,
     /// The first window that is here; those before it are in the wheel or gone.
     base: u64,
     beyond: BinaryHeap<Reverse<Late<E>>>,
@@ -61,6 +66,7 @@ impl<E> Far<E> {
         Self {
             windows: Vec::new(),
             busy: [0; WORDS],
+            crowded: false,
             base,
             beyond: BinaryHeap::new(),
             scheduled: 0,
@@ -70,20 +76,56 @@ impl<E> Far<E> {
 
     /// Keeps an event of a window that is not the wheel's.
     pub(super) fn push(&mut self, at: Time, event: E) {
-        let window = at / WINDOW;
-        debug_assert!(window >= self.base, "the wheel would have taken it");
-        if window - self.base < WINDOWS as u64 {
-            self.put(at, event);
-        } else {
-            self.scheduled += 1;
-            self.beyond.push(Reverse(Late { at, sequence: self.scheduled, event }));
+        debug_assert!(at / WINDOW >= self.base, "the wheel would have taken it");
+        if self.crowded && self.has_window(at) {
+            return self.put(at, event);
+        }
+        self.scheduled += 1;
+        self.beyond.push(Reverse(Late { at, sequence: self.scheduled, event }));
+        if !self.crowded && self.beyond.len() > CROWD {
+            self.open_windows();
         }
     }
 
-    fn put(&mut self, at: Time, event: E) {
-        if self.windows.is_empty() {
-            self.windows.resize_with(WINDOWS, Vec::new);
+    fn has_window(&self, at: Time) -> bool {
+        at / WINDOW < self.base + WINDOWS as u64
+    }
+
+    /// There are too many for a heap: all that have a window go there.
+    #[cold]
+    fn open_windows(&mut self) {
+        self.crowded = true;
+        self.windows.resize_with(WINDOWS, Vec::new);
+        self.fill_windows();
+    }
+
+    /// Moves those from the heap to the windows that have one, the earliest first. Whatever a window
+    /// gets in this way was scheduled before all that it gets directly.
+    fn fill_windows(&mut self) {
+        while let Some(Reverse(late)) = self.beyond.peek()
+            && self.has_window(late.at)
+        {
+            let Some(Reverse(Late { at, event, .. })) = self.beyond.pop() else { break };
+            self.put(at, event);
         }
+    }
+
+    /// Takes the first event if it comes before `end` and no window is used; nothing before `end`
+    /// is left here then.
+    pub(super) fn pop_before(&mut self, end: Time) -> Option<(Time, E)> {
+        debug_assert!(!self.crowded, "it might stand in a window");
+        if self.beyond.peek().is_some_and(|Reverse(late)| late.at < end) {
+            return self.beyond.pop().map(|Reverse(Late { at, event, .. })| (at, event));
+        }
+        self.base = end / WINDOW;
+        None
+    }
+
+    pub(super) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    fn put(&mut self, at: Time, event: E) {
         let index = (at / WINDOW) as usize % WINDOWS;
         let window = &mut self.windows[index];
         if window.is_empty() {
@@ -108,6 +150,9 @@ impl<E> Far<E> {
 
     /// The first window, counted from the beginning of time, that holds an event.
     fn next_busy(&self) -> Option<u64> {
+        if !self.crowded {
+            return None;
+        }
         let from = self.base as usize % WINDOWS;
         let (word, bit) = (from / 64, from % 64);
         let found = |word: usize, mask: u64| {
@@ -135,16 +180,13 @@ impl<E> Far<E> {
             }
         }
         self.base = base;
-        // Whatever a window gets from the heap was scheduled before all that it gets directly.
         while let Some(Reverse(late)) = self.beyond.peek()
-            && late.at / WINDOW < base + WINDOWS as u64
+            && late.at / WINDOW < base
         {
             let Some(Reverse(Late { at, event, .. })) = self.beyond.pop() else { break };
-            if at / WINDOW < base {
-                take(at, event);
-            } else {
-                self.put(at, event);
-            }
+            take(at, event);
         }
+        self.fill_windows();
+        self.crowded = self.busy.iter().any(|word| *word != 0);
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn measure(all: &mut Anchors) -> Result<(), Error> {
     for n in [10, 50, 100] {
         chain(n, all)?;
     }
-    // What a simulation by others found, which was written after the same rules.
+    // What an independent simulation found that was written after the same rules.
     let dense = [[1.08, 1.00, 1.26], [1.19, 1.04, 0.83], [1.31, 1.03, 0.71]];
     for (g, reference) in [10, 50, 100].into_iter().zip(dense) {
         trees("random tree", "random-tree", g, reference, all)?;
@@ -138,7 +138,7 @@ fn chain(n: usize, all: &mut Anchors) -> Result<(), Error> {
     Ok(())
 }
 
-/// A link of a tree loses the message. There is no formula; a simulation by others has
+/// A link of a tree loses the message. There is no formula; an independent simulation has
 /// found the reference.
 fn trees(
     name: &str,
