@@ -14,8 +14,12 @@ pub struct Numbers {
     beyond: Option<Box<Vec<u32>>>,
 }
 
-fn listed<S: Serializer>(beyond: &Option<Box<Vec<u32>>>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(beyond.as_deref().into_iter().flatten())
+fn listed<S, L>(beyond: &Option<L>, to: S) -> Result<S::Ok, S::Error>
+where
+    S: Serializer,
+    L: AsRef<Vec<u32>>,
+{
+    to.collect_seq(beyond.iter().flat_map(|list| list.as_ref()))
 }
 
 impl Numbers {
