@@ -30,7 +30,7 @@ use konklave_process::{Process, ProcessId, ProcessSet};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
+use crate::{Algorithm, Assumption, Metric, Pause, Problem, Setup, Watch, Workload};
 
 /// What a group carries: commands, parts of a state, summaries. To the group they are all alike.
 pub trait Data:
@@ -51,6 +51,18 @@ where
     S: Serializer,
 {
     serializer.collect_seq(map)
+}
+
+/// What a group assumes: only heartbeats make it send again what was lost, and leases are as good as
+/// the clocks that measure them.
+fn assumed(heartbeats: bool, leases: bool) -> &'static [Assumption] {
+    use Assumption::{Reliable, SteadyClocks, UniqueIds};
+    match (heartbeats, leases) {
+        (false, false) => &[UniqueIds, Reliable],
+        (false, true) => &[UniqueIds, Reliable, SteadyClocks],
+        (true, false) => &[UniqueIds],
+        (true, true) => &[UniqueIds, SteadyClocks],
+    }
 }
 
 /// Commands that only the application understands.

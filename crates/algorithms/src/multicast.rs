@@ -4,6 +4,7 @@
 //! [`Delivered`](Indication::Delivered) — reliably, or in an order, as far as the algorithm goes.
 
 mod clients;
+mod few;
 mod measures;
 mod numbers;
 mod properties;

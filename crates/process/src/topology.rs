@@ -39,6 +39,13 @@ enum Links {
     Ring,
     /// Everyone is linked with everyone.
     Complete,
+    /// Everyone is linked with everyone, over a tree of which most nodes only pass on.
+    Scattered {
+        /// The tree.
+        tree: Box<Topology>,
+        /// Where in the tree each place stands.
+        stands: Vec<u32>,
+    },
     /// As listed, both ways.
     Listed {
         /// Where the neighbours of each place begin; one more than there are places.
@@ -287,7 +294,7 @@ impl Topology {
         match &self.links {
             Links::DirectedRing | Links::Ring if n == 1 => 0,
             Links::DirectedRing | Links::Ring => n,
-            Links::Complete => n * (n - 1) / 2,
+            Links::Complete | Links::Scattered { .. } => n * (n - 1) / 2,
             Links::Listed { neighbours, .. } => neighbours.len() / 2,
         }
     }
@@ -304,10 +311,13 @@ impl Topology {
         let (low, high) = match &self.links {
             Links::DirectedRing => (after, after),
             Links::Ring => (before.min(after), before.max(after)),
-            Links::Complete | Links::Listed { .. } => (place, place),
+            Links::Complete | Links::Scattered { .. } | Links::Listed { .. } => (place, place),
         };
         let ring = [(low != place).then_some(low), (high != low).then_some(high)];
-        let all = if self.links == Links::Complete { 0..self.len() } else { 0..0 };
+        let all = match &self.links {
+            Links::Complete | Links::Scattered { .. } => 0..self.len(),
+            Links::DirectedRing | Links::Ring | Links::Listed { .. } => 0..0,
+        };
         ring.into_iter()
             .flatten()
             .chain(all.filter(move |&other| other != place))
@@ -321,7 +331,7 @@ impl Topology {
             Links::Listed { starts, neighbours } => {
                 &neighbours[starts[place] as usize..starts[place + 1] as usize]
             }
-            Links::DirectedRing | Links::Ring | Links::Complete => &[],
+            Links::DirectedRing | Links::Ring | Links::Complete | Links::Scattered { .. } => &[],
         }
     }
 
@@ -332,7 +342,7 @@ impl Topology {
         match &self.links {
             Links::DirectedRing => others.min(1),
             Links::Ring => others.min(2),
-            Links::Complete => others,
+            Links::Complete | Links::Scattered { .. } => others,
             Links::Listed { .. } => self.list(place).len(),
         }
     }
@@ -345,7 +355,7 @@ impl Topology {
         match &self.links {
             Links::DirectedRing => self.successor(from) == to,
             Links::Ring => self.successor(from) == to || self.predecessor(from) == to,
-            Links::Complete => true,
+            Links::Complete | Links::Scattered { .. } => true,
             Links::Listed { .. } => self.list(from).binary_search(&(to as u32)).is_ok(),
         }
     }
@@ -411,7 +421,7 @@ impl Topology {
         let n = self.len();
         match &self.links {
             Links::DirectedRing | Links::Ring => true,
-            Links::Complete => n <= 3,
+            Links::Complete | Links::Scattered { .. } => n <= 3,
             Links::Listed { .. } if n <= 2 => self.edges() + 1 == n,
             Links::Listed { .. } => {
                 self.edges() == n && (0..n).all(|u| self.links(u, self.successor(u)))
@@ -425,7 +435,7 @@ impl Topology {
         match &self.links {
             Links::DirectedRing => n <= 2,
             Links::Ring => n <= 3,
-            Links::Complete => true,
+            Links::Complete | Links::Scattered { .. } => true,
             Links::Listed { .. } => self.edges() == n * (n - 1) / 2,
         }
     }
@@ -463,7 +473,7 @@ impl Topology {
         match &self.links {
             Links::DirectedRing => n - 1,
             Links::Ring => n / 2,
-            Links::Complete => (n - 1).min(1),
+            Links::Complete | Links::Scattered { .. } => (n - 1).min(1),
             Links::Listed { .. } if n > EXACT_DIAMETER || self.is_tree() => self.two_sweeps(),
             Links::Listed { .. } => self.largest_depth(),
         }
@@ -495,6 +505,19 @@ impl Topology {
             parents.into()
         });
         (place != 0).then(|| parents[place] as usize)
+    }
+
+    /// The tree over which the members are scattered, and where in it each of them stands.
+    pub fn below(&self) -> Option<(&Self, &[u32])> {
+        match &self.links {
+            Links::Scattered { tree, stands } => Some((tree, stands)),
+            Links::DirectedRing | Links::Ring | Links::Complete | Links::Listed { .. } => None,
+        }
+    }
+
+    /// All places that place 0 can reach, the nearest first: a parent before its children.
+    fn breadth_first(&self) -> Vec<u32> {
+        self.search(0, |_, _| {}).order
     }
 
     /// Searches breadth-first from `root` and shows each new place with its parent.

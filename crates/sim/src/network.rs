@@ -180,6 +180,7 @@ impl Network {
         }
         match &self.other {
             None => self.least + Time::from(rng.below(self.spread + 1)),
+            Some(Delay::Hops(hops)) => (Time::from(hops.between(from, to)) * UNIT).max(1),
             Some(delay) => drawn(delay, from, to, rng),
         }
     }

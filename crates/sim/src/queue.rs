@@ -1,20 +1,23 @@
 //! The event queue: a timing wheel, exact in time and in the order of scheduling.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod far;
 
 use prefetch_index::prefetch_index;
+
+use self::far::{Far, WINDOW};
 
 /// Time in ticks of the simulation.
 pub type Time = u64;
 
 const SLOTS: usize = 4096;
 const WORDS: usize = SLOTS / 64;
+const _: () = assert!(SLOTS as u64 == 2 * WINDOW, "the wheel is two windows");
 const NIL: u32 = u32::MAX;
 
 /// Events by time; at one time, in the order they were scheduled.
 ///
-/// One slot for each tick of the next 4096; what lies beyond waits in a heap. The events of a slot
+/// One slot for each tick of this window of time and the next; what lies beyond waits in [`Far`]
+/// until its window is the next one. The events of a slot
 /// stand in chunks taken from one pool: they are read and written in order, memory grows with the
 /// events pending and not with the fullest slots, and finding the next event is two bit scans.
 #[derive(Debug)]
@@ -28,8 +31,9 @@ pub struct Wheel<E> {
     free: u32,
     /// All events before this time are gone, all in the wheel lie within one turn from here.
     now: Time,
-    far: BinaryHeap<Reverse<Far<E>>>,
-    scheduled: u64,
+    /// The end of the next window, and so of the wheel.
+    end: Time,
+    far: Far<E>,
     len: usize,
     scout: Scout,
 }
@@ -76,30 +80,6 @@ struct Chunk<E> {
     events: [Option<E>; CHUNK as usize],
 }
 
-#[derive(Debug)]
-struct Far<E> {
-    at: Time,
-    sequence: u64,
-    event: E,
-}
-
-impl<E> PartialEq for Far<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl<E> Eq for Far<E> {}
-impl<E> PartialOrd for Far<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<E> Ord for Far<E> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.sequence).cmp(&(other.at, other.sequence))
-    }
-}
-
 impl<E> Default for Wheel<E> {
     fn default() -> Self {
         let slots: Box<[Slot]> = vec![EMPTY; SLOTS].into();
@@ -110,8 +90,8 @@ impl<E> Default for Wheel<E> {
             pool: Vec::new(),
             free: NIL,
             now: 0,
-            far: BinaryHeap::new(),
-            scheduled: 0,
+            end: 2 * WINDOW,
+            far: Far::new(2),
             len: 0,
             scout: Scout::default(),
         }
@@ -146,18 +126,12 @@ impl<E> Wheel<E> {
     pub fn push_with(&mut self, at: Time, event: impl FnOnce() -> E) {
         debug_assert!(at >= self.now, "an event in the past");
         self.len += 1;
-        if at - self.now < SLOTS as u64 {
+        if at < self.end {
             let place = self.place_at(at);
             self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize] = Some(event());
         } else {
-            self.push_far(at, event());
+            self.far.push(at, event());
         }
-    }
-
-    #[cold]
-    fn push_far(&mut self, at: Time, event: E) {
-        self.scheduled += 1;
-        self.far.push(Reverse(Far { at, sequence: self.scheduled, event }));
     }
 
     /// Where the next event of that time will stand.
@@ -262,14 +236,14 @@ impl<E> Wheel<E> {
         let at = match self.next_busy(self.now) {
             Some(slot) => self.time_of(slot, self.now),
             // Nothing near: jump to what lies beyond.
-            None => self.far.peek()?.0.at,
+            None => self.far.first()?,
         };
         if at >= limit {
             return None;
         }
         self.now = at;
         self.scout.ahead = self.scout.ahead.saturating_sub(1);
-        if !self.far.is_empty() {
+        if self.now + WINDOW >= self.end {
             self.bring_near();
         }
         Some(())
@@ -329,16 +303,25 @@ impl<E> Wheel<E> {
         }
     }
 
-    /// Brings what the turn has reached into the wheel. Done whenever time moves, so that nothing
-    /// scheduled later for the same tick can come before it.
+    /// A new window has begun: brings the next one into the wheel. Done before anything else is
+    /// scheduled, so that nothing scheduled later for the same tick can come before it.
     fn bring_near(&mut self) {
-        while let Some(Reverse(far)) = self.far.peek()
-            && far.at - self.now < SLOTS as u64
-        {
-            let Reverse(Far { at, event, .. }) = self.far.pop().expect("it was just seen");
+        let base = self.now / WINDOW + 2;
+        self.end = base * WINDOW;
+        if !self.far.is_crowded() {
+            while let Some((at, event)) = self.far.pop_before(self.end) {
+                let place = self.place_at(at);
+                self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize] = Some(event);
+            }
+            return;
+        }
+        // The events go from one part of ourselves into another.
+        let mut far = std::mem::replace(&mut self.far, Far::new(base));
+        far.hand_out(base, |at, event| {
             let place = self.place_at(at);
             self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize] = Some(event);
-        }
+        });
+        self.far = far;
     }
 }
 
@@ -352,10 +335,18 @@ mod tests {
         /// Whatever is scheduled when, the wheel agrees with a sorted list.
         #[test]
         fn the_wheel_agrees_with_a_sorted_list(steps in prop::collection::vec(
-            prop_oneof![(0u64..20).prop_map(Some), (0u64..5000).prop_map(Some), (4090u64..4100).prop_map(Some), (0u64..100_000).prop_map(Some), Just(None), Just(None)], 0..300))
+            prop_oneof![(0u64..20).prop_map(Some), (0u64..5000).prop_map(Some), (4090u64..4100).prop_map(Some), (2040u64..2060).prop_map(Some), (0u64..100_000).prop_map(Some), (0u64..10_000_000).prop_map(Some), Just(None), Just(None)], 0..300), crowded: bool)
         {
+            // Half of the time there are many that wait far off.
             let (mut wheel, mut model, mut now) = (Wheel::default(), Vec::new(), 0);
+            for far in 0..if crowded { 1500 } else { 0 } {
+                let at = (far as u64 * 7919) % 5_000_000;
+                wheel.push(at, far);
+                model.push((at, far));
+            }
+            model.sort_unstable();
             for (sequence, step) in steps.into_iter().enumerate() {
+                let sequence = sequence + 1500;
                 if let Some(delay) = step {
                     wheel.push(now + delay, sequence);
                     model.push((now + delay, sequence));

@@ -243,6 +243,7 @@ where
         if let Some(process) = self.processes.get(place) {
             call_up_whole(process);
         }
+        self.world.timers.call_up(place);
         // What is kept by id stands in no order that could be called up, unless ids are places.
         let Some(id) = self.group.call_up(place) else { return };
         let world = &self.world;

@@ -1,8 +1,12 @@
 //! The timers of all processes.
 
+use prefetch_index::prefetch_index;
+use smallvec::SmallVec;
+
 /// Which timers run, and which setting of each is the valid one.
 pub(crate) struct Timers<N> {
-    running: Vec<Vec<(N, u32)>>,
+    /// By place; of most processes no more than two run at a time.
+    running: Vec<SmallVec<[(N, u32); 2]>>,
     settings: u32,
 }
 
@@ -16,7 +20,7 @@ impl<N: Copy + Eq> Timers<N> {
     /// Starts `timer`, or starts it anew; the answer tells this setting from all others.
     pub(crate) fn arm(&mut self, place: usize, timer: N) -> u32 {
         if place >= self.running.len() {
-            self.running.resize_with(place + 1, Vec::new);
+            self.running.resize_with(place + 1, SmallVec::new);
         }
         self.settings = self.settings.wrapping_add(1);
         let running = &mut self.running[place];
@@ -40,6 +44,12 @@ impl<N: Copy + Eq> Timers<N> {
         let Some(i) = running.iter().position(|t| *t == (timer, armed)) else { return false };
         running.swap_remove(i);
         true
+    }
+
+    /// Calls up the timers of a process that will act soon.
+    #[inline]
+    pub(crate) fn call_up(&self, place: usize) {
+        prefetch_index(self.running.as_slice(), place);
     }
 
     /// Stops all timers of a process.

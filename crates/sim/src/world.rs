@@ -287,7 +287,9 @@ where
             }
             Effect::SetTimer { timer, after } => {
                 let rate = world.condition.rate(self.place);
-                let ticks = (after.as_nanos() as f64 / world.nanos_per_tick / rate).round();
+                // No timer waits for six hundred years, and a smaller number is sooner divided.
+                let nanos = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+                let ticks = (nanos as f64 / world.nanos_per_tick / rate).round();
                 let armed = world.timers.arm(self.place, timer);
                 let what = Happening::Timer { timer, armed };
                 let at = world.now + (ticks as Time).max(1);

@@ -14,6 +14,8 @@ pub const AT_A_TIME: usize = 2;
 pub const RACERS: usize = 4;
 /// A group has no more nodes.
 pub const NODES: usize = 256;
+/// A tree over which nodes are scattered has no more nodes itself.
+const TREE: usize = 100_000;
 /// All runs of a request together have no more steps.
 pub const STEPS: u64 = 120_000;
 /// A step may hold the state of a node, and that a number for each node: so many together.
@@ -48,11 +50,17 @@ pub(crate) fn admit(scenario: &Scenario) -> Result<(), Refusal> {
                     "topology `{text}` is a file: the page reads none, the command line does"
                 )));
             }
+            Ok(Spec::Scattered(nodes, _)) if nodes > TREE => {
+                return Err(Refusal::too_large(format!(
+                    "a tree of {nodes} nodes is too large for a page: it takes up to {TREE}"
+                )));
+            }
             Ok(_) => {}
             Err(e) => return Err(Refusal::senseless(format!("topology: {e}"))),
         }
     }
-    if let Some(text) = &scenario.delay
+    // `hops` follows from the topology.
+    if let Some(text) = scenario.delay.as_deref().filter(|text| *text != "hops")
         && let Err(e) = text.parse::<Delay>()
     {
         return Err(Refusal::senseless(format!("delay: {e}")));
@@ -83,9 +91,13 @@ mod tests {
         {
             assert_ne!(why(&scenario), "", "{scenario:?}");
         }
-        for scenario in [topology("ring"), topology("grid:3x4"), delay("uniform:0.5..1.5")] {
+        for scenario in
+            [topology("ring"), topology("grid:3x4"), delay("uniform:0.5..1.5"), delay("hops")]
+        {
             assert_eq!(why(&scenario), "");
         }
+        assert_eq!(why(&topology("scattered:1000")), "");
+        assert!(why(&topology("scattered:16000000")).contains("too large"));
     }
 
     #[test]

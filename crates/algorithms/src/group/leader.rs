@@ -12,7 +12,7 @@ use konklave_process::{Context, Fixed, Indications, Process, ProcessId, ProcessS
 use serde::{Deserialize, Serialize};
 
 use super::virtual_synchrony::{self, Record, VirtualSynchrony};
-use super::{Bytes, Indication as Told, Request as Wish, View, ViewId};
+use super::{Bytes, Indication as Told, Request as Wish, View, ViewId, assumed};
 use crate::election::{self, Election, Indication, Request};
 use crate::{
     Algorithm, Assumption, DataSheet, Guarantee, Metric, Mistake, Pause, Problem, Setup, Switch,
@@ -37,7 +37,7 @@ const SHEET: DataSheet = DataSheet {
     title: "Leader of a group",
     idea: "The most senior member of the present view leads.",
     source: "K. Birman, Isis (coordinator); leases: C. Gray, D. Cheriton, SOSP 1989",
-    assumes: &[Assumption::UniqueIds],
+    assumes: &[Assumption::UniqueIds, Assumption::Reliable],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[],
@@ -58,7 +58,7 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "heartbeat",
             values: &["0", "<number>"],
-            what: "the period in T; 0: only the host's detector tells who is dead",
+            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
         },
         Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
     ],
@@ -348,11 +348,13 @@ impl Algorithm for Leader {
 
     /// With leases no two lead at a time.
     fn sheet(setup: &Setup) -> DataSheet {
-        if setup.chosen(&SHEET, "lease").number() == 0 {
-            return SHEET;
+        let leases = setup.chosen(&SHEET, "lease").number() > 0;
+        let assumes = assumed(setup.chosen(&SHEET, "heartbeat").number() > 0, leases);
+        if !leases {
+            return DataSheet { assumes, ..SHEET };
         }
         DataSheet {
-            assumes: &[Assumption::UniqueIds, Assumption::SteadyClocks],
+            assumes,
             guarantees: &[
                 Guarantee::UniqueLeader,
                 Guarantee::UniquePerEpoch,

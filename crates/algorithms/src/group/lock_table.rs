@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::locks::{Indication, Locks, Mode, Name, Request, Token};
 use super::virtual_synchrony::{self, Message, Record, VirtualSynchrony};
-use super::{Indication as Told, Member, Plan, Request as Wish, View, ViewId};
+use super::{Indication as Told, Member, Plan, Request as Wish, View, ViewId, assumed};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -55,7 +55,7 @@ const SHEET: DataSheet = DataSheet {
     title: "Replicated lock table",
     idea: "Multicast every operation in total order; each member applies it to its own table.",
     source: "F. Schneider, ACM CSUR 22(4), 1990 (state machines); M. Burrows, OSDI 2006 (sessions)",
-    assumes: &[Assumption::UniqueIds],
+    assumes: &[Assumption::UniqueIds, Assumption::Reliable],
     topologies: &[Shape::Complete],
     winner: None,
     // A fault is none to this algorithm; so the formulas have to rule it out.
@@ -89,7 +89,7 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "heartbeat",
             values: &["0", "<number>"],
-            what: "the period in T; 0: only the host's detector tells who is dead",
+            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
         },
         Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
         Switch { name: "names", values: &["1", "<number>"], what: "how many locks are used" },
@@ -556,6 +556,10 @@ impl Algorithm for LockTable {
     /// Heartbeats have no end.
     fn goes_on(setup: &Setup) -> bool {
         setup.chosen(&SHEET, "heartbeat").number() > 0
+    }
+
+    fn sheet(setup: &Setup) -> DataSheet {
+        DataSheet { assumes: assumed(Self::goes_on(setup), false), ..SHEET }
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
 use serde::Serialize;
 
-use super::{Bytes, Data, Group, Indication, Member, Plan, Request, View, ViewId};
+use super::{Bytes, Data, Group, Indication, Member, Plan, Request, View, ViewId, assumed};
 use crate::{Algorithm, DataSheet, Mistake, Setup, SetupError};
 use change::Change;
 use joining::Transfer;
@@ -463,6 +463,10 @@ impl Algorithm for VirtualSynchrony {
     /// Heartbeats have no end.
     fn goes_on(setup: &Setup) -> bool {
         setup.chosen(&sheet::SHEET, "heartbeat").number() > 0
+    }
+
+    fn sheet(setup: &Setup) -> DataSheet {
+        DataSheet { assumes: assumed(Self::goes_on(setup), false), ..sheet::SHEET }
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -31,6 +31,13 @@ pub fn expected_transmissions(loss: f64, receivers: usize) -> f64 {
     (0..2000).map(|i| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32)).sum()
 }
 
+/// How far that number deviates from its mean, as the root of its mean square.
+pub fn deviation_of_transmissions(loss: f64, receivers: usize) -> f64 {
+    let more_than = |i: i32| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32);
+    let square: f64 = (0..2000).map(|i| f64::from(2 * i + 1) * more_than(i)).sum();
+    (square - expected_transmissions(loss, receivers).powi(2)).max(0.0).sqrt()
+}
+
 const MUTE: Mistake = Mistake {
     name: "mute",
     what: "a message that comes again is not confirmed again, though the confirmation may be lost",
@@ -261,6 +268,10 @@ impl Ack {
 
     /// Sends what the window admits.
     fn pump(&mut self, ctx: &mut Context<'_, Self>) {
+        // Each confirmation comes here: to count all receivers each time would be their square.
+        if self.sending.as_ref().is_none_or(|sending| sending.queue.is_empty()) {
+            return;
+        }
         let me = ctx.me();
         let missing = ctx.others().filter(|p| self.awaits(me, *p)).count() as u32;
         let (life, settings) = (self.life, &self.settings);

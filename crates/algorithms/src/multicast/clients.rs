@@ -52,6 +52,10 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
         }
     }
 
+    fn call_up(&self, at: ProcessId) {
+        self.0.call_up(at);
+    }
+
     fn on_crash(&mut self, at: ProcessId) {
         self.0[at].open = 0;
     }

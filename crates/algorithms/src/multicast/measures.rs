@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use konklave_process::topology::Hops;
-use konklave_process::{Group, Meter, Process, ProcessId, ProcessMap};
+use konklave_process::{Meter, Process, ProcessId, ProcessMap};
 use serde::Serialize;
 
+use super::few::Few;
 use super::{Indication, Note, Properties, Request, Unit};
 use crate::sample::{Sample, Spread};
 use crate::{Metric, Setup};
@@ -24,11 +25,13 @@ pub struct Measures {
     unwanted: u64,
     /// When each message was multicast, and how many have not delivered it.
     open: BTreeMap<Unit, (u64, u32)>,
-    /// The messages that someone missed, and how many still do.
-    losses: u64,
-    missed: BTreeMap<Unit, u32>,
-    /// Since when someone misses something, and who.
-    missing: BTreeMap<(ProcessId, Unit), u64>,
+    /// The messages that someone missed, and how long the last who got one of them had missed it, for
+    /// each link to the source.
+    missed: BTreeMap<Unit, Option<u64>>,
+    /// What each misses, and since when.
+    missing: ProcessMap<Few<u64>>,
+    /// How much that is, of all.
+    lacking: u64,
     /// From multicast to each delivery.
     latency: Sample,
     /// From a multicast to its last delivery.
@@ -42,11 +45,7 @@ impl Measures {
     /// Nothing measured yet.
     pub fn new(setup: &Setup) -> Self {
         let hops = setup.share("hops", || Hops::new(&setup.topology, &setup.group));
-        Self::with_hops(&setup.group, hops)
-    }
-
-    /// Nothing measured yet among members that stand so far from each other.
-    pub fn with_hops(group: &Group, hops: Arc<Hops>) -> Self {
+        let group = &setup.group;
         Self {
             sent: ProcessMap::new(group, 0),
             members: group.len() as u32,
@@ -57,9 +56,9 @@ impl Measures {
             repairs: 0,
             unwanted: 0,
             open: BTreeMap::new(),
-            losses: 0,
             missed: BTreeMap::new(),
-            missing: BTreeMap::new(),
+            missing: ProcessMap::new(group, Few::default()),
+            lacking: 0,
             latency: Sample::default(),
             last_latency: Sample::default(),
             recovery: Sample::default(),
@@ -68,17 +67,21 @@ impl Measures {
     }
 
     pub(super) fn summary(&self, properties: &Properties, unit: f64) -> Summary {
-        let per_loss = |count: u64| (self.losses > 0).then(|| count as f64 / self.losses as f64);
+        let losses = self.missed.len() as u64;
+        let per_loss = |count: u64| (losses > 0).then(|| count as f64 / losses as f64);
+        let mut last_recovery = Sample::default();
+        self.missed.values().flatten().for_each(|took| last_recovery.add(*took));
         Summary {
             sent: self.sent.values().sum(),
             delivered: self.delivered,
             undelivered: properties.undelivered(),
             latency: self.latency.spread(unit),
             last_latency: self.last_latency.spread(unit),
-            losses: self.losses,
+            losses,
             requests_per_loss: per_loss(self.requests),
             repairs_per_loss: per_loss(self.repairs),
             recovery_rtt: self.recovery.spread(2.0 * unit),
+            last_recovery_rtt: last_recovery.spread(2.0 * unit),
             unwanted_per_member: self.unwanted as f64 / f64::from(self.members),
             gone: self.gone,
             suspected: self.suspected,
@@ -101,10 +104,21 @@ impl Measures {
         }
     }
 
+    /// Whoever missed `unit` misses it no more: since when it did.
+    fn found(&mut self, at: ProcessId, unit: Unit) -> Option<u64> {
+        let since = (self.lacking > 0).then(|| self.missing[at].remove(unit)).flatten();
+        self.lacking -= u64::from(since.is_some());
+        since
+    }
+
     fn recovered(&mut self, now: u64, at: ProcessId, unit: Unit) {
-        let Some(since) = self.missing.remove(&(at, unit)) else { return };
+        let Some(since) = self.found(at, unit) else { return };
         let links = u64::from(self.hops.between(at, unit.from).max(1));
-        self.recovery.add((now - since) / links);
+        let took = (now - since) / links;
+        self.recovery.add(took);
+        if let Some(last) = self.missed.get_mut(&unit) {
+            *last = Some(took);
+        }
     }
 
     /// Whoever is done with `unit`: the last one closes it.
@@ -135,14 +149,12 @@ impl<P: Process<Request = Request, Indication = Indication>> Meter<P> for Measur
             }
             Indication::Gone(unit) => {
                 self.gone += 1;
-                self.missing.remove(&(at, unit));
+                self.found(at, unit);
             }
             Indication::Suspected(_) => self.suspected += 1,
             Indication::Note(Note::Missing(unit)) => {
-                self.missing.entry((at, unit)).or_insert(now);
-                let times = self.missed.entry(unit).or_insert(0);
-                self.losses += u64::from(*times == 0);
-                *times += 1;
+                self.lacking += u64::from(self.missing[at].insert(unit, now));
+                self.missed.entry(unit).or_default();
             }
             Indication::Note(Note::Asked(_)) => self.requests += 1,
             Indication::Note(Note::Repaired(_)) => self.repairs += 1,
@@ -173,6 +185,8 @@ pub struct Summary {
     pub repairs_per_loss: Option<f64>,
     /// From notice to delivery, in round trips to the source.
     pub recovery_rtt: Option<Spread>,
+    /// The same for the last who got each missed message.
+    pub last_recovery_rtt: Option<Spread>,
     /// Repairs that a member received and did not need.
     pub unwanted_per_member: f64,
     /// Messages that members were told not to expect any more.

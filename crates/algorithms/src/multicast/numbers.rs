@@ -1,20 +1,31 @@
 //! Which of the messages of one sender are here.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A set of numbers from 1 on that fills up from below: the unbroken beginning costs one word.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize)]
 pub struct Numbers {
     /// All up to here are in.
     upto: u32,
-    /// These are in, too; in order.
-    beyond: Vec<u32>,
+    /// These are in, too; in order, and not empty. Mostly there are none, and a judge of many
+    /// members and senders keeps very many of these sets.
+    #[serde(serialize_with = "listed")]
+    #[expect(clippy::box_collection, reason = "an empty list would take three words")]
+    beyond: Option<Box<Vec<u32>>>,
+}
+
+fn listed<S, L>(beyond: &Option<L>, to: S) -> Result<S::Ok, S::Error>
+where
+    S: Serializer,
+    L: AsRef<Vec<u32>>,
+{
+    to.collect_seq(beyond.iter().flat_map(|list| list.as_ref()))
 }
 
 impl Numbers {
     /// All up to `upto`.
     pub fn first(upto: u32) -> Self {
-        Self { upto, beyond: Vec::new() }
+        Self { upto, beyond: None }
     }
 
     /// Puts `x` in; false if it was in already.
@@ -22,25 +33,29 @@ impl Numbers {
         if x <= self.upto {
             return false;
         }
-        match self.beyond.binary_search(&x) {
-            Ok(_) => return false,
-            Err(_) if x == self.upto + 1 => self.upto = x,
-            Err(i) => {
-                self.beyond.insert(i, x);
-                return true;
+        if x > self.upto + 1 {
+            let beyond = self.beyond.get_or_insert_default();
+            let found = beyond.binary_search(&x);
+            if let Err(i) = found {
+                beyond.insert(i, x);
             }
+            return found.is_err();
         }
-        let run = self.beyond.iter().zip(self.upto + 1..).take_while(|(x, y)| *x == y).count();
-        if run > 0 {
-            self.beyond.drain(..run);
+        self.upto = x;
+        if let Some(beyond) = &mut self.beyond {
+            let run = beyond.iter().zip(x + 1..).take_while(|(x, y)| *x == y).count();
+            beyond.drain(..run);
             self.upto += run as u32;
+            if beyond.is_empty() {
+                self.beyond = None;
+            }
         }
         true
     }
 
     /// Whether `x` is in.
     pub fn contains(&self, x: u32) -> bool {
-        x <= self.upto || self.beyond.binary_search(&x).is_ok()
+        x <= self.upto || self.beyond().binary_search(&x).is_ok()
     }
 
     /// All up to this number are in.
@@ -50,17 +65,17 @@ impl Numbers {
 
     /// Those beyond the unbroken beginning.
     pub fn beyond(&self) -> &[u32] {
-        &self.beyond
+        self.beyond.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// The highest; 0 if there is none.
     pub fn highest(&self) -> u32 {
-        self.beyond.last().copied().unwrap_or(self.upto)
+        self.beyond().last().copied().unwrap_or(self.upto)
     }
 
     /// How many are in.
     pub fn len(&self) -> usize {
-        self.upto as usize + self.beyond.len()
+        self.upto as usize + self.beyond().len()
     }
 
     /// Whether none is in.
@@ -70,7 +85,7 @@ impl Numbers {
 
     /// Those up to `high` that are not in.
     pub fn missing(&self, high: u32) -> impl Iterator<Item = u32> + '_ {
-        (self.upto + 1..=high).filter(|x| self.beyond.binary_search(x).is_err())
+        (self.upto + 1..=high).filter(|x| self.beyond().binary_search(x).is_err())
     }
 }
 

@@ -229,6 +229,12 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         self.doubled = true;
     }
 
+    fn call_up(&self, at: ProcessId, told: bool) {
+        if told {
+            self.delivered.call_up(at);
+        }
+    }
+
     fn on_crash(&mut self, at: ProcessId) {
         self.crashed.insert(at);
         self.before[at] = self.sent[at];

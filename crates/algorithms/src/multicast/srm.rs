@@ -12,7 +12,6 @@ mod sessions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,8 @@ use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId, ProcessSet}
 use serde::{Deserialize, Serialize};
 
 pub use self::adapt::{Side, Tuning};
-pub use self::recovery::Request as Asking;
+pub use self::recovery::{Repairing, Request as Asking};
+use super::few::Few;
 use super::table::Table;
 use super::{Indication, Multicast, Numbers, Request, Unit};
 use crate::{
@@ -117,13 +117,12 @@ pub struct Srm {
     /// How far each source has come, as far as we know.
     high: Table<u32>,
     /// What we lack.
-    #[serde(serialize_with = "super::pairs")]
-    asking: BTreeMap<Unit, Asking>,
+    asking: Few<Asking>,
     /// What we are about to repair, and for whom.
-    #[serde(serialize_with = "super::pairs")]
-    repairing: BTreeMap<Unit, (ProcessId, u32)>,
+    repairing: Few<Repairing>,
     /// What was repaired a moment ago.
-    resting: BTreeSet<Unit>,
+    #[serde(serialize_with = "super::few::units")]
+    resting: Few<()>,
     tuning: Tuning,
     /// How many session messages we have sent since the last news.
     sessions: u32,
@@ -140,7 +139,8 @@ pub struct Srm {
 #[derive(Clone, Debug)]
 struct Settings {
     hops: Arc<Hops>,
-    unit: Duration,
+    /// T, in nanoseconds.
+    unit: u64,
     adaptive: bool,
     /// Whether session messages go on until all agree.
     agreed: bool,
@@ -149,7 +149,8 @@ struct Settings {
     interval: u32,
     scope: u32,
     members: u32,
-    mistake: Option<&'static str>,
+    /// The mistake: a request is not repeated.
+    one_round: bool,
 }
 
 /// What the processes say.
@@ -170,6 +171,8 @@ pub enum Message {
     Repair {
         /// What.
         unit: Unit,
+        /// Who asked.
+        asker: ProcessId,
         /// How far the one who repairs is from the one who asked.
         distance: u32,
     },
@@ -201,39 +204,6 @@ pub enum Timer {
 const EVERYWHERE: u32 = u32::MAX;
 
 impl Srm {
-    /// A process among members that stand so far from each other.
-    pub fn with_hops(setup: &Setup, hops: Arc<Hops>) -> Self {
-        let number = |name| setup.chosen(&SHEET, name).number();
-        let members = setup.group.len() as u32;
-        Self {
-            held: Table::default(),
-            high: Table::default(),
-            asking: BTreeMap::new(),
-            repairing: BTreeMap::new(),
-            resting: BTreeSet::new(),
-            tuning: Tuning::new(setup, members),
-            sessions: 0,
-            agreed: ProcessSet::new(),
-            suspected: ProcessSet::new(),
-            talking: false,
-            settings: Fixed(Settings {
-                hops,
-                unit: setup.unit,
-                adaptive: setup.chosen(&SHEET, "timers").is("adaptive"),
-                agreed: setup.chosen(&SHEET, "sessions").is("agreed"),
-                sessions: number("sessions"),
-                interval: number("interval"),
-                scope: number("scope"),
-                members,
-                mistake: setup.mistake,
-            }),
-        }
-    }
-
-    fn makes(&self, mistake: &Mistake) -> bool {
-        self.settings.mistake == Some(mistake.name)
-    }
-
     /// How far `p` is, in links. Nobody is at our own place: a timer of no length would let all
     /// fire at once.
     fn distance(&self, me: ProcessId, p: ProcessId) -> u32 {
@@ -246,7 +216,7 @@ impl Srm {
 
     /// `links` links, times a part in 1/256.
     fn time(&self, links: u32, part: u64) -> Duration {
-        let nanos = self.settings.unit.as_nanos() as u64;
+        let nanos = self.settings.unit;
         Duration::from_nanos(nanos.saturating_mul(u64::from(links)).saturating_mul(part) / 256)
     }
 
@@ -289,7 +259,9 @@ impl Process for Srm {
             Message::Request { unit, distance, radius } => {
                 self.on_asked(from, unit, distance, radius, ctx);
             }
-            Message::Repair { unit, distance } => self.on_repaired(unit, distance, ctx),
+            Message::Repair { unit, asker, distance } => {
+                self.on_repaired(unit, asker, distance, ctx);
+            }
             Message::Session { high, settled } => self.on_session(from, high, settled, ctx),
         }
     }
@@ -300,7 +272,7 @@ impl Process for Srm {
             Timer::Listen(unit) => self.listen(unit),
             Timer::Repair(unit) => self.repair(unit, ctx),
             Timer::Rest(unit) => {
-                self.resting.remove(&unit);
+                self.resting.remove(unit);
             }
             Timer::Session => self.session(ctx),
         }
@@ -325,7 +297,31 @@ impl Algorithm for Srm {
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {
         let hops = setup.share("hops", || Hops::new(&setup.topology, &setup.group));
-        Self::with_hops(setup, hops)
+        let number = |name| setup.chosen(&SHEET, name).number();
+        let members = setup.group.len() as u32;
+        Self {
+            held: Table::default(),
+            high: Table::default(),
+            asking: Few::default(),
+            repairing: Few::default(),
+            resting: Few::default(),
+            tuning: Tuning::new(setup, members),
+            sessions: 0,
+            agreed: ProcessSet::new(),
+            suspected: ProcessSet::new(),
+            talking: false,
+            settings: Fixed(Settings {
+                hops,
+                unit: setup.unit.as_nanos() as u64,
+                adaptive: setup.chosen(&SHEET, "timers").is("adaptive"),
+                agreed: setup.chosen(&SHEET, "sessions").is("agreed"),
+                sessions: number("sessions"),
+                interval: number("interval"),
+                scope: number("scope"),
+                members,
+                one_round: setup.mistake == Some(ONE_ROUND.name),
+            }),
+        }
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

@@ -180,6 +180,53 @@ fn what_gets_lost_inside_a_view_is_sent_again() {
 }
 
 #[test]
+fn a_tenth_lost_and_a_tenth_doubled_does_no_harm() {
+    // In any order besides, with and without leases, and once in three runs one of five crashes.
+    for mutex in ALGORITHMS {
+        let (mut served, mut wished) = (0, 0);
+        for seed in 0..if long() { 200 } else { 9 } {
+            let case = lively(5, mutex, 2000.0).requests(&[6; 5]).no_fifo().config(|c| {
+                (c.seed, c.loss, c.duplicate) = (seed, 0.1, 0.1);
+                c.think = Pace::Exponential(6.0);
+            });
+            let case = if seed % 2 == 0 { case } else { case.set("safety", "lease") };
+            let crashed = (seed % 3 == 0).then_some(seed % 5);
+            let case = match crashed {
+                Some(p) => case.fault(&format!("crash:{p}@{}", 20 + seed)),
+                None => case,
+            };
+            let seen = case.simulate();
+            let why = format!("{mutex}, seed {seed}");
+            assert!(seen.violations.is_empty(), "{why}: {:?}", seen.violations);
+            assert!(seen.waiting.is_empty(), "{why}: {:?} wait for ever", seen.waiting);
+            // With so much lost, the living are taken for dead, too: what they had wished is void then,
+            // which they are told.
+            let least = if crashed.is_some() { 24 } else { 30 };
+            let summary = &seen.summary;
+            assert!(summary.entries + summary.excluded >= least, "{why}: {summary:?}");
+            (served, wished) = (served + summary.entries, wished + least);
+        }
+        assert!(10 * served > 9 * wished, "{mutex}: {served} of {wished}");
+    }
+}
+
+#[test]
+fn without_heartbeats_nothing_lost_is_sent_again_and_the_sheet_says_so() {
+    use konklave_algorithms::Assumption::Reliable;
+    let sheet = |heartbeat: u32| {
+        let case = calm(3, "central").set("heartbeat", heartbeat);
+        Lifted::<Any>::sheet(&case.setup).assumes.contains(&Reliable)
+    };
+    assert_eq!((sheet(0), sheet(2)), (true, false));
+    let lost = |heartbeat: u32| {
+        let case = calm(3, "central").set("heartbeat", heartbeat).requests(&[1, 1, 1]);
+        let case = case.config(|c| (c.time_limit, c.detect_after) = (300.0, None));
+        case.fault("lose:/Inside#1").simulate().waiting.len()
+    };
+    assert_eq!((lost(0) > 0, lost(2)), (true, 0), "who waits for ever");
+}
+
+#[test]
 fn leases_need_steady_clocks_and_say_so() {
     use konklave_algorithms::Assumption::SteadyClocks;
     let assumes = |safety: &str| {

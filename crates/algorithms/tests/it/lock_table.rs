@@ -119,7 +119,7 @@ fn acquiring_takes_three_delays_and_so_does_handing_over() {
 fn every_run_of_a_small_group_is_right() {
     calm(2).requests(&[1, 1]).check().exhausted(85);
     if long() {
-        calm(3).requests(&[1, 0, 0]).crashes(1, 0).check().exhausted(108_673);
+        calm(3).requests(&[1, 0, 0]).crashes(1, 0).check().exhausted(107_305);
     }
     let mut crash = calm(3).requests(&[1, 0, 1]).crashes(1, 0);
     crash = crash.judge(&["growing fences", "mutual exclusion", "told of loss"]);

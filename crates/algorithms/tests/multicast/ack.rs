@@ -1,4 +1,6 @@
-use konklave_algorithms::multicast::ack::{Ack, expected_transmissions};
+use konklave_algorithms::multicast::ack::{
+    Ack, deviation_of_transmissions, expected_transmissions,
+};
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::Case;
 
@@ -69,21 +71,29 @@ fn the_table_of_expected_transmissions_is_met() {
             assert!((computed - expected).abs() < 6e-4, "p = {p}, r = {r}: {computed}");
         }
     }
-    // ... and measured, within four standard errors (no transmission deviates by more than 1).
-    for (p, r, messages) in [
-        (0.1, 1, 4000),
-        (0.05, 10, 2000),
-        (0.1, 10, 2000),
-        (0.01, 100, 1000),
-        (0.1, 100, 500),
-        (0.05, 1000, 60),
-        (0.1, 1000, 60),
-    ] {
-        let (measured, expected) =
-            (measured_transmissions(p, r, messages, 7), expected_transmissions(p, r));
-        let error = 4.0 * 0.75 / f64::from(messages).sqrt();
-        assert!((measured - expected).abs() < error, "p = {p}, r = {r}: {measured} ≠ {expected}");
+    // ... and measured, within four standard errors.
+    for p in [0.001, 0.01, 0.05, 0.1] {
+        for r in [1, 10, 100, 1000, 10_000] {
+            let messages = (100_000 / r as u32).clamp(20, 10_000);
+            let (measured, expected) =
+                (measured_transmissions(p, r, messages, 7), expected_transmissions(p, r));
+            let error = 4.0 * deviation_of_transmissions(p, r) / f64::from(messages).sqrt();
+            assert!(
+                (measured - expected).abs() < error,
+                "p = {p}, r = {r}: {measured} ≠ {expected} ± {error}"
+            );
+        }
     }
+}
+
+#[test]
+fn the_deviation_is_that_of_the_transmissions() {
+    // One receiver: how often one throws until it succeeds.
+    for p in [0.001, 0.1, 0.5_f64] {
+        let expected = p.sqrt() / (1.0 - p);
+        assert!((deviation_of_transmissions(p, 1) - expected).abs() < 1e-6, "p = {p}");
+    }
+    assert_eq!(deviation_of_transmissions(0.0, 100), 0.0);
 }
 
 #[test]

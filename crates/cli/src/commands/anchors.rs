@@ -5,8 +5,9 @@ mod loss;
 mod orders;
 mod suppression;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
+use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{Error, RunReport, Scenario, Verdict, find};
 use serde::Serialize;
 
@@ -76,17 +77,65 @@ impl Anchor {
     }
 }
 
+/// A mean may be so many standard errors away from what is expected.
+const ERRORS: f64 = 4.0;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+struct Sampling {
+    seed: u64,
+    /// Ten times as much as usual.
+    long: bool,
+}
+
+impl Sampling {
+    /// What is usually done so often is done more often where time does not matter.
+    fn times(self, usually: u32) -> u32 {
+        if self.long { 10 * usually } else { usually }
+    }
+}
+
+/// All that was measured so far.
+struct Anchors {
+    sampling: Sampling,
+    rows: Vec<Anchor>,
+    bar: ProgressBar,
+}
+
+impl Anchors {
+    fn new(sampling: Sampling) -> Self {
+        let bar = if io::stderr().is_terminal() {
+            ProgressBar::new_spinner()
+        } else {
+            ProgressBar::hidden()
+        };
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos} measured, the last: {msg}")
+        {
+            bar.set_style(style);
+        }
+        Self { sampling, rows: Vec::new(), bar }
+    }
+
+    fn push(&mut self, anchor: Anchor) {
+        self.bar.set_message(anchor.case.clone());
+        self.bar.inc(1);
+        self.rows.push(anchor);
+    }
+}
+
 /// At most three decimals.
 fn short(x: f64) -> String {
     number((x * 1000.0).round() / 1000.0)
 }
 
 pub(crate) fn anchors(args: &AnchorsArgs) -> Done {
-    let mut all = Vec::new();
-    loss::measure(args.seed, &mut all)?;
-    suppression::measure(args.seed, &mut all)?;
-    orders::measure(args.seed, &mut all)?;
-    groups::measure(args.seed, &mut all)?;
+    let mut all = Anchors::new(Sampling { seed: args.seed, long: args.long });
+    loss::measure(&mut all)?;
+    suppression::measure(&mut all)?;
+    orders::measure(&mut all)?;
+    groups::measure(&mut all)?;
+    all.bar.finish_and_clear();
+    let all = all.rows;
     match args.format {
         TableFormat::Text => text(&all)?,
         TableFormat::Markdown => markdown(&all)?,

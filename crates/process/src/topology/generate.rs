@@ -41,6 +41,14 @@ impl Topology {
         Self::by_rule(format!("tree:{b}"), n, (1..n).map(|v| ((v - 1) / b, v)))
     }
 
+    /// A tree in which every node has `d` links as far as there are nodes, level by level: place 0
+    /// has `d` children, each other one `d` − 1.
+    pub fn bounded_tree(n: usize, d: usize) -> Self {
+        assert!(d > 1, "more than two nodes need two links somewhere");
+        let parent = |v: usize| if v <= d { 0 } else { 1 + (v - 1 - d) / (d - 1) };
+        Self::by_rule(format!("bounded-tree:{d}"), n, (1..n).map(|v| (parent(v), v)))
+    }
+
     /// A path of the first half of the places, each with one of the second half as a leg.
     pub fn caterpillar(n: usize) -> Self {
         let spine = n.div_ceil(2);
@@ -118,6 +126,35 @@ impl Topology {
     pub fn random_tree(n: usize, rng: &mut Rng) -> Self {
         assert!(check_nodes(n).is_ok(), "a topology has 1 to 2^24 nodes");
         Self::listed("random-tree", n, &random_tree(n, rng))
+    }
+
+    /// `n` members at random nodes of a [bounded tree](Self::bounded_tree) of `nodes` nodes with `d`
+    /// links each: all can reach each other, and how far they are apart only [`Hops`] tells.
+    ///
+    /// [`Hops`]: super::Hops
+    pub fn scattered(
+        n: usize,
+        nodes: usize,
+        d: usize,
+        rng: &mut Rng,
+    ) -> Result<Self, TopologyError> {
+        let name = format!("scattered:{nodes},{d}");
+        check_nodes(n)?;
+        check_nodes(nodes)?;
+        let impossible = |rule: &str| {
+            Err(TopologyError::Impossible { name: name.clone(), n, rule: rule.into() })
+        };
+        if nodes < n {
+            return impossible("each member stands at a node of its own");
+        }
+        if d < 2 {
+            return impossible("a tree needs 2 links or more for each node");
+        }
+        let mut stands: Vec<u32> = (0..nodes as u32).collect();
+        rng.shuffle(&mut stands);
+        stands.truncate(n);
+        let tree = Box::new(Self::bounded_tree(nodes, d));
+        Ok(Self::implicit(name, n, Links::Scattered { tree, stands }))
     }
 
     /// Every place with `d` neighbours: random pairs of link ends, repaired to a simple graph.

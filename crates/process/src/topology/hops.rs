@@ -12,87 +12,174 @@ pub struct Hops {
     tree: Option<Tree>,
 }
 
+/// A tree whose nodes are numbered in the order in which one walks through it from its root, all
+/// below a node right after it.
+///
+/// Where two ways from the root part, the walk is at its least depth between them. That depth is
+/// looked up, not searched link by link: [`Lows`].
 #[derive(Clone, PartialEq, Debug)]
 struct Tree {
-    parents: Vec<u32>,
-    depths: Vec<u32>,
-    /// Where each member stands, in node order.
+    /// Where each node of the topology comes in the walk.
+    turns: Vec<u32>,
+    /// Where each member comes in the walk, in node order.
     stands: Vec<u32>,
+    /// How far from the root, in the order of the walk.
+    depths: Vec<u32>,
+    /// How many nodes lie below each, itself included, in the order of the walk.
+    sizes: Vec<u32>,
+    lows: Lows,
 }
 
 impl Hops {
     /// Members of `group`, each at its place of `topology`: along the tree of shortest paths from
-    /// the first, unless all are linked with all.
+    /// the first, unless all are linked with all. Members that are scattered over a larger tree
+    /// stand where they stand there.
     pub fn new(topology: &Topology, group: &Group) -> Self {
+        if let Some((tree, places)) = topology.below() {
+            return Self::sparse(tree, group, places);
+        }
         if topology.is_complete() {
             return Self { group: group.clone(), tree: None };
         }
-        let places: Vec<usize> = (0..topology.len()).collect();
+        let places: Vec<u32> = (0..topology.len() as u32).collect();
         Self::sparse(topology, group, &places)
     }
 
     /// The members of `group`, in node order, stand at these places of a tree.
-    pub fn sparse(topology: &Topology, group: &Group, places: &[usize]) -> Self {
+    pub fn sparse(topology: &Topology, group: &Group, places: &[u32]) -> Self {
         assert_eq!(group.len(), places.len(), "every member stands somewhere");
-        let n = topology.len();
-        let parents: Vec<u32> = (0..n).map(|i| topology.parent(i).unwrap_or(i) as u32).collect();
-        let mut depths = vec![u32::MAX; n];
-        for i in 0..n {
-            let (mut path, mut at) = (Vec::new(), i);
-            while depths[at] == u32::MAX && parents[at] as usize != at {
-                path.push(at);
-                at = parents[at] as usize;
-            }
-            if depths[at] == u32::MAX {
-                depths[at] = 0;
-            }
-            let mut depth = depths[at];
-            for &node in path.iter().rev() {
-                depth += 1;
-                depths[node] = depth;
-            }
-        }
-        let stands = places.iter().map(|&i| i as u32).collect();
-        Self { group: group.clone(), tree: Some(Tree { parents, depths, stands }) }
+        let walk = Walk::new(topology);
+        let stands = places.iter().map(|&place| walk.turns[place as usize]).collect();
+        let Walk { turns, depths, sizes } = walk;
+        let lows = Lows::new(&depths);
+        Self { group: group.clone(), tree: Some(Tree { turns, stands, depths, sizes, lows }) }
     }
 
     /// How many links lie between `a` and `b`; 0 for a stranger.
     pub fn between(&self, a: ProcessId, b: ProcessId) -> u32 {
         let (Some(i), Some(j)) = (self.group.place(a), self.group.place(b)) else { return 0 };
         let Some(tree) = &self.tree else { return u32::from(i != j) };
-        let (mut i, mut j) = (tree.stands[i] as usize, tree.stands[j] as usize);
-        let mut links = 0;
-        while i != j {
-            if tree.depths[i] >= tree.depths[j] {
-                i = tree.parents[i] as usize;
-            } else {
-                j = tree.parents[j] as usize;
-            }
-            links += 1;
+        let (i, j) = (tree.stands[i] as usize, tree.stands[j] as usize);
+        if i == j {
+            return 0;
         }
-        links
+        // The first node after the parting of the ways is one below it.
+        let least = tree.lows.least(&tree.depths, i.min(j) + 1, i.max(j)) - 1;
+        tree.depths[i] + tree.depths[j] - 2 * least
     }
 
-    /// The members whose way from `root` crosses the link above the node `below` of the tree.
+    /// The members whose way from the root crosses the link above the node `below` of the tree.
     pub fn beyond(&self, below: usize) -> Vec<ProcessId> {
         let Some(tree) = &self.tree else { return Vec::new() };
-        let behind = |mut at: usize| loop {
-            if at == below {
-                return true;
-            }
-            if tree.parents[at] as usize == at {
-                return false;
-            }
-            at = tree.parents[at] as usize;
-        };
+        let first = tree.turns[below];
+        let behind = first..first + tree.sizes[first as usize];
         let members = self.group.members().iter().zip(&tree.stands);
-        members.filter(|(_, at)| behind(**at as usize)).map(|(p, _)| *p).collect()
+        members.filter(|(_, at)| behind.contains(at)).map(|(p, _)| *p).collect()
+    }
+
+    /// How many nodes the tree has; none where all are linked with all.
+    pub fn nodes(&self) -> usize {
+        self.tree.as_ref().map_or(0, |tree| tree.turns.len())
+    }
+}
+
+/// One way through the tree of shortest paths from place 0.
+struct Walk {
+    turns: Vec<u32>,
+    depths: Vec<u32>,
+    sizes: Vec<u32>,
+}
+
+impl Walk {
+    fn new(topology: &Topology) -> Self {
+        let n = topology.len();
+        let order = topology.breadth_first();
+        // Upwards: how many lie below each. Downwards: each begins where its elder sister ends.
+        let mut below = vec![1u32; n];
+        for &place in order.iter().rev() {
+            if let Some(parent) = topology.parent(place as usize) {
+                below[parent] += below[place as usize];
+            }
+        }
+        let (mut turns, mut next) = (vec![0u32; n], vec![1u32; n]);
+        let (mut depths, mut sizes) = (vec![0u32; n], vec![n as u32; n]);
+        for &place in &order {
+            let place = place as usize;
+            let Some(parent) = topology.parent(place) else { continue };
+            turns[place] = next[parent];
+            next[parent] += below[place];
+            next[place] = turns[place] + 1;
+            depths[turns[place] as usize] = depths[turns[parent] as usize] + 1;
+            sizes[turns[place] as usize] = below[place];
+        }
+        Self { turns, depths, sizes }
+    }
+}
+
+/// How many neighbours in the row are taken together: as many as fit into a cache line.
+const BLOCK: usize = 16;
+
+/// The least of any stretch of a row of numbers. Of the rest of a block at either end it is known
+/// for every number, of the whole blocks between them for every power of two; only within a block
+/// one has to look.
+#[derive(Clone, PartialEq, Debug)]
+struct Lows {
+    /// From the beginning of its block to each number.
+    upto: Vec<u32>,
+    /// From each number to the end of its block.
+    from: Vec<u32>,
+    /// Of 2ᵏ blocks from each on: first for k = 0, then for k = 1, and so on.
+    levels: Vec<Vec<u32>>,
+}
+
+impl Lows {
+    fn new(row: &[u32]) -> Self {
+        let running = |least: &mut u32, x: &u32| {
+            *least = (*least).min(*x);
+            Some(*least)
+        };
+        let (mut upto, mut from) = (Vec::new(), Vec::new());
+        for block in row.chunks(BLOCK) {
+            upto.extend(block.iter().scan(u32::MAX, running));
+            from.extend(block.iter().rev().scan(u32::MAX, running));
+            let first = from.len() - block.len();
+            from[first..].reverse();
+        }
+        let mut levels = vec![from.iter().copied().step_by(BLOCK).collect::<Vec<u32>>()];
+        let mut reach = 1;
+        while let Some(last) = levels.last()
+            && last.len() > reach
+        {
+            let pairs = last.iter().zip(&last[reach..]);
+            let next = pairs.map(|(a, b)| *a.min(b)).collect();
+            levels.push(next);
+            reach *= 2;
+        }
+        Self { upto, from, levels }
+    }
+
+    /// The least of `row` from `first` to `last`, both included.
+    #[inline]
+    fn least(&self, row: &[u32], first: usize, last: usize) -> u32 {
+        let (head, tail) = (first / BLOCK, last / BLOCK);
+        if head == tail {
+            return row[first..=last].iter().copied().fold(u32::MAX, u32::min);
+        }
+        let ends = self.from[first].min(self.upto[last]);
+        let whole = tail - head - 1;
+        if whole == 0 {
+            return ends;
+        }
+        let k = whole.ilog2();
+        let level = &self.levels[k as usize];
+        ends.min(level[head + 1]).min(level[tail - (1 << k)])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rng;
 
     #[test]
     fn distances_are_counted_along_the_tree() {
@@ -113,5 +200,61 @@ mod tests {
             (1, 0)
         );
         assert!(all.beyond(2).is_empty());
+    }
+
+    /// Up from both ends, link by link.
+    fn climbed(topology: &Topology, mut i: usize, mut j: usize) -> u32 {
+        let depth = |mut at: usize| {
+            let mut depth = 0;
+            while let Some(parent) = topology.parent(at) {
+                (at, depth) = (parent, depth + 1);
+            }
+            depth
+        };
+        let mut links = 0;
+        while i != j {
+            if depth(i) < depth(j) {
+                std::mem::swap(&mut i, &mut j);
+            }
+            i = topology.parent(i).expect("the deeper one is not the root");
+            links += 1;
+        }
+        links
+    }
+
+    #[test]
+    fn what_is_looked_up_is_what_one_finds_link_by_link() {
+        let mut rng = Rng::new(7);
+        for n in [1, 2, 3, 15, 16, 17, 33, 64, 200] {
+            let mut shapes = vec![
+                Topology::path(n),
+                Topology::star(n),
+                Topology::kary_tree(n, 2),
+                Topology::random_tree(n, &mut rng),
+            ];
+            if n > 2 {
+                shapes.push(Topology::ring(n));
+            }
+            for topology in shapes.into_iter().filter(|t| !t.is_complete()) {
+                let hops = Hops::new(&topology, &Group::of(n));
+                for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                    let found = hops.between(ProcessId(i as u32), ProcessId(j as u32));
+                    assert_eq!(found, climbed(&topology, i, j), "{} {n}: {i}-{j}", topology.name);
+                }
+                for below in 1..n {
+                    let behind = |mut at: usize| loop {
+                        match topology.parent(at) {
+                            _ if at == below => return true,
+                            Some(parent) => at = parent,
+                            None => return false,
+                        }
+                    };
+                    let found: Vec<usize> =
+                        hops.beyond(below).iter().map(|p| p.0 as usize).collect();
+                    let expected: Vec<usize> = (0..n).filter(|&at| behind(at)).collect();
+                    assert_eq!(found, expected, "{} {n}: behind {below}", topology.name);
+                }
+            }
+        }
     }
 }

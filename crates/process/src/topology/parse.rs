@@ -36,6 +36,8 @@ pub enum Spec {
     Hypercube,
     /// Everyone with everyone.
     Complete,
+    /// Members here and there in a tree of so many nodes, with so many links each.
+    Scattered(usize, usize),
     /// So many random neighbours each.
     RandomRegular(usize),
     /// Each pair with this probability.
@@ -71,6 +73,10 @@ const KINDS: &[(&str, &str)] = &[
     ("torus", "a grid closed around; torus:3x4 has 3 rows of 4"),
     ("hypercube", "nodes linked where one bit differs; needs a power of two nodes"),
     ("complete", "everyone linked with everyone (also mesh)"),
+    (
+        "scattered:M",
+        "anywhere in a tree of M nodes with 4 links each (scattered:M,D: D); see --delay hops",
+    ),
     ("regular:D", "a random graph with D neighbours each"),
     ("erdos-renyi:P", "each pair linked with probability P (also er:P)"),
     ("small-world:K,P", "a ring with K near neighbours each, edges moved with probability P"),
@@ -96,6 +102,7 @@ const NAMES: &[&str] = &[
     "hypercube",
     "complete",
     "mesh",
+    "scattered",
     "regular",
     "erdos-renyi",
     "er",
@@ -104,6 +111,8 @@ const NAMES: &[&str] = &[
     "random",
 ];
 
+/// How many links a node of the tree has over which members are scattered, unless given.
+const LINKS: usize = 4;
 /// The stream of the seed that topologies use.
 const STREAM: u64 = 0x746f_706f;
 
@@ -175,6 +184,7 @@ impl Spec {
             Self::Hypercube if n.is_power_of_two() => Topology::hypercube(n.trailing_zeros()),
             Self::Hypercube => return Err(TopologyError::Hypercube(n)),
             Self::Complete => Topology::complete(n),
+            Self::Scattered(nodes, d) => Topology::scattered(n, nodes, d, rng)?,
             Self::RandomRegular(d) => Topology::random_regular(n, d, rng)?,
             Self::ErdosRenyi(p) => Topology::erdos_renyi(n, p, rng)?,
             Self::SmallWorld(k, beta) => Topology::small_world(n, k, beta, rng)?,
@@ -235,6 +245,12 @@ impl FromStr for Spec {
             "torus" => sides("torus, or torus:ROWSxCOLUMNS, such as torus:3x4").map(Self::Torus),
             "hypercube" => plain(Self::Hypercube, "hypercube"),
             "complete" | "mesh" => plain(Self::Complete, "complete"),
+            "scattered" => {
+                let given = rest.and_then(|rest| pair(rest, ','));
+                let given = given.or_else(|| number().map(|nodes| (nodes, LINKS)));
+                let spec = given.map(|(nodes, d)| Self::Scattered(nodes, d));
+                needed(spec, "scattered:NODES or scattered:NODES,LINKS, such as scattered:1000,4")
+            }
             "regular" => {
                 needed(number().map(Self::RandomRegular), "regular:NEIGHBOURS, such as regular:4")
             }
@@ -281,6 +297,7 @@ impl fmt::Display for Spec {
             Self::Torus(Some((rows, columns))) => write!(f, "torus:{rows}x{columns}"),
             Self::Hypercube => f.write_str("hypercube"),
             Self::Complete => f.write_str("complete"),
+            Self::Scattered(nodes, d) => write!(f, "scattered:{nodes},{d}"),
             Self::RandomRegular(d) => write!(f, "regular:{d}"),
             Self::ErdosRenyi(p) => write!(f, "erdos-renyi:{p}"),
             Self::SmallWorld(k, beta) => write!(f, "small-world:{k},{beta}"),

@@ -42,7 +42,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
     idea: "Inside a view nobody fails, so any classic algorithm will do; a view change stops it and \
            starts it anew from who held and who waited.",
     source: "after virtual synchrony; the algorithms within have their own",
-    assumes: &[Assumption::UniqueIds],
+    assumes: &[Assumption::UniqueIds, Assumption::Reliable],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[],
@@ -60,7 +60,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "heartbeat",
             values: &["0", "<number>"],
-            what: "the period in T; 0: only the host's detector tells who is dead",
+            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
         },
         Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
         Switch { name: "names", values: &["1", "<number>"], what: "how many locks are used" },

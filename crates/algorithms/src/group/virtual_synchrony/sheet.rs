@@ -61,7 +61,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
            before it.",
     source: "K. Birman, T. Joseph, SOSP 1987; X. Défago, A. Schiper, P. Urbán, ACM CSUR 36(4), 2004; \
              lecture \"Gruppenkommunikation\"",
-    assumes: &[Assumption::UniqueIds],
+    assumes: &[Assumption::UniqueIds, Assumption::Reliable],
     topologies: &[Shape::Complete],
     winner: None,
     // A fault is none to this algorithm; so the formulas have to rule it out.
@@ -123,7 +123,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "heartbeat",
             values: &["0", "<number>"],
-            what: "the period in T; 0: only the host's detector tells who is dead",
+            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
         },
         Switch {
             name: "misses",

@@ -31,6 +31,8 @@ pub struct Side {
     duplicates: u32,
     /// The wait on average, in round trips.
     delay: i64,
+    /// Whether we have spoken in the present period.
+    spoke: bool,
     /// Whether we seem to be the closest to the loss.
     closest: bool,
     /// Whether there has been a period yet.
@@ -61,6 +63,7 @@ impl Side {
             average: 0,
             duplicates: 0,
             delay: 0,
+            spoke: false,
             closest: false,
             begun: false,
         }
@@ -72,9 +75,10 @@ impl Side {
             return;
         }
         self.average += (i64::from(self.duplicates) * ONE - self.average) / 4;
-        self.duplicates = 0;
+        (self.duplicates, self.spoke) = (0, false);
         let (mut least, mut spread) = (i64::from(self.least), i64::from(self.spread));
-        if self.closest {
+        // Having been the closest counts once: who never speaks again has no reason to hurry.
+        if std::mem::take(&mut self.closest) {
             spread -= 2;
         } else if self.average >= ONE {
             least += 2;
@@ -95,17 +99,15 @@ impl Side {
     pub(super) fn speak(&mut self, waited: i64) {
         self.delay += (waited - self.delay) / 4;
         self.least = self.least.saturating_sub(1).max(self.bounds[0].0);
-        self.closest = true;
+        (self.spoke, self.closest) = (true, true);
     }
 
     /// Another spoke for the same loss as we did, or as one before: from how far, and how far we are.
+    /// The first of them tells one who has spoken whether it was the closest.
     pub(super) fn duplicate(&mut self, theirs: u32, ours: u32) {
         self.duplicates += 1;
-        self.closest = 2 * theirs > 3 * ours;
-    }
-
-    /// Another spoke first.
-    pub(super) fn give_way(&mut self) {
-        self.closest = false;
+        if self.spoke && self.duplicates == 1 {
+            self.closest = 2 * u64::from(theirs) > 3 * u64::from(ours);
+        }
     }
 }

@@ -4,7 +4,7 @@ use konklave_process::{Context, ProcessId};
 use serde::Serialize;
 
 use super::adapt::STEP;
-use super::{EVERYWHERE, Message, ONE_ROUND, Srm, Timer};
+use super::{EVERYWHERE, Message, Srm, Timer};
 use crate::multicast::{Indication, Note, Unit};
 
 /// What we lack, and how we are asking for it.
@@ -20,6 +20,17 @@ pub struct Request {
     wait: u64,
 }
 
+/// What we are about to repair.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct Repairing {
+    /// Who asked.
+    asker: ProcessId,
+    /// How far around it the repair goes.
+    radius: u32,
+    /// How long we wait, in 1/256 of the way to the one who asked.
+    wait: u64,
+}
+
 /// The wait is doubled at most so often.
 const MOST_ROUNDS: u32 = 5;
 /// Chance comes in this many grains.
@@ -31,7 +42,7 @@ impl Srm {
         if !self.held.of(unit.from).insert(unit.number) {
             return;
         }
-        if self.asking.remove(&unit).is_some() {
+        if self.asking.remove(unit).is_some() {
             ctx.cancel_timer(Timer::Ask(unit));
             ctx.cancel_timer(Timer::Listen(unit));
         }
@@ -70,7 +81,7 @@ impl Srm {
 
     /// We lack `unit`.
     fn detect(&mut self, unit: Unit, round: u32, ctx: &mut Context<'_, Self>) {
-        if self.asking.contains_key(&unit) {
+        if self.asking.contains(unit) {
             return;
         }
         ctx.indicate(Indication::Note(Note::Missing(unit)));
@@ -88,7 +99,7 @@ impl Srm {
         let side = &self.tuning.requests;
         let base: u64 = if self.settings.adaptive { 3 } else { 2 };
         let part = drawn(side.least, side.spread, ctx);
-        let Some(request) = self.asking.get_mut(&unit) else { return };
+        let Some(request) = self.asking.get_mut(unit) else { return };
         let part = part.saturating_mul(base.pow(request.round.min(MOST_ROUNDS)));
         request.wait = part * u64::from(distance);
         request.listening = request.round == 0;
@@ -100,7 +111,7 @@ impl Srm {
     }
 
     pub(super) fn listen(&mut self, unit: Unit) {
-        if let Some(request) = self.asking.get_mut(&unit) {
+        if let Some(request) = self.asking.get_mut(unit) {
             request.listening = true;
         }
     }
@@ -109,8 +120,8 @@ impl Srm {
     pub(super) fn ask(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
         let (me, scope) = (ctx.me(), self.settings.scope);
         let distance = self.distance(me, unit.from);
-        let silent = self.makes(&ONE_ROUND);
-        let Some(request) = self.asking.get_mut(&unit) else { return };
+        let silent = self.settings.one_round;
+        let Some(request) = self.asking.get_mut(unit) else { return };
         let radius = match scope {
             0 => EVERYWHERE,
             _ if request.round >= MOST_ROUNDS => EVERYWHERE,
@@ -142,7 +153,7 @@ impl Srm {
             return;
         }
         if self.has(unit) {
-            if self.resting.contains(&unit) || self.repairing.contains_key(&unit) {
+            if self.resting.contains(unit) || self.repairing.contains(unit) {
                 return;
             }
             if self.settings.adaptive {
@@ -151,20 +162,18 @@ impl Srm {
             let distance = self.distance(me, from);
             let side = &self.tuning.repairs;
             let part = drawn(side.least, side.spread, ctx);
-            self.repairing.insert(unit, (from, radius));
+            self.repairing.insert(unit, Repairing { asker: from, radius, wait: part });
             return ctx.set_timer(Timer::Repair(unit), self.time(distance, part));
         }
         let ours = self.distance(me, unit.from);
-        match self.asking.get_mut(&unit) {
+        match self.asking.get_mut(unit) {
             // Heard of before it was missed: no need to be among the first who ask.
             None => self.detect(unit, 1, ctx),
             Some(request) => {
                 if std::mem::replace(&mut request.heard, true) {
                     self.tuning.requests.duplicate(theirs, ours);
-                } else {
-                    self.tuning.requests.give_way();
                 }
-                let Some(request) = self.asking.get_mut(&unit) else { return };
+                let Some(request) = self.asking.get_mut(unit) else { return };
                 if request.listening {
                     request.round = (request.round + 1).min(MOST_ROUNDS);
                     self.arm(unit, ctx);
@@ -175,29 +184,34 @@ impl Srm {
 
     /// Nobody was faster: we repair.
     pub(super) fn repair(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
-        let Some((asker, radius)) = self.repairing.remove(&unit) else { return };
+        let Some(Repairing { asker, radius, wait }) = self.repairing.remove(unit) else { return };
         let me = ctx.me();
         let distance = self.distance(me, asker);
         if self.settings.adaptive {
-            self.tuning.repairs.speak(0);
+            self.tuning.repairs.speak(wait as i64 / 2);
         }
         ctx.indicate(Indication::Note(Note::Repaired(unit)));
-        self.spread(asker, radius, &Message::Repair { unit, distance }, ctx);
+        self.spread(asker, radius, &Message::Repair { unit, asker, distance }, ctx);
         let far = if unit.from == me { distance } else { self.distance(me, unit.from) };
         self.rest(unit, far, ctx);
     }
 
     /// A repair arrives: ours is not needed, and for a while no further one.
-    pub(super) fn on_repaired(&mut self, unit: Unit, theirs: u32, ctx: &mut Context<'_, Self>) {
+    pub(super) fn on_repaired(
+        &mut self,
+        unit: Unit,
+        asker: ProcessId,
+        theirs: u32,
+        ctx: &mut Context<'_, Self>,
+    ) {
         let me = ctx.me();
         if !ctx.group().contains(unit.from) || unit.from == me && !self.has(unit) {
             return;
         }
-        if self.repairing.remove(&unit).is_some() {
+        if self.repairing.remove(unit).is_some() {
             ctx.cancel_timer(Timer::Repair(unit));
-            self.tuning.repairs.give_way();
-        } else if self.resting.contains(&unit) {
-            let ours = self.distance(me, unit.from);
+        } else if self.resting.contains(unit) {
+            let ours = self.distance(me, asker);
             self.tuning.repairs.duplicate(theirs, ours);
         }
         if self.has(unit) {
@@ -211,7 +225,7 @@ impl Srm {
     }
 
     fn rest(&mut self, unit: Unit, distance: u32, ctx: &mut Context<'_, Self>) {
-        self.resting.insert(unit);
+        self.resting.insert(unit, ());
         ctx.set_timer(Timer::Rest(unit), self.time(distance, 3 * 256));
     }
 }

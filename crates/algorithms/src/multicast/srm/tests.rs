@@ -69,7 +69,7 @@ fn who_has_it_repairs_unless_another_does_first() {
     assert_eq!(p.hear(2, request(2)), [], "a moment ago it was repaired");
     p.fire(Timer::Rest(LOST));
     assert_eq!(p.hear(2, request(2)), [set(Timer::Repair(LOST), T)]);
-    let repair = Message::Repair { unit: LOST, distance: 1 };
+    let repair = Message::Repair { unit: LOST, asker: ProcessId(2), distance: 1 };
     let unwanted = p.hear(0, repair);
     assert_eq!(unwanted[0], Effect::CancelTimer { timer: Timer::Repair(LOST) });
     assert!(p.process.at_rest());
@@ -79,7 +79,7 @@ fn who_has_it_repairs_unless_another_does_first() {
 fn a_repair_is_delivered_once() {
     let mut p = process(2, 4);
     p.hear(0, Message::Data(2));
-    let repair = Message::Repair { unit: LOST, distance: 1 };
+    let repair = Message::Repair { unit: LOST, asker: ProcessId(2), distance: 1 };
     let told = p.hear(1, repair.clone());
     assert!(told.contains(&tell(Indication::Delivered(LOST))));
     assert_eq!(p.hear(1, repair)[0], note(Note::Unwanted(LOST)));
@@ -91,11 +91,11 @@ fn what_strangers_and_liars_say_does_no_harm() {
     let mut p = process(2, 4);
     let stranger = Unit { from: ProcessId(77), number: 1 };
     assert_eq!(p.hear(1, Message::Request { unit: stranger, distance: 1, radius: 9 }), []);
-    assert_eq!(p.hear(1, Message::Repair { unit: stranger, distance: 1 }), []);
+    assert_eq!(p.hear(1, Message::Repair { unit: stranger, asker: ProcessId(2), distance: 1 }), []);
     assert_eq!(p.hear(1, Message::Session { high: vec![(ProcessId(77), 3)], settled: false }), []);
     let own = Unit { from: ProcessId(2), number: 5 };
     assert_eq!(p.hear(1, Message::Request { unit: own, distance: 1, radius: 9 }), []);
-    assert_eq!(p.hear(1, Message::Repair { unit: own, distance: 1 }), []);
+    assert_eq!(p.hear(1, Message::Repair { unit: own, asker: ProcessId(2), distance: 1 }), []);
     assert!(p.process.at_rest());
 }
 

@@ -2,11 +2,12 @@
 
 use konklave_catalog::{Error, Scenario};
 
-use super::{Anchor, Relation, chosen, measure as figure, only, run};
+use super::{Anchor, Anchors, Relation, chosen, measure as figure, only, run};
 
 const CHAPTER: &str = "virtual synchrony";
 
-pub(super) fn measure(seed: u64, all: &mut Vec<Anchor>) -> Result<(), Error> {
+pub(super) fn measure(all: &mut Anchors) -> Result<(), Error> {
+    let seed = all.sampling.seed;
     for n in [3, 5, 9] {
         let size = n as f64;
         let calm = |set: &[(&str, &str)]| {

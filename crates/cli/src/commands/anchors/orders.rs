@@ -2,7 +2,7 @@
 
 use konklave_catalog::{Error, Scenario};
 
-use super::{Anchor, Relation, chosen, measure as figure, only, run};
+use super::{Anchor, Anchors, Relation, chosen, measure as figure, only, run};
 
 const CHAPTER: &str = "orders, one multicast among 5";
 
@@ -24,7 +24,8 @@ const ROWS: &[Row] = &[
     ("token-order", &[], "5n − 1, the token's rounds included", 24.0, "(n + 1)T from rest", 6.0),
 ];
 
-pub(super) fn measure(seed: u64, all: &mut Vec<Anchor>) -> Result<(), Error> {
+pub(super) fn measure(all: &mut Anchors) -> Result<(), Error> {
+    let seed = all.sampling.seed;
     for (algorithm, set, formula, messages, time_formula, time) in ROWS {
         let scenario = Scenario { set: chosen(set), ..only(5, 4, 1, seed) };
         let report = run(algorithm, scenario)?;

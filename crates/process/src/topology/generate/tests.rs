@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Rng;
-use crate::topology::Shape;
+use crate::topology::{Hops, Shape};
+use crate::{Group, ProcessId, Rng};
 
 const SIZES: [usize; 5] = [1, 2, 3, 10, 100];
 
@@ -271,4 +271,37 @@ proptest! {
         prop_assert!(is_sound(&world));
         prop_assert_eq!(world.edges(), 3 * n);
     }
+}
+
+#[test]
+fn a_bounded_tree_has_no_node_with_more_links() {
+    for d in 2..6 {
+        for n in [1, 2, 5, 6, 100] {
+            let tree = Topology::bounded_tree(n, d);
+            assert!(tree.is_tree() && (0..n).all(|place| tree.degree(place) <= d), "{n}, {d}");
+            let inner = (0..n).filter(|&place| tree.degree(place) > 1).count();
+            let full = (0..n).filter(|&place| tree.degree(place) == d).count();
+            assert!(d == 2 || n <= d || inner - full <= 1, "all but one at most are full");
+        }
+    }
+}
+
+#[test]
+fn the_scattered_are_linked_with_all_and_far_from_each_other() {
+    let mut rng = Rng::new(3);
+    let topology = Topology::scattered(50, 1000, 4, &mut rng).unwrap();
+    assert!(topology.is_complete() && topology.fits(Shape::Complete));
+    assert_eq!((topology.len(), topology.degree(7), topology.edges()), (50, 49, 1225));
+    let (tree, stands) = topology.below().unwrap();
+    let places: BTreeSet<u32> = stands.iter().copied().collect();
+    assert_eq!((tree.len(), places.len()), (1000, 50));
+    let hops = Hops::new(&topology, &Group::of(50));
+    let far = |i: u32, j: u32| hops.between(ProcessId(i), ProcessId(j));
+    let longest = (0..50).flat_map(|i| (0..50).map(move |j| far(i, j))).max();
+    assert!(longest > Some(6) && longest <= Some(tree.diameter() as u32), "{longest:?}");
+    assert!((0..50).all(|i| far(i, i) == 0 && (0..50).all(|j| i == j || far(i, j) > 0)));
+    let refused = |n, nodes, d| Topology::scattered(n, nodes, d, &mut Rng::new(1)).unwrap_err();
+    assert!(refused(3, 2, 4).to_string().contains("a node of its own"));
+    assert!(refused(2, 9, 1).to_string().contains("2 links"));
+    assert!(Topology::scattered(1, 1, 2, &mut rng).is_ok());
 }

@@ -51,6 +51,8 @@ fn every_kind_can_be_written() {
         ("hypercube", Spec::Hypercube),
         ("complete", Spec::Complete),
         ("mesh", Spec::Complete),
+        ("scattered:1000", Spec::Scattered(1000, 4)),
+        ("scattered:50,3", Spec::Scattered(50, 3)),
         ("regular:4", Spec::RandomRegular(4)),
         ("erdos-renyi:0.3", Spec::ErdosRenyi(0.3)),
         ("er:1", Spec::ErdosRenyi(1.0)),
@@ -100,7 +102,9 @@ fn a_wrong_parameter_is_answered_with_the_right_form() {
     for text in ["ring:5", "tree:0", "kary", "regular", "regular:-1", "er", "er:1.5", "er:NaN"] {
         assert!(refused(text).contains("write "), "{text}");
     }
-    for text in ["small-world:4", "small-world:4,2", "scale-free:x", "random", "file:"] {
+    for text in
+        ["small-world:4", "small-world:4,2", "scale-free:x", "random", "file:", "scattered:x,4"]
+    {
         assert!(refused(text).contains("write "), "{text}");
     }
 }
