@@ -187,6 +187,36 @@ fn every_run_is_right_with_a_clock_that_every_message_carries() {
     full(arbiters(TWO_TWO_ONE, [1, 1, 1])).no_fifo().check().exhausted(25_743);
 }
 
+#[test]
+fn a_copy_of_any_message_does_no_harm_in_any_order() {
+    let twice = |case: Case<CaoSinghal>| case.mishaps(0, 1).fenced();
+    twice(triangle([2, 1, 0])).check().exhausted(0);
+    twice(triangle([2, 1, 0])).no_fifo().check().exhausted(0);
+    twice(triangle([1, 1, 1])).no_fifo().check().exhausted(0);
+    twice(arbiters(TWO_TWO_ONE, [1, 1, 1])).check().exhausted(0);
+    triangle([1, 1, 0]).mishaps(0, 2).no_fifo().check().exhausted(0);
+    if crate::long() {
+        twice(arbiters(TWO_TWO_ONE, [1, 1, 1])).no_fifo().check().exhausted(0);
+    }
+}
+
+#[test]
+fn many_copies_do_no_harm() {
+    for seed in 0..200 {
+        for (n, quorums) in [(7, "plane"), (9, "grid"), (6, "tree"), (5, "majority")] {
+            let case = Case::<CaoSinghal>::complete(n).set("quorums", quorums);
+            let case = case.requests(&vec![3; n]).no_fifo().fenced().config(|c| {
+                c.seed = seed;
+                c.duplicate = 0.3;
+                c.delay = Delay::Exponential(1.0);
+                c.hold = Pace::Exponential(1.0);
+            });
+            let seen = case.simulate();
+            assert_eq!(seen.well().summary.entries, 3 * n as u64, "{quorums}, seed {seed}");
+        }
+    }
+}
+
 /// T-C1: 2 passes the lock of 3 on to 1, whose release is faster than that of 2.
 #[test]
 fn schedule_1_releases_out_of_order() {

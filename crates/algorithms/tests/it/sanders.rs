@@ -165,6 +165,30 @@ fn schedule_3_a_forgotten_yield() {
 }
 
 #[test]
+fn a_copy_of_any_message_does_no_harm_in_any_order() {
+    new([1, 0, 1, 1]).mishaps(0, 1).fenced().check().exhausted(0);
+    new([1, 0, 1, 1]).mishaps(0, 1).fenced().no_fifo().check().exhausted(0);
+    let case = instance("ricart-agrawala", 3).requests(&[2, 1, 0]).mishaps(0, 1);
+    case.no_fifo().check().exhausted(0);
+}
+
+#[test]
+fn many_copies_do_no_harm() {
+    for seed in 0..200 {
+        for structure in ["new", "central", "ricart-agrawala", "lamport", "maekawa"] {
+            let case = instance(structure, 6).requests(&[3; 6]).no_fifo().fenced().config(|c| {
+                c.seed = seed;
+                c.duplicate = 0.3;
+                c.delay = Delay::Exponential(1.0);
+                c.hold = Pace::Exponential(1.0);
+            });
+            let seen = case.simulate();
+            assert_eq!(seen.well().summary.entries, 18, "{structure}, seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn random_delays_and_any_order_do_no_harm() {
     let structures = ["new", "central", "ricart-agrawala", "lamport", "maekawa"];
     for seed in 0..200 {

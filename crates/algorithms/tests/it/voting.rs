@@ -94,6 +94,32 @@ fn a_release_that_overtakes_its_request_must_be_remembered() {
     three([1, 1, 1]).mistake("no-tombstone").check().exhausted(87_734);
 }
 
+#[test]
+fn a_copy_of_any_message_does_no_harm_in_any_order() {
+    let twice = |requests| three(requests).mishaps(0, 1).fenced();
+    twice([1, 1, 0]).check().exhausted(0);
+    twice([1, 1, 0]).no_fifo().check().exhausted(0);
+    twice([1, 1, 1]).set("votes", "1,1,0").no_fifo().check().exhausted(0);
+    three([1, 0, 0]).mishaps(0, 2).no_fifo().check().exhausted(0);
+}
+
+#[test]
+fn many_copies_do_no_harm() {
+    for seed in 0..200 {
+        for (votes, failing) in [("equal", "exact"), ("equal", "eager"), ("3,1,1,2,0,1", "exact")] {
+            let case = Case::<Voting>::complete(6).set("votes", votes).set("failing", failing);
+            let case = case.requests(&[3; 6]).no_fifo().fenced().config(|c| {
+                c.seed = seed;
+                c.duplicate = 0.3;
+                c.delay = Delay::Exponential(1.0);
+                c.hold = Pace::Exponential(1.0);
+            });
+            let seen = case.simulate();
+            assert_eq!(seen.well().summary.entries, 18, "votes {votes}, seed {seed}");
+        }
+    }
+}
+
 /// T-V1: 1 wins with the votes of 0 and itself; its release reaches 2 before its request.
 #[test]
 fn schedule_v1_a_release_before_its_request() {
