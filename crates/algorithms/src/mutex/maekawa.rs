@@ -62,7 +62,7 @@ const UNCOUNTED_RETURNS: Mistake = Mistake {
     what: "a lock that was given back and came again has the same name as before: the copy of a \
            message about the one is taken for the other",
     breaks: "mutual exclusion",
-    caught_by: "-n 5 --set quorums=0:3,4+1:3,4+2:3 --requests 1,1,1,0,0 --duplicate 1 --no-fifo",
+    caught_by: "-n 5 --set quorums=0:3+1:3,4+2:3,4 --requests 1,1,1,0,0 --duplicate 1 --no-fifo",
 };
 
 const SHEET: DataSheet = DataSheet {

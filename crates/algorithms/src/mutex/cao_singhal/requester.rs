@@ -83,6 +83,9 @@ impl Requester {
         }
         let failed = match &mut self.state {
             State::Wanting { since, failed } if request == *since => failed,
+            State::Idle | State::Wanting { .. } | State::Held if !rules.are_locks_numbered() => {
+                return;
+            }
             // A copy of an earlier request was taken for one.
             State::Idle | State::Wanting { .. } | State::Held => {
                 let (forwarded, entries, clock) = (None, post.entries, post.clock);
