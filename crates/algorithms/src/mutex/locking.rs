@@ -16,7 +16,7 @@ mod search;
 use std::sync::Arc;
 
 use konklave_process::{
-    Context, Fixed, Group, LamportClock, Process, ProcessId, ProcessMap, Timestamp,
+    Context, Fixed, Group, LamportClock, Process, ProcessId, ProcessMap, Timestamp, call_up_whole,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -267,9 +267,8 @@ pub(super) struct Node {
     entries: u32,
     #[serde(flatten)]
     halves: Halves,
-    /// Not far away, behind a pointer: every message needs some of it.
     #[serde(skip)]
-    rules: Fixed<Rules>,
+    rules: Fixed<Arc<Rules>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -330,7 +329,7 @@ impl Node {
             clock: LamportClock::default(),
             entries: 0,
             halves: Halves { requester: Requester::new(down), arbiter: Arbiter::default() },
-            rules: Fixed(rules),
+            rules: Fixed(Arc::new(rules)),
         }
     }
 
@@ -393,6 +392,7 @@ impl Node {
 
     /// Calls up what most messages look at: quorums and queues of a large group are long.
     pub(super) fn call_up(&self) {
+        call_up_whole(&**self.rules);
         self.halves.requester.call_up();
         self.halves.arbiter.call_up();
     }

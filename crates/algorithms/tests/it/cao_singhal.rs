@@ -92,7 +92,7 @@ fn larger_spaces_are_right_too() {
     if !crate::long() {
         return;
     }
-    triangle([2, 2, 1]).fenced().no_fifo().check().exhausted(499_131);
+    triangle([2, 2, 1]).fenced().no_fifo().check().exhausted(503_434);
     compactly([2, 2, 2]).check().exhausted(7_512_091);
     arbiters(BOTH, [1, 1, 2]).fenced().check().exhausted(1_260_303);
     arbiters(BOTH, [1, 1, 2]).fenced().no_fifo().check().exhausted(13_559_653);
@@ -196,7 +196,7 @@ fn a_copy_of_any_message_does_no_harm_in_any_order() {
     twice(arbiters(TWO_TWO_ONE, [1, 1, 1])).check().exhausted(227_643);
     triangle([1, 1, 0]).mishaps(0, 2).no_fifo().check().exhausted(2774);
     if crate::long() {
-        twice(arbiters(TWO_TWO_ONE, [1, 1, 1])).no_fifo().check().exhausted(0);
+        twice(arbiters(TWO_TWO_ONE, [1, 1, 1])).no_fifo().check().exhausted(727_538);
     }
 }
 
