@@ -131,6 +131,7 @@ mod tests {
         let setup = Setup::new(Group::of(5), Topology::complete(5));
         let words = |text: &str| Coterie::named(text, &setup).unwrap().figures().to_string();
         assert_eq!(words("majority"), "of 3, each process in 3");
-        assert_eq!(words("tree"), "of 2 to 3 (mean 2.6), each process in 1 to 5");
+        let listed = "0:0,1;1:0,1;2:0,1,2;3:0;4:0";
+        assert_eq!(words(listed), "of 1 to 3 (mean 1.8), each process in 0 to 5");
     }
 }
