@@ -278,7 +278,7 @@ mod tests {
             assert_eq!((figures.lightest_load, figures.heaviest_load), (k, k), "order {m}");
         }
         let thirteen = named("13", 13).unwrap().figures();
-        assert_eq!(thirteen.to_string(), "quorums of 4, each process in 4");
+        assert_eq!(thirteen.to_string(), "of 4, each process in 4");
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
             assert!(named("plane", n).unwrap().figures().most <= most, "n = {n}");
         }
         let figures = named("plane", 12).unwrap().figures().to_string();
-        assert_eq!(figures, "quorums of 4, each process in 3 to 6");
+        assert_eq!(figures, "of 4, each process in 3 to 6");
     }
 
     #[test]

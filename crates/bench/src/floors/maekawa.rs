@@ -53,7 +53,7 @@ impl Grid {
         self.wheel.push(1 + self.rng.below(1000) as usize, event);
     }
 
-    fn to_quorum(&mut self, kind: u64, me: usize) {
+    fn tell_quorum(&mut self, kind: u64, me: usize) {
         let (row, column) = (me / self.side, me % self.side);
         for i in 0..self.side {
             self.send(kind, me, row * self.side + i);
@@ -147,7 +147,7 @@ impl Grid {
             }
             EXIT => {
                 self.inside -= 1;
-                self.to_quorum(RELEASE, me);
+                self.tell_quorum(RELEASE, me);
             }
             _ => {}
         }
@@ -171,7 +171,7 @@ pub(crate) fn maekawa_grid(side: usize, seed: u64) -> u64 {
     let (wheel, rng) = (Wheel::new(), Rng::new(seed));
     let mut grid = Grid { side, wheel, rng, sent: 0, inside: 0, own: Vec::new() };
     for (me, node) in nodes.iter_mut().enumerate() {
-        grid.to_quorum(REQUEST, me);
+        grid.tell_quorum(REQUEST, me);
         grid.hear_own(me, node);
     }
     let mut events = Vec::new();
