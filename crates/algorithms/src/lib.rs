@@ -55,10 +55,10 @@ pub trait Algorithm: Process {
         None
     }
 
-    /// How large the quorums that `setup` chose are, and how they share the work; none where there
-    /// are none.
-    fn quorums(_setup: &Setup) -> Option<mutex::coterie::Figures> {
-        None
+    /// How large the sets of processes are that each needs with this setup, and how they share the
+    /// work, by what the sets are called; the first are the quorums. Empty where there are none.
+    fn quorums(_setup: &Setup) -> Vec<(&'static str, mutex::coterie::Figures)> {
+        Vec::new()
     }
 
     /// What `setup` lacks for this algorithm, beyond what the data sheet says.
@@ -163,9 +163,8 @@ pub enum Order {
 impl Watch {
     /// Everything that `sheet` claims is judged, everything else that can be counted is counted.
     pub fn all(sheet: &DataSheet) -> Self {
-        let claims_order = sheet.guarantees.contains(&Guarantee::HappenedBefore);
         Self {
-            order: if claims_order { Order::Judge } else { Order::Count },
+            order: if sheet.claims_order(false) { Order::Judge } else { Order::Count },
             fence: sheet.fence.is_some(),
             bypass: None,
             overtaking: None,

@@ -39,6 +39,12 @@ pub struct DataSheet {
 }
 
 impl DataSheet {
+    /// Whether it promises happened-before order, also where someone `restarts`.
+    pub fn claims_order(&self, restarts: bool) -> bool {
+        self.guarantees.contains(&Guarantee::HappenedBefore)
+            || !restarts && self.guarantees.contains(&Guarantee::HappenedBeforeUntilRestart)
+    }
+
     /// A sheet to begin with: whatever is not said of an algorithm.
     pub const BLANK: Self = Self {
         name: "",
@@ -154,6 +160,9 @@ pub enum Guarantee {
     StarvationFree,
     /// Who asked first, in the sense of happened-before, gets first.
     HappenedBefore,
+    /// The same, unless someone comes up again after a crash: it may wish for something before it can
+    /// say when, and a third process may know of the wish by then.
+    HappenedBeforeUntilRestart,
     /// At most one leader at any moment.
     UniqueLeader,
     /// At most one leader in each epoch.
@@ -207,6 +216,7 @@ impl fmt::Display for Guarantee {
             Self::DeadlockFree => "no deadlock",
             Self::StarvationFree => "no starvation",
             Self::HappenedBefore => "happened-before order",
+            Self::HappenedBeforeUntilRestart => "happened-before order until someone restarts",
             Self::UniqueLeader => "one leader at a time",
             Self::UniquePerEpoch => "one leader per epoch",
             Self::GrowingEpochs => "growing epochs",

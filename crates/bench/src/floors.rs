@@ -1,7 +1,11 @@
 //! The floors: the same workloads by hand, for one algorithm, one delay and no question. They know
 //! no faults, no monitors, no measures and no trace: what remains is what the machine must do.
 
+mod maekawa;
+
 use konklave_process::{Rng, Topology};
+
+pub(crate) use maekawa::maekawa_grid;
 
 /// W1: a ring buffer of packed events is the whole queue, since all delays are the same.
 pub(crate) fn chang_roberts(ids: &[u32]) -> u64 {

@@ -10,8 +10,8 @@ use konklave_sim::{Config, Delay, Pace};
 use serde_json::json;
 
 use crate::measure::{Best, apart};
-use crate::say;
-use crate::workloads::{Taken, What, run_algorithm};
+use crate::workloads::{Taken, What, run_algorithm, timed};
+use crate::{floors, say};
 
 /// An event of a large lock should take no more than so many times one of W2.
 const TARGET: f64 = 3.0;
@@ -143,6 +143,16 @@ impl Lock {
                 run_algorithm::<Maekawa>(setup, workload, &config)
             }
             Kind::SuzukiKasami => run_algorithm::<SuzukiKasami>(setup, workload, &config),
+        }
+    }
+}
+
+impl Lock {
+    /// Runs its floor once, where it has one.
+    pub(crate) fn floor(self) -> Result<Taken, String> {
+        match (self.kind, self.load) {
+            (Kind::MaekawaGrid, Load::All) => Ok(timed(|| floors::maekawa_grid(100, 1))),
+            _ => Err("of the locks beside W2, only maekawa-grid:all has a floor".into()),
         }
     }
 }

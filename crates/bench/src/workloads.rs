@@ -127,7 +127,7 @@ impl What {
             Self::Election(_) => {
                 Err("elections are compared with W1 and W3, not with floors".into())
             }
-            Self::Lock(_) => Err("locks are measured beside W2, they have no floor".into()),
+            Self::Lock(lock) => lock.floor(),
             Self::Crowd(_) => {
                 Err("groups are measured beside W2 and W3, they have no floor".into())
             }
@@ -227,7 +227,7 @@ where
     }
 }
 
-fn timed(work: impl FnOnce() -> u64) -> Taken {
+pub(crate) fn timed(work: impl FnOnce() -> u64) -> Taken {
     let (cpu, wall) = (cpu_nanos(), Instant::now());
     let messages = work();
     let wall_nanos = wall.elapsed().as_nanos() as u64;

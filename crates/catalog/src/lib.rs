@@ -131,6 +131,8 @@ pub struct Entry {
     check_setup: fn(&Setup) -> Result<(), SetupError>,
     /// The longest delay that the timeouts of that variant allow for, in T.
     longest_delay: fn(&Setup) -> Option<f64>,
+    /// How large the quorums of that variant are.
+    quorums: fn(&Setup) -> Option<serde_json::Value>,
     simulate: fn(&Plan, bool) -> Result<Outcome, Error>,
     record: Record,
     serve: fn(&Plan, RealWorld, bool) -> Result<Outcome, Error>,
@@ -153,6 +155,7 @@ const fn entry<P: Algorithm + NetProcess>() -> Entry {
         variant: P::sheet,
         check_setup: P::check_setup,
         longest_delay: P::longest_delay,
+        quorums: simulate::quorums::<P>,
         simulate: simulate::simulate::<P>,
         record: simulate::record::<P>,
         serve: serve::serve::<P>,
@@ -186,6 +189,17 @@ impl Entry {
     /// Its full name.
     pub fn name(&self) -> String {
         format!("{}/{}", self.problem, self.sheet.name)
+    }
+
+    /// How large its quorums are in the group of `scenario`, and how they share the work, without a
+    /// run: as reports of runs tell it. None where there are none.
+    pub fn quorums(&self, scenario: Scenario) -> Result<Option<serde_json::Value>, Error> {
+        let plan = self.plan(scenario)?;
+        let Some(mut quorums) = (self.form(&plan.setup).quorums)(&plan.setup) else {
+            return Ok(None);
+        };
+        quorums["nodes"] = plan.setup.group.len().into();
+        Ok(Some(quorums))
     }
 
     /// The plan for `scenario`, every wish checked.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use konklave_algorithms::{Assumption, DataSheet, Facts, Setup, Switch, Watch, Workload};
+use konklave_algorithms::{Assumption, DataSheet, Facts, Order, Setup, Switch, Watch, Workload};
 use konklave_process::topology::{Hops, Shape, Spec, Topology};
 use konklave_process::{Group, MAX_ID, ProcessId, ProcessSet, Rng};
 use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
@@ -67,7 +67,11 @@ impl Plan {
             scenario.step_limit.unwrap_or_else(|| enough(&workload, setup.group.len()));
         let mut watch = Watch::all(sheet);
         if setup.group.len() > MOST_FOR_ORDER {
-            watch.order = konklave_algorithms::Order::Ignore;
+            watch.order = Order::Ignore;
+        }
+        let restarts = config.faults.iter().any(|f| matches!(f.what, What::Restart(..)));
+        if watch.order == Order::Judge && !sheet.claims_order(restarts) {
+            watch.order = Order::Count;
         }
         let broken = broken_assumptions(sheet, &config, &setup, None);
         let nodes = Some(setup.group.len());

@@ -5,12 +5,12 @@ mod recording;
 
 use std::io::{self, Write};
 
-use konklave_algorithms::{Algorithm, Pause, Problem};
+use konklave_algorithms::{Algorithm, Pause, Problem, Setup};
 use konklave_process::ProcessId;
 use konklave_sim::{Ending, Parts, Sim, UNIT};
 use konklave_trace::compact::CompactRecorder;
 use konklave_trace::{Comparison, Difference, Footer, Recordable, Recorder, Run};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use bounds::{bounds, broken};
 use recording::{Book, Recording};
@@ -185,8 +185,8 @@ pub(crate) fn report<P: Algorithm>(
         let per_entry = (entries > 0).then(|| run.messages.sent as f64 / entries as f64);
         fields.insert("messages_per_entry".into(), per_entry.into());
     }
-    if let (Value::Object(fields), Some(figures)) = (&mut summary, P::quorums(&plan.setup)) {
-        fields.insert("quorums".into(), quorums(figures));
+    if let (Value::Object(fields), Some(quorums)) = (&mut summary, quorums::<P>(&plan.setup)) {
+        fields.insert("quorums".into(), quorums);
     }
     RunReport {
         schema: "konklave.run/1",
@@ -213,14 +213,24 @@ pub(crate) fn report<P: Algorithm>(
     }
 }
 
-/// How large quorums are and how they share the work, in figures and in words.
-fn quorums(figures: konklave_algorithms::mutex::coterie::Figures) -> Value {
-    let mut value = serde_json::to_value(figures).unwrap_or_default();
-    if let Value::Object(fields) = &mut value {
-        let words = figures.to_string();
-        fields.insert("words".into(), words.trim_start_matches("quorums ").into());
+/// How large quorums are and how they share the work, in figures and in words; none where there are
+/// none. What is said of the first of several kinds of sets is said first, and all are listed.
+pub(crate) fn quorums<P: Algorithm>(setup: &Setup) -> Option<Value> {
+    let all = P::quorums(setup);
+    let (_, first) = all.first()?;
+    let mut value = serde_json::to_value(first).unwrap_or_default();
+    let Value::Object(fields) = &mut value else { return None };
+    let named = |(name, figures): &(&str, _)| format!("{name} {figures}");
+    let words: Vec<String> = match &all[..] {
+        [(_, only)] => vec![only.to_string()],
+        several => several.iter().map(named).collect(),
+    };
+    fields.insert("words".into(), words.join("; ").into());
+    if all.len() > 1 {
+        let sets = all.iter().map(|(name, figures)| ((*name).to_owned(), json!(figures)));
+        fields.insert("sets".into(), Value::Object(sets.collect()));
     }
-    value
+    Some(value)
 }
 
 /// Whether the run was cut off before the end that it should have had. One that only watches over

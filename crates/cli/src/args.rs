@@ -103,10 +103,17 @@ Examples:
   konklave list
   konklave list mutex
   konklave list election/tree-wave
+  konklave list maekawa -n 91 --set quorums=plane
   konklave list --format json")]
 pub(crate) struct ListArgs {
     /// A problem (mutex, election, …) or an algorithm
     pub(crate) what: Option<String>,
+    /// How many nodes: how large quorums are depends on it
+    #[arg(short = 'n', long, value_name = "N", requires = "what")]
+    pub(crate) nodes: Option<usize>,
+    /// The variant whose quorums to show; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE", requires = "what")]
+    pub(crate) set: Vec<String>,
     /// The form of the output
     #[arg(long, env = "KONKLAVE_FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,

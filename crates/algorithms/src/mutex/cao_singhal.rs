@@ -72,12 +72,7 @@ const SHEET: DataSheet = DataSheet {
            arbiter.",
     source: "G. Cao, M. Singhal, ICDCS 1998 and TPDS 12(12), 2001; \
              lecture \"Quorumbasierte Algorithmen\"",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::NoCrash,
-        Assumption::KnownMembership,
-    ],
+    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[
@@ -257,12 +252,14 @@ enum Flaw {
 }
 
 impl Rules {
+    /// Whether each lock of an arbiter has a higher number than the one before.
+    fn are_locks_numbered(&self) -> bool {
+        !matches!(self.flaw, Some(Flaw::TimestampsOnly | Flaw::KeepTransfers))
+    }
+
     /// The number of the lock after `lock`, for this request.
     fn next_lock(&self, lock: u32, request: Timestamp) -> u32 {
-        match self.flaw {
-            Some(Flaw::TimestampsOnly | Flaw::KeepTransfers) => request.time,
-            _ => lock.wrapping_add(1),
-        }
+        if self.are_locks_numbered() { lock.saturating_add(1) } else { request.time }
     }
 }
 
@@ -406,8 +403,8 @@ impl Algorithm for CaoSinghal {
         }
     }
 
-    fn quorums(setup: &Setup) -> Option<Figures> {
-        quorums(setup).ok().map(|coterie| coterie.figures())
+    fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {
+        quorums(setup).map(|coterie| ("quorums", coterie.figures())).into_iter().collect()
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {

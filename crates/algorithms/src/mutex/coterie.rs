@@ -2,12 +2,13 @@
 
 mod construct;
 mod field;
+mod figures;
 
-use std::fmt;
 use std::sync::Arc;
 
 use konklave_process::{Group, ProcessId};
-use serde::Serialize;
+
+pub use self::figures::Figures;
 
 use crate::{Setup, SetupError};
 
@@ -19,21 +20,6 @@ pub struct Coterie {
     group: Group,
     /// In node order; each with its ids in order.
     sets: Vec<Arc<[ProcessId]>>,
-}
-
-/// How large quorums are, and in how many of them a process is.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Figures {
-    /// The size of the smallest quorum.
-    pub least: usize,
-    /// The size of the largest.
-    pub most: usize,
-    /// K: the mean size.
-    pub mean: f64,
-    /// The fewest quorums that a process is in.
-    pub lightest_load: usize,
-    /// The most quorums that a process is in.
-    pub heaviest_load: usize,
 }
 
 /// What quorums may be called, for errors and help.
@@ -130,29 +116,7 @@ impl Coterie {
 
     /// Its sizes and loads.
     pub fn figures(&self) -> Figures {
-        let mut loads = vec![0; self.sets.len()];
-        for p in self.sets.iter().flat_map(|set| set.iter()) {
-            loads[self.group.place(*p).expect("quorums hold members")] += 1;
-        }
-        let sizes = || self.sets.iter().map(|set| set.len());
-        Figures {
-            least: sizes().min().unwrap_or(0),
-            most: sizes().max().unwrap_or(0),
-            mean: sizes().sum::<usize>() as f64 / self.sets.len() as f64,
-            lightest_load: loads.iter().copied().min().unwrap_or(0),
-            heaviest_load: loads.iter().copied().max().unwrap_or(0),
-        }
-    }
-}
-
-impl fmt::Display for Figures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let range = |a: usize, b: usize| if a == b { a.to_string() } else { format!("{a} to {b}") };
-        write!(f, "quorums of {}", range(self.least, self.most))?;
-        if self.least < self.most {
-            write!(f, " (mean {:.1})", self.mean)?;
-        }
-        write!(f, ", each process in {}", range(self.lightest_load, self.heaviest_load))
+        Figures::of(&self.sets, &self.group)
     }
 }
 
@@ -314,7 +278,7 @@ mod tests {
             assert_eq!((figures.lightest_load, figures.heaviest_load), (k, k), "order {m}");
         }
         let thirteen = named("13", 13).unwrap().figures();
-        assert_eq!(thirteen.to_string(), "quorums of 4, each process in 4");
+        assert_eq!(thirteen.to_string(), "of 4, each process in 4");
     }
 
     #[test]
@@ -323,7 +287,7 @@ mod tests {
             assert!(named("plane", n).unwrap().figures().most <= most, "n = {n}");
         }
         let figures = named("plane", 12).unwrap().figures().to_string();
-        assert_eq!(figures, "quorums of 4, each process in 3 to 6");
+        assert_eq!(figures, "of 4, each process in 3 to 6");
     }
 
     #[test]

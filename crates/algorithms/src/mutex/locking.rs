@@ -6,10 +6,12 @@
 //! for inquires, and a requester that has to wait anyway gives such locks back. The algorithms
 //! differ in whom a requester asks, whom it tells when it leaves, and how many locks are enough.
 
+mod answers;
 mod arbiter;
 mod members;
 mod queue;
 mod requester;
+mod search;
 
 use std::sync::Arc;
 
@@ -21,7 +23,7 @@ use smallvec::SmallVec;
 
 pub(super) use self::members::{Few, Members};
 pub(super) use self::queue::Queue;
-use self::{arbiter::Arbiter, requester::Requester};
+use self::{answers::Answers, arbiter::Arbiter, requester::Requester};
 use super::{Fence, Indication, Request};
 use crate::{DataSheet, Mistake, Setup, Switch};
 
@@ -38,6 +40,8 @@ pub enum Message {
     Locked {
         /// The time of your request.
         request: u32,
+        /// How often you have given this lock back.
+        turn: u16,
         /// How many entries I know of.
         entries: u32,
         /// The clock of the one who says it; 0 if only requests move clocks.
@@ -61,6 +65,8 @@ pub enum Message {
     Relinquish {
         /// The time of my request.
         request: u32,
+        /// How often I have given this lock back before.
+        turn: u16,
         /// The clock of the one who says it; 0 if only requests move clocks.
         clock: u32,
     },
@@ -180,6 +186,8 @@ pub(super) enum Flaw {
     NoDeadlockHandling,
     /// A release that arrives before its request is ignored.
     NoTombstone,
+    /// The locks that one request gets of one arbiter, one after the other, have one name.
+    UncountedReturns,
 }
 
 impl Flaw {
@@ -200,32 +208,34 @@ impl Rules {
         self.ask.binary_search(&arbiter).is_ok()
     }
 
-    /// Whether `arbiter` was not asked, and we look. In a large quorum we do not: that would take
-    /// longer than all the rest of a step, and a stranger's lock is of no use to us anyway.
-    fn is_seen_as_stranger(&self, arbiter: ProcessId) -> bool {
-        const SMALL: usize = 16;
-        self.ask.len() <= SMALL && self.tree.is_none() && !self.asks(arbiter)
-    }
-
     /// Whether messages name the request they are about.
     fn stamped(&self) -> bool {
         use Flaw::{AsPrinted, DropEarlyInquire, UnstampedNoYieldHeld};
         !matches!(self.flaw, Some(AsPrinted | DropEarlyInquire | UnstampedNoYieldHeld))
     }
 
-    /// Whether a request may be served before it has arrived everywhere.
-    fn may_be_over(&self) -> bool {
-        let early = self.tree.is_some() || matches!(self.enough, Enough::Votes { .. });
-        early && self.flaw != Some(Flaw::NoTombstone)
+    /// Whether they also name the lock, by how often it was given back.
+    fn counts_returns(&self) -> bool {
+        self.stamped() && self.flaw != Some(Flaw::UncountedReturns)
+    }
+
+    /// Whether a request may be served before it has arrived everywhere, so that its release may come
+    /// before it, and a lock after that.
+    fn may_be_early(&self) -> bool {
+        self.tree.is_some() || matches!(self.enough, Enough::Votes { .. })
     }
 }
 
 impl Enough {
-    fn is_reached(&self, locked: &Members, asked: &[ProcessId]) -> bool {
+    /// Whether the locks that we have are enough, those of `needed` or else of all whom we asked.
+    fn is_reached(&self, answers: &Answers, needed: Option<&[ProcessId]>) -> bool {
         match self {
-            Self::All => locked.include(asked),
+            Self::All => match needed {
+                None => answers.are_all_locks(),
+                Some(needed) => needed.iter().all(|p| answers.is_locked(*p)),
+            },
             Self::Votes { votes, total, half, .. } => {
-                let sum: u64 = locked.iter().map(|p| u64::from(votes[p])).sum();
+                let sum: u64 = answers.locked().map(|p| u64::from(votes[p])).sum();
                 2 * sum > *total || *half && 2 * sum == *total
             }
         }
@@ -299,6 +309,11 @@ impl<'a, 'c, P: Process<Indication = Indication>> Post<'a, 'c, P> {
         (!self.own.is_empty()).then(|| self.own.remove(0))
     }
 
+    /// Something that the assumptions rule out.
+    fn unexpected(&mut self, what: &'static str) {
+        self.ctx.unexpected(what);
+    }
+
     /// We are inside.
     pub(super) fn enter(&mut self) {
         self.entries = self.entries.saturating_add(1);
@@ -335,15 +350,6 @@ impl Node {
         message: Message,
         ctx: &mut Context<'_, P>,
     ) {
-        match message {
-            Message::Request { .. } => {}
-            Message::Locked { .. } | Message::Failed { .. } | Message::Inquire { .. } => {
-                if self.rules.is_seen_as_stranger(from) {
-                    return ctx.unexpected("an answer from one who was not asked");
-                }
-            }
-            Message::Relinquish { .. } | Message::Release { .. } => {}
-        }
         self.clock.witness(message.clock());
         self.step(ctx, |halves, rules, post| halves.hear(from, message, rules, post));
     }
@@ -407,16 +413,16 @@ impl Halves {
         let of_sender = |time: u32| Timestamp { time, process: from };
         match message {
             Message::Request { time } => self.arbiter.on_request(of_sender(time), rules, post),
-            Message::Locked { request, entries, .. } => {
+            Message::Locked { request, turn, entries, .. } => {
                 post.entries = post.entries.max(entries);
-                self.requester.on_locked(from, request, rules, post);
+                self.requester.on_locked(from, (request, turn), rules, post);
             }
             Message::Failed { request, .. } => self.requester.on_failed(from, request, rules, post),
             Message::Inquire { request, .. } => {
                 self.requester.on_inquire(from, request, rules, post)
             }
-            Message::Relinquish { request, .. } => {
-                self.arbiter.on_relinquish(of_sender(request), rules, post);
+            Message::Relinquish { request, turn, .. } => {
+                self.arbiter.on_relinquish(of_sender(request), turn, rules, post);
             }
             Message::Release { request, entries, .. } => {
                 post.entries = post.entries.max(entries);

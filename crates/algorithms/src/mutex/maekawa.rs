@@ -57,6 +57,13 @@ const NO_DEADLOCK_HANDLING: Mistake = Mistake {
     breaks: "deadlock",
     caught_by: "-n 3 --set quorums=plane",
 };
+const UNCOUNTED_RETURNS: Mistake = Mistake {
+    name: "uncounted-returns",
+    what: "a lock that was given back and came again has the same name as before: the copy of a \
+           message about the one is taken for the other",
+    breaks: "mutual exclusion",
+    caught_by: "-n 5 --set quorums=0:3+1:3,4+2:3,4 --requests 1,1,1,0,0 --duplicate 1 --no-fifo",
+};
 
 const SHEET: DataSheet = DataSheet {
     name: "maekawa",
@@ -64,12 +71,7 @@ const SHEET: DataSheet = DataSheet {
     idea: "Ask a quorum instead of all: any two quorums share a member, who decides.",
     source: "M. Maekawa, TOCS 3(2), 1985; B. Sanders, TOCS 5(3), 1987; \
              lecture \"Quorumbasierte Algorithmen\"",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::NoCrash,
-        Assumption::KnownMembership,
-    ],
+    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[
@@ -102,6 +104,7 @@ const SHEET: DataSheet = DataSheet {
         UNSTAMPED_NO_YIELD_HELD,
         DROP_EARLY_INQUIRE,
         NO_DEADLOCK_HANDLING,
+        UNCOUNTED_RETURNS,
     ],
     switches: &[
         Switch {
@@ -200,6 +203,7 @@ impl Algorithm for Maekawa {
             (&UNSTAMPED_NO_YIELD_HELD, Flaw::UnstampedNoYieldHeld),
             (&DROP_EARLY_INQUIRE, Flaw::DropEarlyInquire),
             (&NO_DEADLOCK_HANDLING, Flaw::NoDeadlockHandling),
+            (&UNCOUNTED_RETURNS, Flaw::UncountedReturns),
         ];
         let rules = Rules {
             ask: quorum.clone(),
@@ -215,8 +219,8 @@ impl Algorithm for Maekawa {
         Self(Node::new(rules, down))
     }
 
-    fn quorums(setup: &Setup) -> Option<Figures> {
-        quorums(setup).ok().map(|coterie| coterie.figures())
+    fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {
+        quorums(setup).map(|coterie| ("quorums", coterie.figures())).into_iter().collect()
     }
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
@@ -247,7 +251,7 @@ mod tests {
     }
 
     fn locked(to: u32, request: u32) -> Effect<Maekawa> {
-        send(to, Message::Locked { request, entries: 0, clock: 0 })
+        send(to, Message::Locked { request, turn: 0, entries: 0, clock: 0 })
     }
 
     #[test]
@@ -258,7 +262,7 @@ mod tests {
         assert_eq!(p0.hear(2, Message::Request { time: 1 }), [waits]);
         assert!(!p0.process.at_rest());
         let after = Message::Release { request: 1, entries: 7, clock: 0 };
-        let next = send(2, Message::Locked { request: 1, entries: 7, clock: 0 });
+        let next = send(2, Message::Locked { request: 1, turn: 0, entries: 7, clock: 0 });
         assert_eq!(p0.hear(1, after), [next]);
         assert_eq!(p0.hear(2, Message::Release { request: 1, entries: 8, clock: 0 }), []);
         assert!(p0.process.at_rest());
@@ -272,9 +276,12 @@ mod tests {
         assert_eq!(p0.hear(2, Message::Request { time: 4 }), [inquire]);
         let displaced = send(2, Message::Failed { request: 4, clock: 0 });
         assert_eq!(p0.hear(1, Message::Request { time: 4 }), [displaced]);
-        assert_eq!(p0.hear(3, Message::Relinquish { request: 5, clock: 0 }), [locked(1, 4)]);
+        assert_eq!(
+            p0.hear(3, Message::Relinquish { request: 5, turn: 0, clock: 0 }),
+            [locked(1, 4)]
+        );
         // An old answer is none.
-        assert_eq!(p0.hear(3, Message::Relinquish { request: 5, clock: 0 }), []);
+        assert_eq!(p0.hear(3, Message::Relinquish { request: 5, turn: 0, clock: 0 }), []);
         let mut flawed = bench(Some(NO_DISPLACED_FAILED.name));
         flawed.hear(3, Message::Request { time: 5 });
         flawed.hear(2, Message::Request { time: 4 });
@@ -287,7 +294,10 @@ mod tests {
         let asks = send(1, Message::Request { time: 1 });
         assert_eq!(p0.ask(Request::Acquire), [asks]);
         let granted = tell(Indication::Granted { fence: Some(Fence(0, 5)) });
-        assert_eq!(p0.hear(1, Message::Locked { request: 1, entries: 4, clock: 0 }), [granted]);
+        assert_eq!(
+            p0.hear(1, Message::Locked { request: 1, turn: 0, entries: 4, clock: 0 }),
+            [granted]
+        );
         let leaves = send(1, Message::Release { request: 1, entries: 5, clock: 0 });
         assert_eq!(p0.ask(Request::Release), [leaves]);
         assert!(p0.process.at_rest());
@@ -300,25 +310,53 @@ mod tests {
         // Its own arbiter is locked for 2, whose request is older.
         p0.ask(Request::Acquire);
         assert_eq!(p0.hear(1, Message::Inquire { request: 2, clock: 0 }), []);
-        let back = [send(1, Message::Relinquish { request: 2, clock: 0 })];
-        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0, clock: 0 }), back);
-        assert_eq!(p0.hear(1, Message::Locked { request: 2, entries: 0, clock: 0 }), []);
-        assert_eq!(p0.hear(1, Message::Inquire { request: 2, clock: 0 }), back);
+        let back = |turn| [send(1, Message::Relinquish { request: 2, turn, clock: 0 })];
+        let lock = |turn| Message::Locked { request: 2, turn, entries: 0, clock: 0 };
+        assert_eq!(p0.hear(1, lock(0)), back(0));
+        // The copy of a lock that it gave back is none.
+        assert_eq!(p0.hear(1, lock(0)), []);
+        assert_eq!(p0.clone().hear(1, Message::Inquire { request: 2, clock: 0 }), []);
+        assert_eq!(p0.hear(1, lock(1)), []);
+        assert_eq!(p0.hear(1, Message::Inquire { request: 2, clock: 0 }), back(1));
+    }
+
+    #[test]
+    fn an_arbiter_that_took_a_copy_for_a_request_is_told_that_it_is_over() {
+        let mut p0 = bench(None);
+        p0.ask(Request::Acquire);
+        let lock = Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 };
+        p0.hear(1, lock);
+        assert_eq!(p0.hear(1, lock), []);
+        let release = send(1, Message::Release { request: 1, entries: 1, clock: 0 });
+        assert_eq!(p0.ask(Request::Release), [release.clone()]);
+        assert_eq!(p0.hear(1, lock), [release]);
+    }
+
+    #[test]
+    fn the_copy_of_a_return_does_not_give_the_next_lock_back() {
+        let mut p0 = bench(None);
+        p0.hear(3, Message::Request { time: 5 });
+        p0.hear(2, Message::Request { time: 4 });
+        let back = Message::Relinquish { request: 5, turn: 0, clock: 0 };
+        assert_eq!(p0.hear(3, back), [locked(2, 4)]);
+        let again = Message::Locked { request: 5, turn: 1, entries: 1, clock: 0 };
+        let release = Message::Release { request: 4, entries: 1, clock: 0 };
+        assert_eq!(p0.hear(2, release), [send(3, again)]);
+        p0.hear(1, Message::Request { time: 4 });
+        assert_eq!(p0.hear(3, back), []);
     }
 
     #[test]
     fn what_is_about_an_earlier_request_is_ignored() {
         let mut p0 = bench(None);
         p0.ask(Request::Acquire);
-        p0.hear(1, Message::Locked { request: 1, entries: 0, clock: 0 });
+        p0.hear(1, Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 });
         assert_eq!(p0.hear(1, Message::Inquire { request: 1, clock: 0 }), []);
         p0.ask(Request::Release);
         p0.ask(Request::Acquire);
-        for old in [
-            Message::Inquire { request: 1, clock: 0 },
-            Message::Failed { request: 1, clock: 0 },
-            Message::Locked { request: 1, entries: 0, clock: 0 },
-        ] {
+        for old in
+            [Message::Inquire { request: 1, clock: 0 }, Message::Failed { request: 1, clock: 0 }]
+        {
             let before = p0.process.clone();
             assert_eq!(p0.hear(1, old), []);
             assert_eq!(p0.process, before);
@@ -328,11 +366,11 @@ mod tests {
     #[test]
     fn every_message_carries_the_clock_and_moves_that_of_its_receiver() {
         let mut p0 = bench_with("full", None);
-        let locked = send(1, Message::Locked { request: 7, entries: 0, clock: 7 });
+        let locked = send(1, Message::Locked { request: 7, turn: 0, entries: 0, clock: 7 });
         assert_eq!(p0.hear(1, Message::Request { time: 7 }), [locked]);
         assert_eq!(p0.hear(1, Message::Release { request: 7, entries: 1, clock: 9 }), []);
         assert_eq!(p0.ask(Request::Acquire), [send(1, Message::Request { time: 10 })]);
-        p0.hear(1, Message::Locked { request: 10, entries: 1, clock: 12 });
+        p0.hear(1, Message::Locked { request: 10, turn: 0, entries: 1, clock: 12 });
         let leaves = Message::Release { request: 10, entries: 2, clock: 12 };
         assert_eq!(p0.ask(Request::Release), [send(1, leaves)]);
         // As the sources have it, answers carry no time.
@@ -346,7 +384,7 @@ mod tests {
     fn an_answer_from_a_stranger_is_unexpected() {
         let mut p0 = bench(None);
         p0.ask(Request::Acquire);
-        let effects = p0.hear(3, Message::Locked { request: 1, entries: 0, clock: 0 });
+        let effects = p0.hear(3, Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 });
         assert_eq!(effects, [Effect::Unexpected("an answer from one who was not asked")]);
     }
 
@@ -360,7 +398,7 @@ mod tests {
         assert_eq!(p1.suspect(0), [send(2, request)]);
         // Its own lock and that of p2 will do; p0 may only be slow, and is told as well.
         let granted = tell(Indication::Granted { fence: Some(Fence(0, 1)) });
-        let lock = Message::Locked { request: 1, entries: 0, clock: 0 };
+        let lock = Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 };
         assert_eq!(p1.hear(2, lock), [granted]);
         let release = Message::Release { request: 1, entries: 1, clock: 0 };
         assert_eq!(p1.ask(Request::Release), [send(0, release), send(2, release)]);

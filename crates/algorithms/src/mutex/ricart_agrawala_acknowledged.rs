@@ -4,6 +4,8 @@
 //! later. Who does not answer in time is taken for crashed, and nobody waits for it; who puts its
 //! reply off is asked from time to time whether it is still there. A process that comes up again
 //! learns everyone's clock before it asks for anything; a wish of its application counts from then.
+//! Until then, what it says tells others of the wish, though it has no time: someone who learns of it
+//! by way of a third process may ask with an earlier time. So order is promised until someone restarts.
 //!
 //! This is right only where delays have a known bound. Where they have none, a process that is
 //! merely slow is taken for crashed, and two are inside. With `model=asynchronous` nobody is ever
@@ -76,7 +78,7 @@ const SHEET: DataSheet = DataSheet {
         Guarantee::MutualExclusion,
         Guarantee::DeadlockFree,
         Guarantee::StarvationFree,
-        Guarantee::HappenedBefore,
+        Guarantee::HappenedBeforeUntilRestart,
     ],
     fence: Some("(timestamp, id) of the request: entries come in this order"),
     mistakes: &[NO_PROBE, NO_REJOIN],

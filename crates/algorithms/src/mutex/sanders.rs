@@ -14,6 +14,7 @@ use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
 use serde::Serialize;
 
 pub use self::structure::Structure;
+use super::coterie::Figures;
 pub use super::locking::Message;
 use super::locking::{Clocks, Enough, Flaw, Node, Rules};
 use super::{Indication, Mutex, Request, hand_over};
@@ -53,12 +54,7 @@ const SHEET: DataSheet = DataSheet {
     title: "Sanders",
     idea: "Say whom each asks and whom it informs, and get an algorithm: one for all of a kind.",
     source: "B. Sanders, TOCS 5(3), 1987; lecture \"Quorumbasierte Algorithmen\"",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::NoCrash,
-        Assumption::KnownMembership,
-    ],
+    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[
@@ -175,6 +171,10 @@ impl Algorithm for Sanders {
         Self(Node::new(rules, &[]))
     }
 
+    fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {
+        structure(setup).map_or_else(|_| Vec::new(), |structure| structure.figures().into())
+    }
+
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         structure(setup).map(|_| ())
     }
@@ -199,7 +199,7 @@ mod tests {
     fn an_arbiter_stays_free_for_one_who_will_not_inform_it() {
         let mut p0 = bench(0);
         // 1 does not inform 0, so 2 is granted, too; 2 does, so 3 has to wait.
-        let locked = |p| [send(p, Message::Locked { request: 1, entries: 0, clock: 0 })];
+        let locked = |p| [send(p, Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 })];
         assert_eq!(p0.hear(1, Message::Request { time: 1 }), locked(1));
         assert!(p0.process.at_rest());
         assert_eq!(p0.hear(2, Message::Request { time: 1 }), locked(2));
@@ -214,8 +214,9 @@ mod tests {
         p0.hear(1, Message::Request { time: 4 });
         p0.hear(3, Message::Request { time: 5 });
         let release = Message::Release { request: 1, entries: 1, clock: 0 };
-        let both = [(1, 4), (3, 5)]
-            .map(|(p, request)| send(p, Message::Locked { request, entries: 1, clock: 0 }));
+        let both = [(1, 4), (3, 5)].map(|(p, request)| {
+            send(p, Message::Locked { request, turn: 0, entries: 1, clock: 0 })
+        });
         assert_eq!(p0.hear(2, release), both);
     }
 
@@ -224,10 +225,13 @@ mod tests {
         let mut p0 = bench(0);
         assert_eq!(p0.ask(Request::Acquire), [send(1, Message::Request { time: 1 })]);
         let granted = tell(Indication::Granted { fence: Some(Fence(0, 1)) });
-        assert_eq!(p0.hear(1, Message::Locked { request: 1, entries: 0, clock: 0 }), [granted]);
+        assert_eq!(
+            p0.hear(1, Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 }),
+            [granted]
+        );
         // What was held back goes out at once.
         p0.hear(1, Message::Request { time: 2 });
-        let locked = [send(1, Message::Locked { request: 2, entries: 1, clock: 0 })];
+        let locked = [send(1, Message::Locked { request: 2, turn: 0, entries: 1, clock: 0 })];
         assert_eq!(p0.ask(Request::Release), locked);
     }
 }

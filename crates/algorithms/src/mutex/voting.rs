@@ -11,7 +11,7 @@ use konklave_process::topology::Shape;
 use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId, ProcessMap};
 use serde::Serialize;
 
-use super::coterie::numbers;
+use super::coterie::{Figures, numbers};
 pub use super::locking::Message;
 use super::locking::{Clocks, Enough, Flaw, Node, Rules};
 use super::{Indication, Mutex, Request, hand_over};
@@ -53,12 +53,7 @@ const SHEET: DataSheet = DataSheet {
     idea: "Enter with more than half of all votes: of any two majorities, someone is in both.",
     source: "R. H. Thomas, TODS 4(2), 1979; D. K. Gifford, SOSP 1979; \
              lecture \"Gegenseitiger Ausschluss\", improvements of Ricart–Agrawala",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::NoCrash,
-        Assumption::KnownMembership,
-    ],
+    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
     winner: None,
     costs: &[
@@ -138,6 +133,16 @@ impl Electorate {
         voters.sort_unstable();
         let total = given.iter().map(|v| u64::from(*v)).sum();
         Ok(Self { votes: Arc::new(votes), total, voters: voters.into() })
+    }
+
+    /// How large majorities are; all voters are asked, so that some may be missing.
+    fn figures(&self, setup: &Setup) -> [(&'static str, Figures); 2] {
+        let members = setup.group.members();
+        let votes: Vec<u64> = members.iter().map(|p| self.votes[*p].into()).collect();
+        let down: Vec<bool> = members.iter().map(|p| setup.down.contains(p)).collect();
+        let asked = vec![self.voters.clone(); members.len()];
+        let asked = Figures::of(&asked, &setup.group);
+        [("majorities", Figures::of_votes(&votes, &down)), ("asked", asked)]
     }
 }
 
@@ -221,6 +226,10 @@ impl Algorithm for Voting {
         Self(Node::new(rules, &setup.down))
     }
 
+    fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {
+        Electorate::of(setup).map_or_else(|_| Vec::new(), |all| all.figures(setup).into())
+    }
+
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         Electorate::of(setup).map(|_| ())
     }
@@ -243,7 +252,7 @@ mod tests {
     }
 
     fn locked() -> Message {
-        Message::Locked { request: 1, entries: 0, clock: 0 }
+        Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 }
     }
 
     #[test]
@@ -268,7 +277,7 @@ mod tests {
         assert_eq!(p0.hear(1, Message::Inquire { request: 1, clock: 0 }), []);
         assert_eq!(p0.hear(2, Message::Failed { request: 1, clock: 0 }), []);
         assert_eq!(p0.hear(3, Message::Failed { request: 1, clock: 0 }), []);
-        let back = [send(1, Message::Relinquish { request: 1, clock: 0 })];
+        let back = [send(1, Message::Relinquish { request: 1, turn: 0, clock: 0 })];
         assert_eq!(p0.clone().hear(4, Message::Failed { request: 1, clock: 0 }), back);
         // A voter that crashed will not vote either.
         assert_eq!(p0.suspect(4), back);
@@ -281,7 +290,7 @@ mod tests {
         assert!(!p0.process.at_rest());
         assert_eq!(p0.hear(2, Message::Request { time: 3 }), []);
         assert!(p0.process.at_rest());
-        let next = [send(2, Message::Locked { request: 4, entries: 1, clock: 0 })];
+        let next = [send(2, Message::Locked { request: 4, turn: 0, entries: 1, clock: 0 })];
         assert_eq!(p0.hear(2, Message::Request { time: 4 }), next);
     }
 

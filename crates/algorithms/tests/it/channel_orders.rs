@@ -20,7 +20,7 @@ use konklave_algorithms::mutex::singhal::Singhal;
 use konklave_algorithms::mutex::suzuki_kasami::SuzukiKasami;
 use konklave_algorithms::mutex::token_ring::TokenRing;
 use konklave_algorithms::mutex::voting::Voting;
-use konklave_algorithms::{Algorithm, Assumption, Guarantee};
+use konklave_algorithms::{Algorithm, Assumption};
 use konklave_process::Topology;
 use konklave_testkit::Case;
 
@@ -53,7 +53,7 @@ impl Table {
 
     /// Judges happened-before order, with one message of the application.
     fn order<P: Algorithm>(&mut self, case: Case<P>, kept: bool) {
-        let claimed = P::SHEET.guarantees.contains(&Guarantee::HappenedBefore);
+        let claimed = P::SHEET.claims_order(false);
         assert_eq!(claimed, kept, "the sheet of {} disagrees", P::SHEET.name);
         let mut case = case.ordered().synchronous();
         case.options.app_messages = 1;

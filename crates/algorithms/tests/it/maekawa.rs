@@ -71,31 +71,31 @@ fn two_delays_between_entries_and_one_where_the_arbiter_is_among_the_two() {
 
 #[test]
 fn every_run_of_the_triangle_is_right_in_any_order_of_messages() {
-    triangle([2, 2, 2]).fenced().check().exhausted(11_220);
-    triangle([2, 2, 2]).fenced().no_fifo().check().exhausted(81_087);
+    triangle([2, 2, 2]).fenced().check().exhausted(11_628);
+    triangle([2, 2, 2]).fenced().no_fifo().check().exhausted(88_857);
 }
 
 #[test]
 fn every_run_of_three_that_all_ask_all_is_right() {
     let case = |requests: [u32; 3]| small(3, ALL).requests(&requests).fenced();
-    case([1, 1, 1]).check().exhausted(10_950);
-    case([1, 1, 1]).no_fifo().check().exhausted(31_512);
-    case([2, 2, 1]).check().exhausted(113_209);
+    case([1, 1, 1]).check().exhausted(15_231);
+    case([1, 1, 1]).no_fifo().check().exhausted(41_113);
+    case([2, 2, 1]).check().exhausted(207_589);
 }
 
 #[test]
 fn every_run_of_three_clients_with_two_arbiters_is_right_in_any_order_of_messages() {
     for (quorums, requests, fifo, not_fifo) in [
-        (TWO_TWO_ONE, [1, 1, 1], 2520, 3299),
-        (TWO_TWO_ONE, [1, 1, 2], 6180, 12_589),
-        (BOTH, [1, 1, 1], 7396, 10_678),
-        (BOTH, [1, 1, 2], 24_332, 87_048),
+        (TWO_TWO_ONE, [1, 1, 1], 2698, 3482),
+        (TWO_TWO_ONE, [1, 1, 2], 6537, 13_072),
+        (BOTH, [1, 1, 1], 9318, 13_050),
+        (BOTH, [1, 1, 2], 28_784, 103_436),
     ] {
         arbiters(quorums, requests).fenced().check().exhausted(fifo);
         arbiters(quorums, requests).fenced().no_fifo().check().exhausted(not_fifo);
     }
-    arbiters(TWO_TWO_ONE, [2, 2, 1]).check().exhausted(35_382);
-    arbiters(BOTH, [2, 2, 1]).fenced().check().exhausted(100_184);
+    arbiters(TWO_TWO_ONE, [2, 2, 1]).check().exhausted(43_933);
+    arbiters(BOTH, [2, 2, 1]).fenced().check().exhausted(154_687);
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn larger_spaces_are_right_too() {
 #[test]
 fn every_run_on_the_plane_of_seven_is_right() {
     let case = |requests: &[u32]| small(7, "plane").requests(requests).fenced();
-    case(&[1, 1, 1, 0, 0, 0, 0]).check().exhausted(5858);
-    case(&[1, 1, 1, 1, 0, 0, 0]).check().exhausted(149_324);
+    case(&[1, 1, 1, 0, 0, 0, 0]).check().exhausted(6302);
+    case(&[1, 1, 1, 1, 0, 0, 0]).check().exhausted(186_730);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_lock_that_was_given_back_must_count_as_missing() {
     case.check().violated("deadlock", 21);
     let case = arbiters(BOTH, [2, 2, 1]).mistake("yield-forgotten");
     case.check().violated("deadlock", 26);
-    arbiters(BOTH, [1, 1, 1]).set("failed", "for-good").check().exhausted(8274);
+    arbiters(BOTH, [1, 1, 1]).set("failed", "for-good").check().exhausted(10_268);
 }
 
 #[test]
@@ -158,8 +158,8 @@ fn without_stamps_an_old_inquiry_lets_two_in_even_if_messages_keep_their_order()
 #[test]
 fn without_stamps_inquiries_for_missing_locks_may_be_dropped_only_if_messages_keep_their_order() {
     let case = |requests| arbiters(TWO_TWO_ONE, requests).mistake("drop-early-inquire");
-    case([1, 1, 1]).check().exhausted(2520);
-    case([1, 1, 2]).check().exhausted(6180);
+    case([1, 1, 1]).check().exhausted(2698);
+    case([1, 1, 2]).check().exhausted(6537);
     case([1, 1, 1]).no_fifo().check().violated("deadlock", 13);
 }
 
@@ -178,7 +178,7 @@ fn with_a_clock_that_only_requests_move_order_is_lost_by_messages_of_the_protoco
     triangle([2, 1, 1]).ordered().check().violated("happened-before order", 16);
     triangle([2, 1, 1]).ordered().no_fifo().check().violated("happened-before order", 15);
     full("plane", &[2, 1, 1]).ordered().check().exhausted(1831);
-    full("plane", &[2, 1, 1]).ordered().no_fifo().check().exhausted(5096);
+    full("plane", &[2, 1, 1]).ordered().no_fifo().check().exhausted(5133);
 }
 
 #[test]
@@ -186,10 +186,10 @@ fn where_all_ask_all_order_is_kept_by_a_clock_that_every_message_carries() {
     let requests = small(3, ALL).ordered();
     requests.check().violated("happened-before order", 20);
     requests.no_fifo().check().violated("happened-before order", 18);
-    full(ALL, &[1, 1, 1]).ordered().check().exhausted(16_801);
-    full(ALL, &[1, 1, 1]).ordered().no_fifo().check().exhausted(67_804);
-    full(ALL, &[1, 1, 0]).ordered().app_messages(1).check().exhausted(5264);
-    full(ALL, &[1, 1, 0]).ordered().app_messages(1).no_fifo().check().exhausted(12_889);
+    full(ALL, &[1, 1, 1]).ordered().check().exhausted(20_853);
+    full(ALL, &[1, 1, 1]).ordered().no_fifo().check().exhausted(81_409);
+    full(ALL, &[1, 1, 0]).ordered().app_messages(1).check().exhausted(5825);
+    full(ALL, &[1, 1, 0]).ordered().app_messages(1).no_fifo().check().exhausted(14_644);
 }
 
 #[test]
@@ -197,17 +197,17 @@ fn where_an_arbiter_may_not_have_heard_of_a_request_order_is_lost_with_any_clock
     let plane = full("plane", &[1, 1, 0, 0, 0, 0, 0]).ordered().app_messages(1);
     plane.check().violated("happened-before order", 9);
     let triangle = full("plane", &[1, 1, 1]).ordered().app_messages(1);
-    triangle.check().exhausted(11_101);
+    triangle.check().exhausted(11_110);
     triangle.no_fifo().check().violated("happened-before order", 6);
 }
 
 #[test]
 fn every_run_is_right_with_a_clock_that_every_message_carries() {
     for (quorums, requests, fifo, not_fifo) in [
-        ("plane", &[2, 2, 2][..], 15_515, 151_014),
-        (ALL, &[1, 1, 1], 14_545, 55_805),
-        (TWO_TWO_ONE, &[1, 1, 2, 0, 0], 7230, 19_897),
-        (BOTH, &[1, 1, 1, 0, 0], 7396, 10_678),
+        ("plane", &[2, 2, 2][..], 15_826, 156_659),
+        (ALL, &[1, 1, 1], 18_512, 68_773),
+        (TWO_TWO_ONE, &[1, 1, 2, 0, 0], 7632, 20_536),
+        (BOTH, &[1, 1, 1, 0, 0], 9318, 13_050),
     ] {
         full(quorums, requests).fenced().check().exhausted(fifo);
         full(quorums, requests).fenced().no_fifo().check().exhausted(not_fifo);
@@ -215,13 +215,39 @@ fn every_run_is_right_with_a_clock_that_every_message_carries() {
 }
 
 #[test]
-fn a_duplicate_may_leave_an_arbiter_locked_for_ever() {
-    // Not by a copy of the request that it is locked for; but by one that comes after the release.
-    triangle([1, 0, 0]).mishaps(0, 1).check().exhausted(20);
-    triangle([1, 0, 0]).mishaps(0, 1).no_fifo().check().violated("quiescence", 8);
-    triangle([1, 1, 1]).mishaps(0, 1).no_fifo().check().violated("deadlock", 14);
-    let case = arbiters(TWO_TWO_ONE, [1, 1, 1]).mishaps(0, 1).judge(&["mutual exclusion"]);
-    case.check().exhausted(28_672);
+fn a_copy_of_any_message_does_no_harm_in_any_order() {
+    let twice = |case: Case<Maekawa>| case.mishaps(0, 1).fenced();
+    twice(triangle([2, 1, 0])).check().exhausted(615);
+    twice(triangle([2, 1, 0])).no_fifo().check().exhausted(2122);
+    twice(triangle([1, 1, 1])).no_fifo().check().exhausted(6027);
+    twice(arbiters(TWO_TWO_ONE, [1, 1, 1])).check().exhausted(30_733);
+    twice(arbiters(TWO_TWO_ONE, [1, 1, 1])).no_fifo().check().exhausted(60_760);
+    twice(small(3, "tree").requests(&[1, 1, 0])).no_fifo().check().exhausted(334);
+    triangle([1, 1, 0]).mishaps(0, 2).no_fifo().check().exhausted(1187);
+}
+
+#[test]
+fn without_a_count_of_returns_a_copy_lets_two_in() {
+    let case = arbiters("0:3;1:3,4;2:3,4", [1, 1, 1]).mishaps(0, 1).no_fifo();
+    case.check().exhausted(68_315);
+    case.mistake("uncounted-returns").check().violated("mutual exclusion", 21);
+}
+
+#[test]
+fn many_copies_do_no_harm() {
+    for seed in 0..200 {
+        for (n, quorums) in [(7, "plane"), (9, "grid"), (6, "tree"), (5, "majority")] {
+            let case = Case::<Maekawa>::complete(n).set("quorums", quorums);
+            let case = case.requests(&vec![3; n]).no_fifo().fenced().config(|c| {
+                c.seed = seed;
+                c.duplicate = 0.3;
+                c.delay = Delay::Exponential(1.0);
+                c.hold = Pace::Exponential(1.0);
+            });
+            let seen = case.simulate();
+            assert_eq!(seen.well().summary.entries, 3 * n as u64, "{quorums}, seed {seed}");
+        }
+    }
 }
 
 /// T-M1: q = 3, r = 4. Request 1 heads the queue of q when 0 displaces it.

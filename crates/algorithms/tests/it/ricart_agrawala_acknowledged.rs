@@ -75,6 +75,20 @@ fn who_crashed_may_come_back() {
 }
 
 #[test]
+fn who_comes_back_wishes_before_its_wish_has_a_time() {
+    // It says so to one that then asks at once, with a time that is earlier than its own will be.
+    let case = synchronous(3).requests(&[1, 1, 0]).crashes(1, 1).ordered();
+    case.clone().app_messages(1).check().violated("happened-before order", 16);
+    case.check().exhausted(19_175);
+    if crate::long() {
+        // Messages of the lock tell of the wish, too: p0 comes back and wishes, p2 learns of it by an
+        // acknowledgement and p1 by a reply of p2.
+        let case = synchronous(3).requests(&[1, 2, 1]).crashes(1, 1);
+        case.judge(&["happened-before order"]).check().violated("happened-before order", 30);
+    }
+}
+
+#[test]
 fn if_all_crash_the_clock_starts_again_and_fences_with_it() {
     let case = synchronous(2).requests(&[2, 2]).crashes(2, 2);
     case.check().violated("growing fences", 10);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use konklave_algorithms::DataSheet;
-use konklave_catalog::{CATALOG, Entry, Error, did_you_mean, find};
+use konklave_catalog::{CATALOG, Entry, Error, Scenario, did_you_mean, find};
 use serde_json::{Value, json};
 
 use crate::Done;
@@ -17,6 +17,10 @@ pub(crate) fn list(args: &ListArgs) -> Done {
     };
     let problem: Vec<&Entry> = CATALOG.iter().filter(|e| e.problem == what).collect();
     if !problem.is_empty() {
+        if args.nodes.is_some() || !args.set.is_empty() {
+            let message = format!("-n and --set are for one algorithm; {what} is a problem");
+            return Err(Error::Usage(message).into());
+        }
         many(&problem, args.format)?;
         return Ok(0);
     }
@@ -27,9 +31,15 @@ pub(crate) fn list(args: &ListArgs) -> Done {
         }
         other => other,
     })?;
+    let (nodes, set) = (args.nodes, args.set.clone());
+    let quorums = entry.quorums(Scenario { nodes, set, ..Scenario::default() })?;
     match args.format {
-        Format::Text => one(entry)?,
-        Format::Json | Format::Jsonl => print_json(&as_json(entry), args.format)?,
+        Format::Text => one(entry, quorums.as_ref())?,
+        Format::Json | Format::Jsonl => {
+            let mut sheet = as_json(entry);
+            sheet["quorums"] = quorums.unwrap_or_default();
+            print_json(&sheet, args.format)?;
+        }
         Format::Csv => print_csv(&[row(entry)])?,
     }
     Ok(0)
@@ -76,7 +86,7 @@ fn many(entries: &[&Entry], format: Format) -> io::Result<()> {
     out.flush()
 }
 
-fn one(entry: &Entry) -> io::Result<()> {
+fn one(entry: &Entry, quorums: Option<&Value>) -> io::Result<()> {
     let sheet = &entry.sheet;
     let mut out = stdout();
     writeln!(out, "{} — {}", entry.name(), sheet.title)?;
@@ -97,6 +107,10 @@ fn one(entry: &Entry) -> io::Result<()> {
         for cost in sheet.costs {
             writeln!(out, "  {:<20} {}   ({})", metric(cost.metric), cost.formula, cost.when)?;
         }
+    }
+    if let Some(quorums) = quorums {
+        let words = quorums["words"].as_str().unwrap_or_default();
+        writeln!(out, "Quorums     {words}   ({} nodes; others by -n, --set)", quorums["nodes"])?;
     }
     if !sheet.switches.is_empty() {
         writeln!(out, "Variants    (--set NAME=VALUE; the first value is the default)")?;

@@ -300,3 +300,28 @@ fn a_script_says_who_asks_when() {
         assert!(said.code == 64 && said.err.contains(word), "{bad}: {}", said.err);
     }
 }
+
+#[test]
+fn a_data_sheet_tells_how_large_quorums_are_without_a_run() {
+    let figures = |line: &str| {
+        let said = konklave_line(&format!("list {line} --format json"));
+        let sheet: Value = serde_json::from_str(&said.out).unwrap();
+        sheet["quorums"].clone()
+    };
+    let plane = figures("maekawa -n 91 --set quorums=plane");
+    assert_eq!(
+        (&plane["nodes"], &plane["most"], &plane["heaviest_load"]),
+        (&91.into(), &10.into(), &10.into())
+    );
+    let votes = figures("voting -n 5 --set votes=2,1,1,1,0");
+    assert_eq!((&votes["least"], &votes["sets"]["asked"]["most"]), (&2.into(), &4.into()));
+    assert_eq!(figures("sanders -n 4")["sets"]["informed"]["heaviest_load"], 3);
+    assert_eq!(figures("central"), Value::Null);
+    // A run says the same.
+    let run = konklave_line("run cao-singhal -n 7 --set quorums=plane").out;
+    assert!(run.contains("quorums     of 3, each process in 3\n"), "{run}");
+    let sheet = konklave_line("list cao-singhal -n 7 --set quorums=plane").out;
+    assert!(sheet.contains("Quorums     of 3, each process in 3   (7 nodes"), "{sheet}");
+    assert_eq!(konklave_line("list mutex -n 7").code, 64);
+    assert_eq!(konklave_line("list maekawa -n 7 --set quorums=13").code, 64);
+}

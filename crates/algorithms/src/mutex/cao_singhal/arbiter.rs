@@ -82,7 +82,9 @@ impl Arbiter {
         let mut next = Some(release);
         while let Some(release) = next {
             if !self.is_locked_for(release.lock, release.by) {
-                if rules.flaw != Some(Flaw::NoReleaseBuffer) {
+                let copy = rules.are_locks_numbered()
+                    && (release.lock <= self.lock || self.early.contains(&release));
+                if !copy && rules.flaw != Some(Flaw::NoReleaseBuffer) {
                     self.early.push(release);
                     self.early.sort_unstable();
                 }

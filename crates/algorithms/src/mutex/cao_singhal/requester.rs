@@ -12,6 +12,9 @@ pub(super) struct Requester {
     state: State,
     /// The number of each lock that we have.
     locks: Few<u32>,
+    /// The number of the last lock that we got of each arbiter. It gives us another only when we have
+    /// parted with that one: a lock with no higher number is a copy.
+    seen: Few<u32>,
     /// Who wants its lock back, and which one. An inquiry may be faster than the lock.
     inquired: Few<u32>,
     /// Who is next: for each lock that we have, or that is on its way to us, the oldest that we
@@ -72,10 +75,23 @@ impl Requester {
         rules: &Rules,
         post: &mut Post<'_, '_, CaoSinghal>,
     ) {
-        let State::Wanting { since, failed } = &mut self.state else { return };
-        if request != *since {
-            return;
+        if rules.are_locks_numbered() {
+            if self.seen.get(arbiter).is_some_and(|last| lock <= last) {
+                return;
+            }
+            self.seen.insert(arbiter, lock);
         }
+        let failed = match &mut self.state {
+            State::Wanting { since, failed } if request == *since => failed,
+            State::Idle | State::Wanting { .. } | State::Held if !rules.are_locks_numbered() => {
+                return;
+            }
+            // A copy of an earlier request was taken for one.
+            State::Idle | State::Wanting { .. } | State::Held => {
+                let (forwarded, entries, clock) = (None, post.entries, post.clock);
+                return post.send(arbiter, Message::Release { lock, forwarded, entries, clock });
+            }
+        };
         failed.remove(arbiter);
         self.locks.insert(arbiter, lock);
         // What was about an earlier lock is void.

@@ -4,7 +4,7 @@ use konklave_process::Timestamp;
 use serde::Serialize;
 use smallvec::SmallVec;
 
-use super::{Flaw, Locks, Message, Post, Queue, Rules};
+use super::{Few, Flaw, Locks, Message, Post, Queue, Rules};
 
 /// Locks itself for one request at a time, the oldest it can.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -14,8 +14,14 @@ pub(in crate::mutex) struct Arbiter {
     /// Whether we asked the holder to give the lock back.
     inquired: bool,
     queue: Queue,
-    /// Requests whose release has arrived before them.
-    over: SmallVec<[Timestamp; 1]>,
+    /// Requests that gave our lock back, oldest first, and how often: the copy of a return must not
+    /// pass for one of the lock that they got since.
+    #[serde(skip_serializing_if = "SmallVec::is_empty")]
+    returned: SmallVec<[(Timestamp, u16); 1]>,
+    /// Where a release may be faster than its request: the time of each requester's last one. A
+    /// request that is no younger is over, or a copy.
+    #[serde(skip_serializing_if = "Few::is_empty")]
+    released: Few<u32>,
 }
 
 impl Arbiter {
@@ -25,8 +31,7 @@ impl Arbiter {
         rules: &Rules,
         post: &mut Post<'_, '_, P>,
     ) {
-        if let Some(i) = self.over.iter().position(|over| *over == request) {
-            self.over.remove(i);
+        if self.released.get(request.process).is_some_and(|last| request.time <= last) {
             return;
         }
         // The copy of a request that we are locked for would be served again after its release.
@@ -54,10 +59,17 @@ impl Arbiter {
     pub(super) fn on_relinquish<P: Locks>(
         &mut self,
         lock: Timestamp,
+        turn: u16,
         rules: &Rules,
         post: &mut Post<'_, '_, P>,
     ) {
         let Some(holder) = self.held_by(lock, rules) else { return };
+        match self.returned.binary_search_by_key(&holder, |(request, _)| *request) {
+            Ok(i) if self.returned[i].1 == turn => self.returned[i].1 = turn.wrapping_add(1),
+            Err(i) if turn == 0 => self.returned.insert(i, (holder, 1)),
+            Ok(_) | Err(_) if rules.counts_returns() => return,
+            Ok(_) | Err(_) => {}
+        }
         self.holder = None;
         // Who gives a lock back knows that it has to wait.
         self.queue.insert(holder, true);
@@ -70,13 +82,16 @@ impl Arbiter {
         rules: &Rules,
         post: &mut Post<'_, '_, P>,
     ) {
+        self.returned.retain(|(request, _)| *request != lock);
+        if rules.may_be_early() && rules.flaw != Some(Flaw::NoTombstone) {
+            let last = self.released.get(lock.process).unwrap_or(0);
+            self.released.insert(lock.process, last.max(lock.time));
+        }
         if self.held_by(lock, rules).is_some() {
             self.holder = None;
             self.grant(rules, post);
-        } else if !self.queue.remove(lock) && rules.may_be_over() {
-            // It needed no lock of ours, and its request is still on the way.
-            self.over.push(lock);
-            self.over.sort_unstable();
+        } else {
+            self.queue.remove(lock);
         }
     }
 
@@ -85,13 +100,19 @@ impl Arbiter {
         while self.holder.is_none()
             && let Some(next) = self.queue.pop()
         {
-            let (entries, clock) = (post.entries, post.clock);
-            post.send(next.process, Message::Locked { request: next.time, entries, clock });
+            let (turn, entries, clock) = (self.turn(next), post.entries, post.clock);
+            post.send(next.process, Message::Locked { request: next.time, turn, entries, clock });
             if rules.tracks(next.process) {
                 self.holder = Some(next);
                 self.inquired = false;
             }
         }
+    }
+
+    /// How often our lock for `request` was given back.
+    fn turn(&self, request: Timestamp) -> u16 {
+        let found = self.returned.iter().find(|(returned, _)| *returned == request);
+        found.map_or(0, |(_, turn)| *turn)
     }
 
     /// Tells the owner of the request behind `place` others that it has to wait.
@@ -117,6 +138,6 @@ impl Arbiter {
     }
 
     pub(super) fn at_rest(&self) -> bool {
-        self.holder.is_none() && self.queue.is_empty() && self.over.is_empty()
+        self.holder.is_none() && self.queue.is_empty()
     }
 }

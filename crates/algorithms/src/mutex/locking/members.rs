@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use konklave_process::{ProcessId, call_up};
+use konklave_process::ProcessId;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
@@ -32,21 +32,6 @@ impl Members {
 
     pub(in crate::mutex) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// Calls them up ahead of their use.
-    pub(in crate::mutex) fn call_up(&self) {
-        call_up(&self.0);
-    }
-
-    /// Whether these, lowest first, are all that are in.
-    pub(in crate::mutex) fn are(&self, all: &[ProcessId]) -> bool {
-        *self.0 == *all
-    }
-
-    /// Whether all of these, lowest first, are in.
-    pub(in crate::mutex) fn include(&self, all: &[ProcessId]) -> bool {
-        self.0.len() >= all.len() && (self.are(all) || all.iter().all(|p| self.contains(*p)))
     }
 
     /// All, lowest first.

@@ -2,79 +2,107 @@
 
 use std::fmt;
 
-use konklave_process::{Timestamp, call_up};
+use konklave_process::Timestamp;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
+
+use super::search::{call_up_search, first_not};
 
 /// The requests that wait at an arbiter. They stand youngest first: the oldest comes and goes most
 /// often, and at the end of a list nothing has to make room. Shown and recorded oldest first.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub(in crate::mutex) struct Queue(SmallVec<[Waiting; 3]>);
-
-impl fmt::Debug for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().rev()).finish()
-    }
+pub(in crate::mutex) struct Queue {
+    requests: SmallVec<[Timestamp; 3]>,
+    /// Of these, whose owners have yet to be told that they have to wait, oldest first: hardly ever
+    /// another than the oldest.
+    untold: SmallVec<[Timestamp; 1]>,
 }
 
-impl Serialize for Queue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().rev())
-    }
-}
-
-/// A request that waits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+/// A request that waits, as it is shown.
+#[derive(Debug, Serialize)]
 struct Waiting {
     request: Timestamp,
     /// Whether its owner was told that it has to wait.
     failed: bool,
 }
 
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.waiting()).finish()
+    }
+}
+
+impl Serialize for Queue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.waiting())
+    }
+}
+
 impl Queue {
     /// Lets `request` wait; returns how many go before it. None if it waits already.
     pub(in crate::mutex) fn insert(&mut self, request: Timestamp, failed: bool) -> Option<usize> {
         let index = self.find(request).err()?;
-        let older = self.0.len() - index;
-        self.0.insert(index, Waiting { request, failed });
+        let older = self.requests.len() - index;
+        self.requests.insert(index, request);
+        if !failed && let Err(i) = self.untold.binary_search(&request) {
+            self.untold.insert(i, request);
+        }
         Some(older)
     }
 
     /// Calls them up ahead of their use.
     pub(in crate::mutex) fn call_up(&self) {
-        call_up(&self.0);
+        call_up_search(&self.requests);
     }
 
     /// The oldest request.
     pub(in crate::mutex) fn head(&self) -> Option<Timestamp> {
-        self.0.last().map(|waiting| waiting.request)
+        self.requests.last().copied()
     }
 
     /// Takes the oldest request out.
     pub(in crate::mutex) fn pop(&mut self) -> Option<Timestamp> {
-        self.0.pop().map(|waiting| waiting.request)
+        let request = self.requests.pop()?;
+        self.tell(request);
+        Some(request)
     }
 
     /// Takes `request` out; false if it does not wait.
     pub(in crate::mutex) fn remove(&mut self, request: Timestamp) -> bool {
-        let found = self.find(request);
-        found.map(|index| self.0.remove(index)).is_ok()
+        let Ok(index) = self.find(request) else { return false };
+        self.requests.remove(index);
+        self.tell(request);
+        true
     }
 
     /// The request behind `place` others, if its owner has yet to be told that it has to wait.
     /// From now on it was told.
     pub(in crate::mutex) fn fail(&mut self, place: usize) -> Option<Timestamp> {
-        let index = self.0.len().checked_sub(place + 1)?;
-        let waiting = self.0.get_mut(index)?;
-        let told = std::mem::replace(&mut waiting.failed, true);
-        (!told).then_some(waiting.request)
+        let index = self.requests.len().checked_sub(place + 1)?;
+        let request = self.requests[index];
+        self.tell(request).then_some(request)
     }
 
     pub(in crate::mutex) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.requests.is_empty()
+    }
+
+    /// Nobody has yet to be told of `request`; false if nobody had.
+    fn tell(&mut self, request: Timestamp) -> bool {
+        let found = self.untold.binary_search(&request);
+        found.map(|i| self.untold.remove(i)).is_ok()
     }
 
     fn find(&self, request: Timestamp) -> Result<usize, usize> {
-        self.0.binary_search_by(|waiting| request.cmp(&waiting.request))
+        let index = first_not(&self.requests, |waiting| *waiting > request);
+        if self.requests.get(index) == Some(&request) { Ok(index) } else { Err(index) }
+    }
+
+    /// Oldest first.
+    fn waiting(&self) -> impl Iterator<Item = Waiting> {
+        self.requests.iter().rev().map(|&request| Waiting {
+            request,
+            failed: self.untold.binary_search(&request).is_err(),
+        })
     }
 }

@@ -4,7 +4,10 @@ use konklave_process::ProcessId;
 use serde::Serialize;
 
 use super::super::coterie::Coterie;
-use super::{Flaw, Locks, Members, Message, Post, Rules};
+use super::{Answers, Flaw, Locks, Members, Message, Post, Rules};
+
+/// What is wrong with an answer from one whom we did not ask.
+const STRANGER: &str = "an answer from one who was not asked";
 
 /// Asks its arbiters for their locks, enters when it has enough, and gives locks back that others
 /// need more while it has to wait anyway.
@@ -37,10 +40,9 @@ enum State {
     Wanting {
         /// The time of our request.
         since: u32,
-        /// Whose locks we have.
-        locked: Members,
-        /// Who said that we have to wait, and whose locks we gave back.
-        failed: Members,
+        /// How it stands with those whom we asked.
+        #[serde(flatten)]
+        answers: Answers,
     },
     Held {
         /// The time of our request.
@@ -60,16 +62,15 @@ impl Requester {
         rules: &Rules,
         post: &mut Post<'_, '_, P>,
     ) {
-        let (locked, failed) = Default::default();
-        self.state = State::Wanting { since, locked, failed };
         self.way = self.way_around(rules, post.me()).map(|needed| {
             let asked = needed.clone();
             Box::new(Way { needed, asked })
         });
-        let asked = self.way.as_ref().map_or(&*rules.ask, |way| &way.asked);
-        for &arbiter in asked {
+        let asked = self.way.as_ref().map_or_else(|| rules.ask.clone(), |way| way.asked[..].into());
+        for &arbiter in &*asked {
             post.send(arbiter, Message::Request { time: since });
         }
+        self.state = State::Wanting { since, answers: Answers::of(asked) };
     }
 
     /// Whom to ask in place of the quorum, if it has members that are taken for crashed and there is
@@ -85,8 +86,8 @@ impl Requester {
     /// Asks those who stand in for one that is taken for crashed. Locks that are not needed any more
     /// are kept until we leave: others may have them back as any lock, if we have to wait.
     fn find_way_around<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
-        let State::Wanting { since, .. } = self.state else { return };
         let Some(needed) = self.way_around(rules, post.me()) else { return };
+        let State::Wanting { since, answers } = &mut self.state else { return };
         let mut asked = match self.way.take() {
             Some(way) => way.asked,
             None => rules.ask.to_vec(),
@@ -94,15 +95,11 @@ impl Requester {
         for &arbiter in &needed {
             if let Err(i) = asked.binary_search(&arbiter) {
                 asked.insert(i, arbiter);
-                post.send(arbiter, Message::Request { time: since });
+                post.send(arbiter, Message::Request { time: *since });
             }
         }
+        answers.widen(&asked);
         self.way = Some(Box::new(Way { needed, asked }));
-    }
-
-    /// Whose locks it takes.
-    fn needed<'a>(&'a self, rules: &'a Rules) -> &'a [ProcessId] {
-        self.way.as_ref().map_or(&*rules.ask, |way| &way.needed)
     }
 
     pub(super) fn release<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
@@ -118,25 +115,36 @@ impl Requester {
     pub(super) fn on_locked<P: Locks>(
         &mut self,
         from: ProcessId,
-        request: u32,
+        (request, turn): (u32, u16),
         rules: &Rules,
         post: &mut Post<'_, '_, P>,
     ) {
-        let State::Wanting { since, locked, failed } = &mut self.state else { return };
-        if request != *since && rules.stamped() {
-            return;
+        match &mut self.state {
+            State::Wanting { since, answers } if *since == request || !rules.stamped() => {
+                let Some(seat) = answers.seat(from) else { return post.unexpected(STRANGER) };
+                // A lock that we had and gave back does not come back as a copy.
+                if turn == answers.turn(seat) || !rules.counts_returns() {
+                    answers.lock(seat, rules.sticky);
+                    self.enter_or_yield(rules, post);
+                }
+            }
+            State::Held { since } if *since == request => {}
+            // A copy of our request was taken for one. Where we left with all locks, no lock can be
+            // late, and so the arbiter waits for our release again.
+            State::Idle | State::Wanting { .. } | State::Held { .. } => {
+                if !rules.may_be_early() && rules.stamped() {
+                    let (entries, clock) = (post.entries, post.clock);
+                    post.send(from, Message::Release { request, entries, clock });
+                }
+            }
         }
-        locked.insert(from);
-        if !rules.sticky {
-            failed.remove(from);
-        }
-        self.enter_or_yield(rules, post);
     }
 
     /// Enters with enough locks; without, gives back those that others need more.
     fn enter_or_yield<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
-        let State::Wanting { since, locked, .. } = &self.state else { return };
-        if !rules.enough.is_reached(locked, self.needed(rules)) {
+        let State::Wanting { since, answers } = &self.state else { return };
+        let needed = self.way.as_ref().map(|way| &*way.needed);
+        if !rules.enough.is_reached(answers, needed) {
             return self.yield_if_failing(rules, post);
         }
         self.state = State::Held { since: *since };
@@ -153,10 +161,10 @@ impl Requester {
         rules: &Rules,
         post: &mut Post<'_, '_, P>,
     ) {
-        let State::Wanting { since, locked, failed } = &mut self.state else { return };
-        // A lock that was sent later may have arrived earlier.
-        if (request == *since || !rules.stamped()) && !locked.contains(from) {
-            failed.insert(from);
+        let State::Wanting { since, answers } = &mut self.state else { return };
+        if request == *since || !rules.stamped() {
+            let Some(seat) = answers.seat(from) else { return post.unexpected(STRANGER) };
+            answers.fail(seat);
             self.yield_if_failing(rules, post);
         }
     }
@@ -171,11 +179,18 @@ impl Requester {
         let noted = match (&self.state, rules.flaw) {
             (_, Some(Flaw::AsPrinted)) => true,
             (State::Wanting { .. }, Some(Flaw::UnstampedNoYieldHeld)) => true,
-            (State::Wanting { locked, .. }, Some(Flaw::DropEarlyInquire)) => locked.contains(from),
+            (State::Wanting { answers, .. }, Some(Flaw::DropEarlyInquire)) => {
+                answers.is_locked(from)
+            }
             (State::Wanting { since, .. }, _) => request == *since,
             // Our release will answer it, or has done so.
             (State::Idle | State::Held { .. }, _) => false,
         };
+        if noted
+            && matches!(&self.state, State::Wanting { answers, .. } if answers.seat(from).is_none())
+        {
+            return post.unexpected(STRANGER);
+        }
         if noted {
             self.inquired.insert(from);
             self.yield_if_failing(rules, post);
@@ -184,30 +199,29 @@ impl Requester {
 
     /// While we have to wait anyway, who wants its lock back gets it.
     fn yield_if_failing<P: Locks>(&mut self, rules: &Rules, post: &mut Post<'_, '_, P>) {
-        let needed = self.way.as_ref().map_or(&*rules.ask, |way| &way.needed);
-        let State::Wanting { since, locked, failed } = &mut self.state else { return };
+        let State::Wanting { since, answers } = &mut self.state else { return };
         if self.inquired.is_empty() {
             return;
         }
-        let is_needed = |p: &ProcessId| self.way.is_none() || needed.binary_search(p).is_ok();
-        let gone = self.suspected.iter().filter(|p| {
-            needed.binary_search(p).is_ok() && !locked.contains(*p) && !failed.contains(*p)
-        });
-        let lost = failed.iter().filter(is_needed).chain(gone);
-        if !rules.enough.is_out_of_reach(lost) {
+        let way = self.way.as_ref();
+        let needed = way.map_or(&*rules.ask, |way| &way.needed);
+        let is_needed = |p: &ProcessId| way.is_none() || needed.binary_search(p).is_ok();
+        let is_gone = |p: &ProcessId| needed.binary_search(p).is_ok() && answers.is_silent(*p);
+        let gone = self.suspected.iter().filter(is_gone);
+        if !rules.enough.is_out_of_reach(answers.failed().filter(is_needed).chain(gone)) {
             return;
         }
         let unproven = matches!(rules.flaw, Some(Flaw::AsPrinted | Flaw::UnstampedNoYieldHeld));
+        let forgotten = rules.flaw == Some(Flaw::YieldForgotten);
         for arbiter in std::mem::take(&mut self.inquired).iter() {
-            if !locked.remove(arbiter) && !unproven {
+            let Some(seat) = answers.seat(arbiter) else { continue };
+            if !answers.is_locked(arbiter) && !unproven {
                 self.inquired.insert(arbiter);
                 continue;
             }
             // Until we get it again, a lock that we gave back is one that we lack.
-            if rules.flaw != Some(Flaw::YieldForgotten) {
-                failed.insert(arbiter);
-            }
-            post.send(arbiter, Message::Relinquish { request: *since, clock: post.clock });
+            let turn = answers.give_back(seat, forgotten);
+            post.send(arbiter, Message::Relinquish { request: *since, turn, clock: post.clock });
         }
     }
 
@@ -227,9 +241,8 @@ impl Requester {
     }
 
     pub(super) fn call_up(&self) {
-        if let State::Wanting { locked, failed, .. } = &self.state {
-            locked.call_up();
-            failed.call_up();
+        if let State::Wanting { answers, .. } = &self.state {
+            answers.call_up();
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use konklave_process::{Group, ProcessId};
 
-use crate::mutex::coterie::{self, Coterie, Places};
+use crate::mutex::coterie::{self, Coterie, Figures, Places};
 use crate::{Setup, SetupError};
 
 /// An information structure. Any two processes either tell a third one when they leave, which both
@@ -95,6 +95,12 @@ impl Structure {
         &self.informants[self.place(p)]
     }
 
+    /// How large R and I are, and in how many of them a process is.
+    pub(super) fn figures(&self) -> [(&'static str, Figures); 2] {
+        let of = |sets| Figures::of(sets, &self.group);
+        [("asked", of(&self.ask)), ("informed", of(&self.inform))]
+    }
+
     /// The fewest messages that an entry of `p` costs: requests, locks, and releases to others.
     pub fn least_messages(&self, p: ProcessId) -> usize {
         (self.inform(p).len() - 1) + 2 * (self.ask(p).len() - 1)
@@ -179,6 +185,9 @@ mod tests {
         assert_eq!(new, text);
         let informants = |p| ids(new.informants(ProcessId(p)));
         assert_eq!([0, 1, 2, 3].map(informants), [vec![0, 2, 3], vec![1, 2, 3], vec![2], vec![3]]);
+        let [(_, asked), (_, informed)] = new.figures();
+        assert_eq!(asked.to_string(), "of 2 to 3 (mean 2.5), each process in 1 to 4");
+        assert_eq!(informed.to_string(), "of 1 to 3 (mean 2.0), each process in 1 to 3");
         let bounds = |p| (new.least_messages(ProcessId(p)), new.most_messages(ProcessId(p)));
         assert_eq!([0, 1, 2, 3].map(bounds), [(2, 9), (2, 9), (6, 14), (6, 14)]);
     }
