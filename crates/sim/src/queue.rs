@@ -1,7 +1,7 @@
 //! The event queue: a timing wheel, exact in time and in the order of scheduling.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use prefetch_index::prefetch_index;
 
@@ -28,19 +28,23 @@ pub struct Wheel<E> {
     free: u32,
     /// All events before this time are gone, all in the wheel lie within one turn from here.
     now: Time,
-    far: BinaryHeap<Reverse<Far<E>>>,
+    /// What lies beyond the wheel: as far as it comes in order, as timers of one length do, in a
+    /// row; the rest in a heap.
+    row: VecDeque<Far<E>>,
+    heap: BinaryHeap<Reverse<Far<E>>>,
     scheduled: u64,
     len: usize,
     scout: Scout,
 }
 
-/// Where [`Wheel::upcoming`] has looked beyond the slot of this moment.
-#[derive(Clone, Copy, Debug, Default)]
+/// How far [`Wheel::scout`] has looked.
+#[derive(Clone, Copy, Debug)]
 struct Scout {
-    /// Up to which time.
+    /// Of which time, and where, the last event stands that it has looked at.
     at: Time,
-    /// How many of the slots it looked at are still to come.
-    ahead: u32,
+    place: u32,
+    /// How many of the events up to there are still to come.
+    lead: usize,
 }
 
 /// Where the first and the last event of a slot stand: chunk times [`CHUNK`] plus position. Of an
@@ -52,11 +56,6 @@ struct Slot {
 }
 
 const EMPTY: Slot = Slot { first: NIL, last: NIL };
-
-/// How many slots ahead of this moment's the scout looks, and how many ticks at most: where a
-/// moment has hardly an event of its own, the next ones stand in the slots that follow.
-const SLOTS_AHEAD: u32 = 4;
-const TICKS_AHEAD: Time = 256;
 
 /// With so many events pending, their chunks are called up ahead of their turn.
 const MANY: usize = 1 << 13;
@@ -110,10 +109,11 @@ impl<E> Default for Wheel<E> {
             pool: Vec::new(),
             free: NIL,
             now: 0,
-            far: BinaryHeap::new(),
+            row: VecDeque::new(),
+            heap: BinaryHeap::new(),
             scheduled: 0,
             len: 0,
-            scout: Scout::default(),
+            scout: Scout { at: 0, place: NIL, lead: 0 },
         }
     }
 }
@@ -157,13 +157,18 @@ impl<E> Wheel<E> {
     #[cold]
     fn push_far(&mut self, at: Time, event: E) {
         self.scheduled += 1;
-        self.far.push(Reverse(Far { at, sequence: self.scheduled, event }));
+        let far = Far { at, sequence: self.scheduled, event };
+        match self.row.back() {
+            Some(last) if last.at > at => self.heap.push(Reverse(far)),
+            _ => self.row.push_back(far),
+        }
     }
 
     /// Where the next event of that time will stand.
     #[inline]
     fn place_at(&mut self, at: Time) -> u32 {
         let index = at as usize % SLOTS;
+        self.scout.lead += usize::from(at < self.scout.at);
         let mut place = self.slots[index].last.wrapping_add(1);
         if place.is_multiple_of(CHUNK) {
             place = self.extend(index);
@@ -217,43 +222,43 @@ impl<E> Wheel<E> {
             self.leave_chunk(index, first, last);
         }
         self.len -= 1;
+        self.scout.lead = self.scout.lead.saturating_sub(1);
         Some((self.now, event))
     }
 
-    /// The event that will be taken as the `ahead`-th from now (the next is the 0th) if nothing
-    /// comes before it, if it is of this moment. `ahead` is at most the length of a chunk.
+    /// How many of the next events [`scout`](Self::scout) has shown already.
     #[inline]
-    pub fn peek(&self, ahead: u32) -> Option<&E> {
-        let Slot { first, last } = self.slots[self.now as usize % SLOTS];
-        let mut chunk = self.pool.get((first / CHUNK) as usize)?;
-        let mut at = first % CHUNK + ahead;
-        if at >= CHUNK {
-            if first / CHUNK == last / CHUNK {
-                return None;
-            }
-            at -= CHUNK;
-            chunk = self.pool.get(chunk.next as usize)?;
-        }
-        chunk.events.get(at as usize)?.as_ref()
+    pub fn lead(&self) -> usize {
+        self.scout.lead
     }
 
-    /// An event that will be taken soon, in a slot at which nobody has looked yet. To be asked when
-    /// this moment has no more to [`peek`](Self::peek) at.
+    /// The next event that nobody has looked at. What is scheduled before one that was shown is not
+    /// shown any more.
     #[inline]
-    pub fn upcoming(&mut self) -> Option<&E> {
-        let Scout { at, ahead } = self.scout;
-        if ahead >= SLOTS_AHEAD {
-            return None;
-        }
-        let from = at.max(self.now) + 1;
-        let slot = self.next_busy(from)?;
-        let at = self.time_of(slot, from);
-        if at > self.now + TICKS_AHEAD {
-            return None;
-        }
-        self.scout = Scout { at, ahead: ahead + 1 };
-        let first = self.slots[slot].first;
-        self.pool.get((first / CHUNK) as usize)?.events[(first % CHUNK) as usize].as_ref()
+    pub fn scout(&mut self) -> Option<&E> {
+        let Scout { at, place, lead } = self.scout;
+        let (at, place) = match (lead, self.slots[self.now as usize % SLOTS].first) {
+            (0, NIL) => self.first_after(self.now)?,
+            (0, first) => (self.now, first),
+            _ if place == self.slots[at as usize % SLOTS].last => self.first_after(at)?,
+            _ if (place + 1).is_multiple_of(CHUNK) => {
+                let next = self.pool[(place / CHUNK) as usize].next;
+                self.call_up_after(next);
+                (at, next * CHUNK)
+            }
+            _ => (at, place + 1),
+        };
+        self.scout = Scout { at, place, lead: lead + 1 };
+        self.pool.get((place / CHUNK) as usize)?.events[(place % CHUNK) as usize].as_ref()
+    }
+
+    /// The first event in the wheel after that time, with its own time.
+    #[inline]
+    fn first_after(&self, at: Time) -> Option<(Time, u32)> {
+        let slot = self.next_busy(at + 1)?;
+        let found = self.time_of(slot, at + 1);
+        // The search goes once round.
+        (found - self.now < SLOTS as Time).then(|| (found, self.slots[slot].first))
     }
 
     /// Moves on to the time of the next event, if that comes before `limit`.
@@ -262,14 +267,13 @@ impl<E> Wheel<E> {
         let at = match self.next_busy(self.now) {
             Some(slot) => self.time_of(slot, self.now),
             // Nothing near: jump to what lies beyond.
-            None => self.far.peek()?.0.at,
+            None => self.next_far()?.at,
         };
         if at >= limit {
             return None;
         }
         self.now = at;
-        self.scout.ahead = self.scout.ahead.saturating_sub(1);
-        if !self.far.is_empty() {
+        if !self.row.is_empty() || !self.heap.is_empty() {
             self.bring_near();
         }
         Some(())
@@ -332,12 +336,22 @@ impl<E> Wheel<E> {
     /// Brings what the turn has reached into the wheel. Done whenever time moves, so that nothing
     /// scheduled later for the same tick can come before it.
     fn bring_near(&mut self) {
-        while let Some(Reverse(far)) = self.far.peek()
+        while let Some(far) = self.next_far()
             && far.at - self.now < SLOTS as u64
         {
-            let Reverse(Far { at, event, .. }) = self.far.pop().expect("it was just seen");
+            let is_first = self.row.front().is_some_and(|first| first.sequence == far.sequence);
+            let far = if is_first { self.row.pop_front() } else { self.heap.pop().map(|far| far.0) };
+            let Far { at, event, .. } = far.expect("it was just seen");
             let place = self.place_at(at);
             self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize] = Some(event);
+        }
+    }
+
+    /// The next of what lies beyond the wheel.
+    fn next_far(&self) -> Option<&Far<E>> {
+        match (self.row.front(), self.heap.peek()) {
+            (Some(row), Some(Reverse(heap))) => Some(row.min(heap)),
+            (row, heap) => row.or(heap.map(|far| &far.0)),
         }
     }
 }
@@ -370,6 +384,12 @@ mod tests {
                     now = at;
                 }
                 prop_assert_eq!(wheel.len(), model.len());
+                // Who looks ahead sees each event of the wheel in its turn.
+                for _ in 0..sequence % 3 {
+                    let near = |(at, _): &&(Time, usize)| at - wheel.now < SLOTS as Time;
+                    let next = model.get(wheel.lead()).filter(near).map(|(_, event)| *event);
+                    prop_assert_eq!(wheel.scout().copied(), next);
+                }
             }
         }
     }

@@ -1,8 +1,11 @@
 //! The timers of all processes.
 
+use smallvec::SmallVec;
+
 /// Which timers run, and which setting of each is the valid one.
 pub(crate) struct Timers<N> {
-    running: Vec<Vec<(N, u32)>>,
+    /// Most processes have one or two: these are kept where they are looked up.
+    running: Vec<SmallVec<[(N, u32); 2]>>,
     settings: u32,
 }
 
@@ -16,7 +19,7 @@ impl<N: Copy + Eq> Timers<N> {
     /// Starts `timer`, or starts it anew; the answer tells this setting from all others.
     pub(crate) fn arm(&mut self, place: usize, timer: N) -> u32 {
         if place >= self.running.len() {
-            self.running.resize_with(place + 1, Vec::new);
+            self.running.resize_with(place + 1, SmallVec::new);
         }
         self.settings = self.settings.wrapping_add(1);
         let running = &mut self.running[place];

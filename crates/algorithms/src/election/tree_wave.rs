@@ -93,6 +93,15 @@ pub enum Message {
 }
 
 impl TreeWave {
+    /// Whether nothing comes of it any more, over whichever edge it came.
+    fn is_late(&self, message: Message) -> bool {
+        match message {
+            Message::Explore => self.awake && !*self.leaf_rule,
+            Message::Echo(_) => false,
+            Message::Info(_) => self.decided,
+        }
+    }
+
     fn wake(&mut self, by: Option<Port>, ctx: &mut Context<'_, Self>) {
         self.awake = true;
         self.edges.send_all_but(by, Message::Explore, ctx);
@@ -143,6 +152,9 @@ impl Process for TreeWave {
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        if self.is_late(message) {
+            return;
+        }
         let Some(port) = self.edges.port(from) else {
             return ctx.unexpected("a message from a stranger");
         };
@@ -166,10 +178,8 @@ impl Process for TreeWave {
                 }
             }
             Message::Info(best) => {
-                if !self.decided {
-                    self.best = best;
-                    self.decide(Some(port), ctx);
-                }
+                self.best = best;
+                self.decide(Some(port), ctx);
             }
         }
     }
