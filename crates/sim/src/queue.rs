@@ -168,7 +168,9 @@ impl<E> Wheel<E> {
     #[inline]
     fn place_at(&mut self, at: Time) -> u32 {
         let index = at as usize % SLOTS;
-        self.scout.lead += usize::from(at < self.scout.at);
+        if at < self.scout.at {
+            self.scout.lead += 1;
+        }
         let mut place = self.slots[index].last.wrapping_add(1);
         if place.is_multiple_of(CHUNK) {
             place = self.extend(index);
@@ -222,34 +224,48 @@ impl<E> Wheel<E> {
             self.leave_chunk(index, first, last);
         }
         self.len -= 1;
-        self.scout.lead = self.scout.lead.saturating_sub(1);
         Some((self.now, event))
     }
 
-    /// How many of the next events [`scout`](Self::scout) has shown already.
+    /// Takes note that an event was taken; the answer is how many of the next ones
+    /// [`scout`](Self::scout) has shown already. To be called after each, by who uses that.
     #[inline]
-    pub fn lead(&self) -> usize {
+    pub fn pass(&mut self) -> usize {
+        self.scout.lead = self.scout.lead.saturating_sub(1);
         self.scout.lead
     }
 
-    /// The next event that nobody has looked at. What is scheduled before one that was shown is not
-    /// shown any more.
+    /// Shows the next events that nobody has looked at, `most` of them if there are as many. What is
+    /// scheduled before one that was shown is not shown any more.
     #[inline]
-    pub fn scout(&mut self) -> Option<&E> {
-        let Scout { at, place, lead } = self.scout;
-        let (at, place) = match (lead, self.slots[self.now as usize % SLOTS].first) {
-            (0, NIL) => self.first_after(self.now)?,
-            (0, first) => (self.now, first),
-            _ if place == self.slots[at as usize % SLOTS].last => self.first_after(at)?,
-            _ if (place + 1).is_multiple_of(CHUNK) => {
+    pub fn scout(&mut self, most: usize, mut show: impl FnMut(&E)) {
+        let Scout { mut at, mut place, mut lead } = self.scout;
+        if lead == 0 {
+            // All that was shown is gone: on from here.
+            (at, place) = (self.now, NIL);
+        }
+        let mut last = self.slots[at as usize % SLOTS].last;
+        for _ in 0..most {
+            if place == last {
+                let Some(next) = self.first_after(at) else { break };
+                (at, place) = next;
+                last = self.slots[at as usize % SLOTS].last;
+            } else if place == NIL {
+                place = self.slots[at as usize % SLOTS].first;
+            } else if (place + 1).is_multiple_of(CHUNK) {
                 let next = self.pool[(place / CHUNK) as usize].next;
                 self.call_up_after(next);
-                (at, next * CHUNK)
+                place = next * CHUNK;
+            } else {
+                place += 1;
             }
-            _ => (at, place + 1),
-        };
-        self.scout = Scout { at, place, lead: lead + 1 };
-        self.pool.get((place / CHUNK) as usize)?.events[(place % CHUNK) as usize].as_ref()
+            let event = &self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize];
+            event.iter().for_each(&mut show);
+            lead += 1;
+        }
+        if lead > 0 {
+            self.scout = Scout { at, place, lead };
+        }
     }
 
     /// The first event in the wheel after that time, with its own time.
@@ -381,14 +397,17 @@ mod tests {
                     prop_assert_eq!(wheel.pop_before(at), None, "the limit is exclusive");
                     let expected = model.remove(0);
                     prop_assert_eq!(wheel.pop_before(at + 1), Some(expected));
+                    wheel.pass();
                     now = at;
                 }
                 prop_assert_eq!(wheel.len(), model.len());
                 // Who looks ahead sees each event of the wheel in its turn.
                 for _ in 0..sequence % 3 {
                     let near = |(at, _): &&(Time, usize)| at - wheel.now < SLOTS as Time;
-                    let next = model.get(wheel.lead()).filter(near).map(|(_, event)| *event);
-                    prop_assert_eq!(wheel.scout().copied(), next);
+                    let next = model.get(wheel.scout.lead).filter(near).map(|(_, event)| *event);
+                    let mut shown = None;
+                    wheel.scout(1, |event| shown = Some(*event));
+                    prop_assert_eq!(shown, next);
                 }
             }
         }

@@ -218,7 +218,7 @@ where
         }
         let (now, event) = self.world.queue.pop_before(limit)?;
         self.world.now = now;
-        if self.crowded && self.world.queue.lead() <= AHEAD {
+        if self.crowded && self.world.queue.pass() <= AHEAD {
             self.call_up();
         }
         Some(event)
@@ -243,20 +243,17 @@ where
     /// Calls up what the next events will look at: in large groups that is in no near cache.
     #[inline(never)]
     fn call_up(&mut self) {
-        let (places, known) = self.called;
+        let (mut places, known) = self.called;
         for process in places[..known].iter().filter_map(|p| self.processes.get(*p as usize)) {
             process.call_up();
         }
-        self.called.1 = 0;
-        while let Some(event) = self.world.queue.scout() {
-            let place = event.place;
-            self.call_up_member(place as usize);
-            self.called.0[self.called.1] = place;
-            self.called.1 += 1;
-            if self.called.1 == AT_A_TIME {
-                break;
-            }
-        }
+        let mut found = 0;
+        self.world.queue.scout(AT_A_TIME, |event| {
+            places[found] = event.place;
+            found += 1;
+        });
+        self.called = (places, found);
+        places[..found].iter().for_each(|&place| self.call_up_member(place as usize));
     }
 
     /// Judges the end of the run; to be called once, after [`run`](Self::run).
