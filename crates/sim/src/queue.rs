@@ -356,7 +356,8 @@ impl<E> Wheel<E> {
             && far.at - self.now < SLOTS as u64
         {
             let is_first = self.row.front().is_some_and(|first| first.sequence == far.sequence);
-            let far = if is_first { self.row.pop_front() } else { self.heap.pop().map(|far| far.0) };
+            let far =
+                if is_first { self.row.pop_front() } else { self.heap.pop().map(|far| far.0) };
             let Far { at, event, .. } = far.expect("it was just seen");
             let place = self.place_at(at);
             self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize] = Some(event);

@@ -265,7 +265,8 @@ where
         let quiet = end.quiet && world.application.waiting().is_empty();
         let up = |(p, _): &(&ProcessId, _)| end.alive.contains(**p);
         let unseen = if world.every_step { 0 } else { self.processes.len() };
-        for (p, process) in self.group.members().iter().zip(&self.processes).take(unseen).filter(up) {
+        for (p, process) in self.group.members().iter().zip(&self.processes).take(unseen).filter(up)
+        {
             let verdict = world.monitor.after_step(*p, process);
             world.note(verdict);
         }

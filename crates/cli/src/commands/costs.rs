@@ -88,7 +88,8 @@ fn print(rows: &[CostRow]) -> io::Result<()> {
         }
         match row.cut_off_after {
             Some(steps) => {
-                facts.push(paint(&format!("too long, cut off after {steps} steps"), Colour::Yellow));
+                facts
+                    .push(paint(&format!("too long, cut off after {steps} steps"), Colour::Yellow));
             }
             None if row.verdict != Verdict::Ok => {
                 facts.push(paint(row.verdict.name(), Colour::Red));
