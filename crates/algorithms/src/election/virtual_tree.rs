@@ -346,12 +346,6 @@ impl VirtualTree {
     ) {
         self.note(from, level);
         let Some(theirs) = level else { return };
-        // A root begins its epoch with this. It has no parent, so whatever it knows of our former
-        // lives, it is no descendant of ours; and if it has come back from a crash that nobody
-        // noticed, it will not welcome us: what we said to it was lost.
-        if theirs == 0 {
-            self.greeted.remove(from);
-        }
         if self.parent == Some(from) && Some(theirs.saturating_add(1)) < self.level {
             self.level = Some(theirs.saturating_add(1));
             self.tell_all(Message::Level(epoch, self.level), ctx);
