@@ -388,7 +388,13 @@ impl Process for VirtualTree {
     fn on_recover(&mut self, saved: Option<Reign>, ctx: &mut Context<'_, Self>) {
         // Once round the registry: the next epoch that is ours.
         let from = saved.map_or(0, |Reign(epoch)| epoch.saturating_add(ctx.group_size() as u32));
-        self.enter(self.next_epoch(from, ctx), ctx);
+        let epoch = self.next_epoch(from, ctx);
+        // A root asks nobody for its level. But if nobody noticed that we were gone, some may wait for
+        // the welcome of our former self, which never got their greeting.
+        if self.root(epoch, ctx) == ctx.me() {
+            self.tell_all(Message::Connect(epoch), ctx);
+        }
+        self.enter(epoch, ctx);
     }
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
