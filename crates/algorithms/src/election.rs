@@ -8,6 +8,7 @@ mod measures;
 mod properties;
 mod ring;
 mod starters;
+mod ticked;
 
 pub mod adoption;
 pub mod bully;

@@ -34,8 +34,25 @@ pub struct Setup {
 #[derive(Default)]
 pub struct Shared(Mutex<Option<(Origin, Arc<dyn Any + Send + Sync>)>>);
 
-/// What a shared part was built from: a name, the group, who is down.
-type Origin = (String, Group, Vec<ProcessId>);
+/// What a shared part was built from.
+struct Origin {
+    name: String,
+    group: Group,
+    down: Vec<ProcessId>,
+    mistake: Option<&'static str>,
+    chosen: BTreeMap<&'static str, String>,
+    unit: Duration,
+}
+
+impl Origin {
+    fn is(&self, name: &str, setup: &Setup) -> bool {
+        self.name == name
+            && self.group == setup.group
+            && self.down == setup.down
+            && (self.mistake, self.unit) == (setup.mistake, setup.unit)
+            && self.chosen == setup.chosen
+    }
+}
 
 impl Clone for Shared {
     fn clone(&self) -> Self {
@@ -85,14 +102,22 @@ impl Setup {
     /// What `name` stands for in this setup, built once for all processes.
     pub fn share<T: Send + Sync + 'static>(&self, name: &str, build: impl FnOnce() -> T) -> Arc<T> {
         let last = || self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(((known, group, down), part)) = &*last()
-            && (known == name && *group == self.group && *down == self.down)
+        if let Some((origin, part)) = &*last()
+            && origin.is(name, self)
             && let Ok(part) = part.clone().downcast()
         {
             return part;
         }
         let part = Arc::new(build());
-        *last() = Some(((name.to_owned(), self.group.clone(), self.down.clone()), part.clone()));
+        let origin = Origin {
+            name: name.to_owned(),
+            group: self.group.clone(),
+            down: self.down.clone(),
+            mistake: self.mistake,
+            chosen: self.chosen.clone(),
+            unit: self.unit,
+        };
+        *last() = Some((origin, part.clone()));
         part
     }
 

@@ -20,6 +20,10 @@ pub struct CostRow {
     pub case: &'static str,
     /// How the run went.
     pub verdict: Verdict,
+    /// After how many steps it was cut off, if it was too long: what is measured is of the time until
+    /// then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_off_after: Option<u64>,
     /// All messages sent.
     pub messages: u64,
     /// Entries into the critical section, for locks.
@@ -38,8 +42,24 @@ pub struct CostRow {
     pub command: String,
 }
 
+impl CostRow {
+    /// Whether nothing went wrong and no formula is broken. A run that was cut off breaks those that
+    /// it exceeds; of the others it says nothing.
+    pub fn holds(&self) -> bool {
+        let exceeds = |b: &BoundReport| b.measured > b.limit;
+        let breaks = |b: &&BoundReport| b.holds == Some(false);
+        let mut broken = self.bounds.iter().filter(breaks);
+        match self.verdict {
+            Verdict::Ok => broken.next().is_none(),
+            Verdict::Unfinished => !broken.any(exceeds),
+            Verdict::Violated | Verdict::Stuck => false,
+        }
+    }
+}
+
 impl Entry {
-    /// Runs the standard cases of its problem with constant delays, for each n.
+    /// Runs the standard cases of its problem with constant delays, for each n. What is too long, as
+    /// elections of the textbook's bully with all starting are, is cut off, and says so.
     pub fn costs(&self, nodes: &[usize], seed: u64) -> Result<Vec<CostRow>, Error> {
         let mut rows = Vec::new();
         for &n in nodes {
@@ -55,6 +75,7 @@ impl Entry {
                     Err(Error::Usage(_)) => continue,
                     Err(error) => return Err(error),
                 };
+                let unfinished = report.verdict == Verdict::Unfinished;
                 let measures = report.problem.get(self.problem);
                 let measure = |name: &str| measures.and_then(|m| m.get(name));
                 let part = |name: &str, part: &str| {
@@ -65,6 +86,7 @@ impl Entry {
                     nodes: n,
                     case,
                     verdict: report.verdict,
+                    cut_off_after: unfinished.then_some(plan.config.step_limit),
                     messages: report.messages.sent,
                     entries: measure("entries").and_then(serde_json::Value::as_u64),
                     sync_delay: part("sync_delay", "max"),

@@ -26,6 +26,18 @@ impl<T: Numbered> Maybe<T> {
         self.code.checked_sub(1).map(|number| T::numbered(number as usize))
     }
 
+    /// Takes it out: none is left.
+    #[inline]
+    pub fn take(&mut self) -> Option<T> {
+        std::mem::take(self).get()
+    }
+
+    /// What it is, but for `x`.
+    #[inline]
+    pub fn without(self, x: T) -> Self {
+        if self == Self::from(x) { Self::NONE } else { self }
+    }
+
     /// Whether there is none.
     #[inline]
     pub fn is_none(self) -> bool {
@@ -136,6 +148,9 @@ mod tests {
             }
         }
         assert_eq!(Maybe::<Port>::default(), Maybe::NONE);
+        let mut three = Maybe::from(Port(3));
+        assert_eq!((three.without(Port(2)), three.without(Port(3))), (three, Maybe::NONE));
+        assert_eq!((three.take(), three), (Some(Port(3)), Maybe::NONE));
         assert_eq!(Maybe::from(Port(3)), Some(Port(3)));
     }
 }

@@ -61,6 +61,12 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
         Ok(())
     }
 
+    /// Whether [`after_step`](Self::after_step) must see every step. Otherwise it is enough that it
+    /// sees every process once before the end: in large groups that spares a look at each step.
+    fn judges_every_step(&self) -> bool {
+        true
+    }
+
     /// All that `after_step` looks at in a process, as a number; none stands for the whole process.
     /// The checker judges one process of each number.
     fn view(_process: &P) -> Option<u64> {

@@ -38,13 +38,14 @@ pub struct Wheel<E> {
     scout: Scout,
 }
 
-/// Where [`Wheel::upcoming`] has looked beyond the slot of this moment.
-#[derive(Clone, Copy, Debug, Default)]
+/// How far [`Wheel::scout`] has looked.
+#[derive(Clone, Copy, Debug)]
 struct Scout {
-    /// Up to which time.
+    /// Of which time, and where, the last event stands that it has looked at.
     at: Time,
-    /// How many of the slots it looked at are still to come.
-    ahead: u32,
+    place: u32,
+    /// How many of the events up to there are still to come.
+    lead: usize,
 }
 
 /// Where the first and the last event of a slot stand: chunk times [`CHUNK`] plus position. Of an
@@ -56,11 +57,6 @@ struct Slot {
 }
 
 const EMPTY: Slot = Slot { first: NIL, last: NIL };
-
-/// How many slots ahead of this moment's the scout looks, and how many ticks at most: where a
-/// moment has hardly an event of its own, the next ones stand in the slots that follow.
-const SLOTS_AHEAD: u32 = 4;
-const TICKS_AHEAD: Time = 256;
 
 /// With so many events pending, their chunks are called up ahead of their turn.
 const MANY: usize = 1 << 13;
@@ -93,7 +89,7 @@ impl<E> Default for Wheel<E> {
             end: 2 * WINDOW,
             far: Far::new(2),
             len: 0,
-            scout: Scout::default(),
+            scout: Scout { at: 0, place: NIL, lead: 0 },
         }
     }
 }
@@ -138,6 +134,9 @@ impl<E> Wheel<E> {
     #[inline]
     fn place_at(&mut self, at: Time) -> u32 {
         let index = at as usize % SLOTS;
+        if at < self.scout.at {
+            self.scout.lead += 1;
+        }
         let mut place = self.slots[index].last.wrapping_add(1);
         if place.is_multiple_of(CHUNK) {
             place = self.extend(index);
@@ -194,40 +193,54 @@ impl<E> Wheel<E> {
         Some((self.now, event))
     }
 
-    /// The event that will be taken as the `ahead`-th from now (the next is the 0th) if nothing
-    /// comes before it, if it is of this moment. `ahead` is at most the length of a chunk.
+    /// Takes note that an event was taken; the answer is how many of the next ones
+    /// [`scout`](Self::scout) has shown already. To be called after each, by who uses that.
     #[inline]
-    pub fn peek(&self, ahead: u32) -> Option<&E> {
-        let Slot { first, last } = self.slots[self.now as usize % SLOTS];
-        let mut chunk = self.pool.get((first / CHUNK) as usize)?;
-        let mut at = first % CHUNK + ahead;
-        if at >= CHUNK {
-            if first / CHUNK == last / CHUNK {
-                return None;
-            }
-            at -= CHUNK;
-            chunk = self.pool.get(chunk.next as usize)?;
-        }
-        chunk.events.get(at as usize)?.as_ref()
+    pub fn pass(&mut self) -> usize {
+        self.scout.lead = self.scout.lead.saturating_sub(1);
+        self.scout.lead
     }
 
-    /// An event that will be taken soon, in a slot at which nobody has looked yet. To be asked when
-    /// this moment has no more to [`peek`](Self::peek) at.
+    /// Shows the next events that nobody has looked at, `most` of them if there are as many. What is
+    /// scheduled before one that was shown is not shown any more.
     #[inline]
-    pub fn upcoming(&mut self) -> Option<&E> {
-        let Scout { at, ahead } = self.scout;
-        if ahead >= SLOTS_AHEAD {
-            return None;
+    pub fn scout(&mut self, most: usize, mut show: impl FnMut(&E)) {
+        let Scout { mut at, mut place, mut lead } = self.scout;
+        if lead == 0 {
+            // All that was shown is gone: on from here.
+            (at, place) = (self.now, NIL);
         }
-        let from = at.max(self.now) + 1;
-        let slot = self.next_busy(from)?;
-        let at = self.time_of(slot, from);
-        if at > self.now + TICKS_AHEAD {
-            return None;
+        let mut last = self.slots[at as usize % SLOTS].last;
+        for _ in 0..most {
+            if place == last {
+                let Some(next) = self.first_after(at) else { break };
+                (at, place) = next;
+                last = self.slots[at as usize % SLOTS].last;
+            } else if place == NIL {
+                place = self.slots[at as usize % SLOTS].first;
+            } else if (place + 1).is_multiple_of(CHUNK) {
+                let next = self.pool[(place / CHUNK) as usize].next;
+                self.call_up_after(next);
+                place = next * CHUNK;
+            } else {
+                place += 1;
+            }
+            let event = &self.pool[(place / CHUNK) as usize].events[(place % CHUNK) as usize];
+            event.iter().for_each(&mut show);
+            lead += 1;
         }
-        self.scout = Scout { at, ahead: ahead + 1 };
-        let first = self.slots[slot].first;
-        self.pool.get((first / CHUNK) as usize)?.events[(first % CHUNK) as usize].as_ref()
+        if lead > 0 {
+            self.scout = Scout { at, place, lead };
+        }
+    }
+
+    /// The first event in the wheel after that time, with its own time.
+    #[inline]
+    fn first_after(&self, at: Time) -> Option<(Time, u32)> {
+        let slot = self.next_busy(at + 1)?;
+        let found = self.time_of(slot, at + 1);
+        // The search goes once round.
+        (found - self.now < SLOTS as Time).then(|| (found, self.slots[slot].first))
     }
 
     /// Moves on to the time of the next event, if that comes before `limit`.
@@ -242,7 +255,6 @@ impl<E> Wheel<E> {
             return None;
         }
         self.now = at;
-        self.scout.ahead = self.scout.ahead.saturating_sub(1);
         if self.now + WINDOW >= self.end {
             self.bring_near();
         }
@@ -358,9 +370,18 @@ mod tests {
                     prop_assert_eq!(wheel.pop_before(at), None, "the limit is exclusive");
                     let expected = model.remove(0);
                     prop_assert_eq!(wheel.pop_before(at + 1), Some(expected));
+                    wheel.pass();
                     now = at;
                 }
                 prop_assert_eq!(wheel.len(), model.len());
+                // Who looks ahead sees each event of the wheel in its turn.
+                for _ in 0..sequence % 3 {
+                    let near = |(at, _): &&(Time, usize)| *at < wheel.end;
+                    let next = model.get(wheel.scout.lead).filter(near).map(|(_, event)| *event);
+                    let mut shown = None;
+                    wheel.scout(1, |event| shown = Some(*event));
+                    prop_assert_eq!(shown, next);
+                }
             }
         }
     }

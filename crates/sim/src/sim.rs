@@ -14,25 +14,21 @@ use crate::kinds::Kinds;
 use crate::network::Network;
 use crate::pause::Pause;
 use crate::timers::Timers;
-use crate::world::{At, SENT, World};
+use crate::world::{At, World};
 use crate::{Config, Observer, Time, UNIT, Wheel};
 
 /// Bytes of processes that stay near the processor.
 const CACHE: usize = 1 << 18;
 
-/// How many events ahead of its turn a process is called up, and how many what it refers to: each
-/// about as long as memory takes before it is looked at.
-const FAR: u32 = 8;
-const NEAR: u32 = 4;
+/// So many of the next events are looked at ahead, so many at a time: what several of them wait for
+/// comes as quickly as what one does. A process is called up in one look, what it refers to in the
+/// next, when that has come.
+const AHEAD: usize = 16;
+const AT_A_TIME: usize = 8;
 
 /// What clients keep of every member is called up, too, if one of them was told something within so
 /// many steps: there are times when nobody is.
 const LATELY: u64 = 64;
-
-/// With fewer events pending than these, the events of a moment are few, and there is little to look
-/// ahead at; but what is called up stays near for so long. So who is sent a message is called up at
-/// once.
-const SPARSE: usize = 4096;
 
 /// What comes from outside: processes, clients, judges, measures, watchers.
 #[derive(Debug)]
@@ -55,6 +51,8 @@ pub struct Sim<P: Process, A, M: Monitor<P>, T, O: Observer<P> = ()> {
     pub(crate) processes: Vec<P>,
     /// Whether the processes outgrow the near caches: then they are called up ahead of their turn.
     crowded: bool,
+    /// The places that were called up in the last look ahead, as many as these.
+    called: ([u32; AT_A_TIME], usize),
     pub(crate) world: World<P, A, M, T, O>,
     /// As newly built, where a restart may need them.
     pub(crate) newborn: Vec<P>,
@@ -116,6 +114,7 @@ where
         let mut sim = Self {
             newborn: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
             crowded: n * size_of::<P>() > CACHE,
+            called: ([0; AT_A_TIME], 0),
             processes: parts.processes,
             schedule,
             ready: VecDeque::new(),
@@ -132,6 +131,7 @@ where
                 kinds: Kinds::default(),
                 timers: Timers::default(),
                 application: parts.application,
+                every_step: parts.monitor.judges_every_step(),
                 monitor: parts.monitor,
                 meter: parts.meter,
                 observer: parts.observer,
@@ -143,7 +143,6 @@ where
                 condition: Condition::new(&config.faults, &group),
                 stamps: (BTreeMap::new(), 0),
                 faulty: false,
-                sent_to: [0; SENT],
                 last_told: 0,
                 app_messages: config.app_messages,
                 nanos_per_tick: config.unit.as_nanos() as f64 / UNIT as f64,
@@ -203,12 +202,8 @@ where
                     world.counts.delivered += 1;
                     let verdict = world.monitor.on_receive(id, Some(&message), &tags.0);
                     world.note(verdict);
-                    let before = world.counts.sent;
                     world.observer.before_message(world.now, id, from, &message, &tags.1);
                     self.act(place, id, |process, ctx| process.on_message(from, message, ctx));
-                    if self.crowded && self.world.queue.len() < SPARSE {
-                        self.call_receivers(before);
-                    }
                 }
                 other => self.happen(place, id, other),
             }
@@ -223,18 +218,10 @@ where
         }
         let (now, event) = self.world.queue.pop_before(limit)?;
         self.world.now = now;
-        if self.crowded && self.world.queue.len() >= SPARSE {
+        if self.crowded && self.world.queue.pass() <= AHEAD {
             self.call_up();
         }
         Some(event)
-    }
-
-    /// Calls up those to whom messages went since there were `before`.
-    fn call_receivers(&self, before: u64) {
-        let sent = self.world.counts.sent;
-        for number in before.max(sent.saturating_sub(SENT as u64)) + 1..=sent {
-            self.call_up_member(self.world.sent_to[number as usize % SENT] as usize);
-        }
     }
 
     /// Calls up what the step of a member looks at.
@@ -255,21 +242,19 @@ where
     }
 
     /// Calls up what the next events will look at: in large groups that is in no near cache.
-    #[inline]
+    #[inline(never)]
     fn call_up(&mut self) {
-        if let Some(near) = self.world.queue.peek(NEAR)
-            && let Some(process) = self.processes.get(near.place as usize)
-        {
+        let (mut places, known) = self.called;
+        for process in places[..known].iter().filter_map(|p| self.processes.get(*p as usize)) {
             process.call_up();
         }
-        let queue = &mut self.world.queue;
-        let far = match queue.peek(FAR) {
-            Some(event) => Some(event.place),
-            None => queue.upcoming().map(|event| event.place),
-        };
-        if let Some(place) = far {
-            self.call_up_member(place as usize);
-        }
+        let mut found = 0;
+        self.world.queue.scout(AT_A_TIME, |event| {
+            places[found] = event.place;
+            found += 1;
+        });
+        self.called = (places, found);
+        places[..found].iter().for_each(|&place| self.call_up_member(place as usize));
     }
 
     /// Judges the end of the run; to be called once, after [`run`](Self::run).
@@ -279,6 +264,13 @@ where
         let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
         let end = End { alive, faulty: world.faulty, quiet: ending == Ending::Quiet };
         let quiet = end.quiet && world.application.waiting().is_empty();
+        let up = |(p, _): &(&ProcessId, _)| end.alive.contains(**p);
+        let unseen = if world.every_step { 0 } else { self.processes.len() };
+        for (p, process) in self.group.members().iter().zip(&self.processes).take(unseen).filter(up)
+        {
+            let verdict = world.monitor.after_step(*p, process);
+            world.note(verdict);
+        }
         let verdict = world.monitor.at_end(&end).and_then(|()| {
             let up = self.group.members().iter().zip(&self.processes);
             let mut restless =
@@ -370,8 +362,10 @@ where
         let mut host = At { place, id, group: &self.group, world, consult: false };
         act(process, &mut Context::new(id, &self.group, &mut host));
         let consult = host.consult;
-        let verdict = world.monitor.after_step(id, process);
-        world.note(verdict);
+        if world.every_step {
+            let verdict = world.monitor.after_step(id, process);
+            world.note(verdict);
+        }
         world.observer.after_step(world.now, id, process);
         if consult {
             world.consult(place, id);

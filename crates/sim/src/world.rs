@@ -25,6 +25,8 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) timers: Timers<P::Timer>,
     pub(crate) application: A,
     pub(crate) monitor: M,
+    /// Whether the monitor sees every step; otherwise it sees every process in the end.
+    pub(crate) every_step: bool,
     pub(crate) meter: T,
     pub(crate) observer: O,
     pub(crate) violations: Vec<(Time, Violation)>,
@@ -37,16 +39,11 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     /// Messages of the application on their way, and how many there ever were.
     pub(crate) stamps: (BTreeMap<u32, StampOf<P, M, O>>, u32),
     pub(crate) faulty: bool,
-    /// To which places the last messages went, by their number.
-    pub(crate) sent_to: [u32; SENT],
     /// In which step a client was last told something.
     pub(crate) last_told: u64,
     pub(crate) app_messages: u32,
     pub(crate) nanos_per_tick: f64,
 }
-
-/// Of so many messages, the last ones, it is known who receives them.
-pub(crate) const SENT: usize = 8;
 
 /// As many violations are kept; a broken run may have millions.
 const MOST_VIOLATIONS: usize = 100;
@@ -132,7 +129,6 @@ where
             return self.violate(stranger(from, to));
         };
         let (place, tags) = (place as u32, (tag, seen));
-        self.sent_to[self.counts.sent as usize % SENT] = place;
         if self.network.calm {
             let at = self.now + self.network.delay(from, to, &mut self.rng);
             self.queue.push_with(at, || Event {

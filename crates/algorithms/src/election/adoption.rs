@@ -245,6 +245,10 @@ impl Process for Adoption {
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        if let (Message::Info(_), Some(_)) = (message, self.leader.get()) {
+            // Most of a flood comes to those who know: over which edge does not matter.
+            return;
+        }
         let Some(port) = self.edges.port(from) else {
             return ctx.unexpected("a message from a stranger");
         };
@@ -259,17 +263,16 @@ impl Process for Adoption {
                     self.close(port, ctx);
                 }
             }
-            Message::Info(leader) => {
-                if self.leader.is_none() {
-                    self.decide(leader, Some(port), ctx);
-                }
-            }
+            Message::Info(leader) => self.decide(leader, Some(port), ctx),
         }
     }
 
     #[inline]
     fn call_up(&self) {
-        self.edges.call_up();
+        // Who knows the outcome looks at its edges no more.
+        if self.leader.is_none() {
+            self.edges.call_up();
+        }
     }
 
     fn at_rest(&self) -> bool {

@@ -62,6 +62,11 @@ impl<N: Copy + Default, const FEW: usize> Edges<N, FEW> {
         ports
     }
 
+    /// Notes the same of all.
+    pub(super) fn note_all(&mut self, note: N) {
+        self.0.iter_mut().for_each(|edge| edge.note = note);
+    }
+
     /// The port that leads to `peer`, if it is a neighbour.
     pub(super) fn port(&self, peer: ProcessId) -> Option<Port> {
         self.0.binary_search_by_key(&peer, |edge| edge.peer.0).ok().map(|i| Port(i as u32))

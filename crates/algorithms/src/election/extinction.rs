@@ -158,6 +158,10 @@ impl Process for Extinction {
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        if let (Message::Info(_), Some(_)) = (message, self.leader.get()) {
+            // Most of a flood comes to those who know: over which edge does not matter.
+            return;
+        }
         let Some(port) = self.edges.port(from) else {
             return ctx.unexpected("a message from a stranger");
         };
@@ -170,17 +174,16 @@ impl Process for Extinction {
             }
             // What belongs to a weaker wave dies here.
             Message::Explore(_) | Message::Echo(_) => {}
-            Message::Info(leader) => {
-                if self.leader.is_none() {
-                    self.decide(leader, Some(port), ctx);
-                }
-            }
+            Message::Info(leader) => self.decide(leader, Some(port), ctx),
         }
     }
 
     #[inline]
     fn call_up(&self) {
-        self.edges.call_up();
+        // Who knows the outcome looks at its edges no more.
+        if self.leader.is_none() {
+            self.edges.call_up();
+        }
     }
 
     fn at_rest(&self) -> bool {

@@ -8,6 +8,8 @@
 
 mod timing;
 
+use std::sync::Arc;
+
 use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, Port, PortSet, Process, ProcessId};
 use serde::{Deserialize, Serialize};
@@ -130,7 +132,7 @@ pub struct FireWire {
     #[serde(skip)]
     edges: Edges,
     #[serde(skip)]
-    rules: Fixed<Rules>,
+    rules: Fixed<Arc<Rules>>,
 }
 
 /// How far we are in this generation.
@@ -152,7 +154,7 @@ enum State {
 }
 
 /// What a process was built with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Rules {
     by_id: bool,
     by_wire: bool,
@@ -423,6 +425,11 @@ impl Process for FireWire {
         }
     }
 
+    #[inline]
+    fn call_up(&self) {
+        self.edges.call_up();
+    }
+
     fn at_rest(&self) -> bool {
         self.is_settled() || self.late
     }
@@ -452,12 +459,12 @@ impl Algorithm for FireWire {
             unplugged: PortSet::new(),
             late: false,
             edges: Edges::new(me, setup),
-            rules: Fixed(Rules {
+            rules: Fixed(setup.share("rules of firewire", || Rules {
                 by_id: setup.chosen(&SHEET, "contention").is("id"),
                 by_wire: setup.chosen(&SHEET, "reset").is("wire"),
                 mistake: setup.mistake,
                 timing: Timing::new(&SHEET, setup),
-            }),
+            })),
         }
     }
 

@@ -372,13 +372,15 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         Err(Violation::new("acyclic parents", detail))
     }
 
+    /// A tree is judged in the end; a cycle may come and go.
+    fn judges_every_step(&self) -> bool {
+        self.rules.no_parent_cycle
+    }
+
     #[inline]
     fn call_up(&self, at: ProcessId, told: bool) {
         if told {
             self.views.call_up(at);
-        }
-        if let Some(parents) = &self.parents {
-            parents.call_up(at);
         }
     }
 

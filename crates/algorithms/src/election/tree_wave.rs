@@ -5,12 +5,10 @@
 //! number of all and spread it. Processes know their edges only, not the tree.
 
 use konklave_process::topology::Shape;
-use konklave_process::{
-    Context, Fixed, Maybe, NoRecord, NoTimer, Port, PortSet, Process, ProcessId,
-};
+use konklave_process::{Context, Fixed, Maybe, NoRecord, NoTimer, Port, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::edges::Edges;
+use super::ticked::Ticked;
 use super::{Election, Indication, Request};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
@@ -62,21 +60,20 @@ const SHEET: DataSheet = DataSheet {
     switches: &[],
 };
 
-/// One process of the algorithm. Trees of millions are built of these: it takes one line of the cache.
-#[repr(align(64))]
+/// One process of the algorithm. Trees of millions are built of these: two fill a line of the cache.
+#[repr(align(32))]
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct TreeWave {
     awake: bool,
-    /// Where an echo came in, and how many edges are left.
-    echoed: PortSet,
+    /// Our edges, ticked where an echo came in, and how many are left.
+    #[serde(rename = "echoed")]
+    edges: Ticked,
     left: u32,
     /// Where our echo went out.
     sent: Maybe<Port>,
     /// The highest number we know of.
     best: ProcessId,
     decided: bool,
-    #[serde(skip)]
-    edges: Edges,
     #[serde(skip)]
     leaf_rule: Fixed<bool>,
 }
@@ -93,6 +90,15 @@ pub enum Message {
 }
 
 impl TreeWave {
+    /// Whether nothing comes of it any more, over whichever edge it came.
+    fn is_late(&self, message: Message) -> bool {
+        match message {
+            Message::Explore => self.awake && !*self.leaf_rule,
+            Message::Echo(_) => false,
+            Message::Info(_) => self.decided,
+        }
+    }
+
     fn wake(&mut self, by: Option<Port>, ctx: &mut Context<'_, Self>) {
         self.awake = true;
         self.edges.send_all_but(by, Message::Explore, ctx);
@@ -111,8 +117,7 @@ impl TreeWave {
             // An echo was faster than its explorer.
             0 => self.decide(None, ctx),
             1 => {
-                let last = self.edges.ports().find(|port| !self.echoed.contains(*port));
-                let last = last.expect("one edge is left");
+                let last = self.edges.unticked().expect("one edge is left");
                 self.sent = last.into();
                 ctx.send(self.edges.peer(last), Message::Echo(self.best));
             }
@@ -143,6 +148,9 @@ impl Process for TreeWave {
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        if self.is_late(message) {
+            return;
+        }
         let Some(port) = self.edges.port(from) else {
             return ctx.unexpected("a message from a stranger");
         };
@@ -156,7 +164,7 @@ impl Process for TreeWave {
             }
             Message::Echo(best) => {
                 self.best = self.best.max(best);
-                self.left -= u32::from(self.echoed.insert(port));
+                self.left -= u32::from(self.edges.tick(port));
                 if !self.awake {
                     self.wake(Some(port), ctx);
                 } else if self.sent == Some(port) && !self.decided {
@@ -166,10 +174,8 @@ impl Process for TreeWave {
                 }
             }
             Message::Info(best) => {
-                if !self.decided {
-                    self.best = best;
-                    self.decide(Some(port), ctx);
-                }
+                self.best = best;
+                self.decide(Some(port), ctx);
             }
         }
     }
@@ -189,15 +195,14 @@ impl Algorithm for TreeWave {
     const SHEET: DataSheet = SHEET;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
-        let edges = Edges::new(me, setup);
+        let edges = Ticked::new(me, setup);
         Self {
             awake: false,
-            echoed: PortSet::new(),
             left: edges.len() as u32,
+            edges,
             sent: Maybe::NONE,
             best: me,
             decided: false,
-            edges,
             leaf_rule: setup.makes(&LEAF_RULE),
         }
     }
@@ -209,6 +214,11 @@ mod tests {
     use konklave_testkit::{Bench, send, tell};
 
     use super::*;
+
+    #[test]
+    fn two_fill_a_line() {
+        assert_eq!(size_of::<TreeWave>(), 32);
+    }
 
     fn process(me: u32, tree: Topology) -> Bench<TreeWave> {
         let setup = Setup::new(Group::of(tree.len()), tree);

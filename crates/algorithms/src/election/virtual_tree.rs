@@ -14,8 +14,12 @@
 mod message;
 mod registry;
 
+use std::sync::Arc;
+
 use konklave_process::topology::Shape;
-use konklave_process::{Context, Fixed, NoTimer, Port, PortSet, Process, ProcessId, ProcessSet};
+use konklave_process::{
+    Context, Fixed, Maybe, NoTimer, Port, PortSet, Process, ProcessId, ProcessSet,
+};
 use serde::{Deserialize, Serialize};
 
 use super::edges::{Edges, links};
@@ -87,7 +91,8 @@ const SHEET: DataSheet = DataSheet {
     ],
 };
 
-/// One process of the algorithm.
+/// One process of the algorithm. Graphs of many are built of these: it takes two lines of the cache.
+#[repr(align(64))]
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct VirtualTree {
     /// Which root we follow; none before we come up.
@@ -95,16 +100,17 @@ pub struct VirtualTree {
     /// Our distance from the root. We keep it while we look for a new parent, for our children's
     /// are larger.
     level: Option<u32>,
-    parent: Option<Port>,
+    parent: Maybe<Port>,
     children: PortSet,
-    /// The level that each neighbour last named.
-    levels: Box<[Option<u32>]>,
+    /// Our edges, each with the level that the neighbour last named.
+    #[serde(rename = "levels")]
+    edges: Edges<Option<u32>, 1>,
     /// Who has neither welcomed nor greeted us yet. Who has knows nothing of our former lives.
     greeted: PortSet,
     /// Whom we asked to be our parent.
-    asked: Option<Port>,
+    asked: Maybe<Port>,
     /// The former parent, which waits until we have let go.
-    owed: Option<Port>,
+    owed: Maybe<Port>,
     /// Whether we have told our children to go.
     dissolving: bool,
     /// Whether we stay where we are: who uses the tree has reached us.
@@ -112,13 +118,11 @@ pub struct VirtualTree {
     /// Whom the detector suspects. Boxed, for a large group has mostly none.
     suspects: Option<Box<ProcessSet>>,
     #[serde(skip)]
-    edges: Edges,
-    #[serde(skip)]
-    rules: Fixed<Rules>,
+    rules: Fixed<Arc<Rules>>,
 }
 
 /// What a process was built with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Rules {
     registry: Registry,
     cap: u32,
@@ -149,9 +153,10 @@ impl VirtualTree {
             ctx.indicate(Indication::Deposed);
         }
         self.epoch = Some(epoch);
-        (self.level, self.parent, self.asked, self.owed) = (None, None, None, None);
+        self.level = None;
+        (self.parent, self.asked, self.owed) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
         self.children.clear();
-        self.levels.fill(None);
+        self.edges.note_all(None);
         self.greeted.clear();
         self.dissolving = false;
         self.frozen = false;
@@ -224,12 +229,11 @@ impl VirtualTree {
         if self.level == Some(0) || busy || self.frozen {
             return;
         }
-        let offers = self.edges.ports().zip(&self.levels);
-        let offers = offers.filter_map(|(port, level)| Some((level.as_ref().copied()?, port)));
+        let offers = self.edges.ports().filter_map(|port| Some((self.edges[port]?, port)));
         let is_orphan = self.parent.is_none() && self.level.is_some();
         match offers.filter(|(level, _)| self.suits(*level)).min() {
             Some((_, port)) => {
-                self.asked = Some(port);
+                self.asked = port.into();
                 let naive = is_orphan && self.makes(NAIVE_RESELECT);
                 let level = self.level.filter(|_| !naive);
                 ctx.send(self.edges.peer(port), Message::Join(epoch, level));
@@ -264,21 +268,21 @@ impl VirtualTree {
     }
 
     fn lose_parent(&mut self, ctx: &mut Context<'_, Self>) {
-        self.parent = None;
+        self.parent = Maybe::NONE;
         ctx.indicate(Indication::Deposed);
         self.seek(ctx);
     }
 
     fn attach(&mut self, parent: Port, level: u32, epoch: u32, ctx: &mut Context<'_, Self>) {
-        match self.parent.replace(parent) {
-            Some(former) => self.owed = Some(former),
+        match std::mem::replace(&mut self.parent, parent.into()).get() {
+            Some(former) => self.owed = former.into(),
             None => {
                 let leader = Some(self.root(epoch, ctx));
                 ctx.indicate(Indication::Following { leader, epoch });
             }
         }
         // Who let us go and now takes us back need not be told.
-        self.owed = self.owed.filter(|former| *former != parent);
+        self.owed = self.owed.without(parent);
         self.settle_debt(epoch, ctx);
         self.level = Some(level);
         self.dissolving = false;
@@ -290,8 +294,8 @@ impl VirtualTree {
         self.note(port, None);
         self.children.remove(port);
         self.greeted.remove(port);
-        self.asked = self.asked.filter(|asked| *asked != port);
-        self.owed = self.owed.filter(|former| *former != port);
+        self.asked = self.asked.without(port);
+        self.owed = self.owed.without(port);
         if self.parent == Some(port) {
             self.lose_parent(ctx);
         } else {
@@ -301,7 +305,7 @@ impl VirtualTree {
     }
 
     fn note(&mut self, port: Port, level: Option<u32>) {
-        self.levels[port.0 as usize] = level;
+        self.edges[port] = level;
     }
 
     fn on_join(&mut self, from: Port, level: Option<u32>, epoch: u32, ctx: &mut Context<'_, Self>) {
@@ -323,7 +327,7 @@ impl VirtualTree {
 
     fn on_join_ok(&mut self, from: Port, level: u32, epoch: u32, ctx: &mut Context<'_, Self>) {
         let wanted = self.asked == Some(from) && self.suits(level) && !self.frozen;
-        self.asked = self.asked.filter(|asked| *asked != from);
+        self.asked = self.asked.without(from);
         self.note(from, Some(level));
         if wanted {
             self.attach(from, level.saturating_add(1), epoch, ctx);
@@ -355,7 +359,7 @@ impl VirtualTree {
         let number = |level: Option<u32>| level.map_or(-1, i64::from);
         if self.level.is_none() || number(self.level) > number(level) {
             self.level = Some(level.map_or(0, |level| level.saturating_add(1)));
-            self.parent = Some(port);
+            self.parent = port.into();
         }
     }
 
@@ -384,7 +388,13 @@ impl Process for VirtualTree {
     fn on_recover(&mut self, saved: Option<Reign>, ctx: &mut Context<'_, Self>) {
         // Once round the registry: the next epoch that is ours.
         let from = saved.map_or(0, |Reign(epoch)| epoch.saturating_add(ctx.group_size() as u32));
-        self.enter(self.next_epoch(from, ctx), ctx);
+        let epoch = self.next_epoch(from, ctx);
+        // A root asks nobody for its level. But if nobody noticed that we were gone, some may wait for
+        // the welcome of our former self, which never got their greeting.
+        if self.root(epoch, ctx) == ctx.me() {
+            self.tell_all(Message::Connect(epoch), ctx);
+        }
+        self.enter(epoch, ctx);
     }
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
@@ -444,14 +454,14 @@ impl Process for VirtualTree {
             Message::JoinOk(_, level) => self.on_join_ok(port, level, epoch, ctx),
             Message::JoinNo(_, level) => {
                 if self.asked == Some(port) {
-                    self.asked = None;
+                    self.asked = Maybe::NONE;
                     self.note(port, level);
                     self.seek(ctx);
                 }
             }
             Message::Detach(_) => {
                 if self.parent == Some(port) {
-                    self.owed = Some(port);
+                    self.owed = port.into();
                     self.note(port, None);
                     self.lose_parent(ctx);
                 }
@@ -492,13 +502,18 @@ impl Process for VirtualTree {
         }
     }
 
+    #[inline]
+    fn call_up(&self) {
+        self.edges.call_up();
+    }
+
     fn at_rest(&self) -> bool {
         let is_orphan = self.parent.is_none() && self.level.is_some_and(|level| level > 0);
         !is_orphan && self.asked.is_none() && self.owed.is_none() && self.greeted.is_empty()
     }
 
     fn parent(&self) -> Option<ProcessId> {
-        self.parent.map(|port| self.edges.peer(port))
+        self.parent.get().map(|port| self.edges.peer(port))
     }
 }
 
@@ -507,25 +522,23 @@ impl Algorithm for VirtualTree {
     const SHEET: DataSheet = SHEET;
 
     fn new(me: ProcessId, setup: &Setup) -> Self {
-        let edges = Edges::new(me, setup);
         Self {
             epoch: None,
             level: None,
-            parent: None,
+            parent: Maybe::NONE,
             children: PortSet::new(),
-            levels: vec![None; edges.len()].into(),
+            edges: Edges::new(me, setup),
             greeted: PortSet::new(),
-            asked: None,
-            owed: None,
+            asked: Maybe::NONE,
+            owed: Maybe::NONE,
             dissolving: false,
             frozen: false,
             suspects: None,
-            edges,
-            rules: Fixed(Rules {
+            rules: Fixed(setup.share("rules of virtual-tree", || Rules {
                 registry: registry(setup).unwrap_or(Registry { first: 0 }),
                 cap: setup.chosen(&SHEET, "cap").number(),
                 mistake: setup.mistake,
-            }),
+            })),
         }
     }
 

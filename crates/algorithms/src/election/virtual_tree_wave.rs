@@ -229,6 +229,11 @@ impl Process for VirtualTreeWave {
         }
     }
 
+    #[inline]
+    fn call_up(&self) {
+        self.tree.call_up();
+    }
+
     fn at_rest(&self) -> bool {
         self.tree.at_rest() && matches!(self.wave, Wave::Ahead | Wave::Over)
     }

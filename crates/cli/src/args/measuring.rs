@@ -16,6 +16,8 @@ Examples:
   konklave costs mutex --table --nodes 9          messages, delays, response times of all locks
   konklave costs sanders --matrix --nodes 4       who follows whom how quickly
   konklave costs election --enumerate             rings: fewest, mean, most over all arrangements
+A run that is too long is cut off, and its row says after how many steps: the textbook's bully needs
+exponentially many messages when all start.
 Exit codes: 0 every formula holds · 1 one does not")]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct CostsArgs {

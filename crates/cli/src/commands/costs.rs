@@ -36,7 +36,7 @@ pub(crate) fn costs(args: &CostsArgs) -> Done {
     for entry in chosen {
         rows.extend(entry.costs(&args.nodes, args.seed)?);
     }
-    let holds = rows.iter().all(row_holds);
+    let holds = rows.iter().all(CostRow::holds);
     match args.format {
         TableFormat::Text => print(&rows)?,
         TableFormat::Markdown => {
@@ -56,10 +56,6 @@ pub(super) fn chosen(what: Option<&str>) -> Result<Vec<&'static Entry>, Error> {
     if problem.is_empty() { Ok(vec![find(what)?]) } else { Ok(problem) }
 }
 
-fn row_holds(row: &CostRow) -> bool {
-    row.verdict == Verdict::Ok && row.bounds.iter().all(|b| b.holds != Some(false))
-}
-
 fn print(rows: &[CostRow]) -> io::Result<()> {
     let mut out = stdout();
     let mut algorithm = "";
@@ -75,6 +71,10 @@ fn print(rows: &[CostRow]) -> io::Result<()> {
         for bound in &row.bounds {
             let Some(measured) = bound.measured else { continue };
             let Some((sign, limit, word)) = bound.standing() else { continue };
+            // Of a run that was cut off, no more is known than what it exceeds.
+            if row.cut_off_after.is_some() && sign != ">" {
+                continue;
+            }
             let wrong = match bound.holds {
                 Some(false) => paint(&format!(" {}", word.to_uppercase()), Colour::Red),
                 _ => String::new(),
@@ -86,8 +86,15 @@ fn print(rows: &[CostRow]) -> io::Result<()> {
                 number(limit)
             ));
         }
-        if row.verdict != Verdict::Ok {
-            facts.push(paint(row.verdict.name(), Colour::Red));
+        match row.cut_off_after {
+            Some(steps) => {
+                facts
+                    .push(paint(&format!("too long, cut off after {steps} steps"), Colour::Yellow));
+            }
+            None if row.verdict != Verdict::Ok => {
+                facts.push(paint(row.verdict.name(), Colour::Red));
+            }
+            None => {}
         }
         writeln!(
             out,
@@ -103,7 +110,7 @@ fn print(rows: &[CostRow]) -> io::Result<()> {
 
 fn csv(row: &CostRow) -> Vec<(String, String)> {
     let optional = |x: Option<f64>| x.map_or(String::new(), number);
-    let exceeded = row.bounds.iter().any(|b| b.holds == Some(false));
+    let unknown = row.cut_off_after.is_some() && row.holds();
     let tightest = row.bounds.iter().find(|b| b.limit.is_some());
     [
         ("algorithm", row.algorithm.clone()),
@@ -118,7 +125,8 @@ fn csv(row: &CostRow) -> Vec<(String, String)> {
         ("time", number(row.time)),
         ("formula", tightest.map_or(String::new(), |b| b.formula.clone())),
         ("limit", optional(tightest.and_then(|b| b.limit))),
-        ("holds", (!exceeded).to_string()),
+        ("holds", if unknown { String::new() } else { row.holds().to_string() }),
+        ("cut_off_after", row.cut_off_after.map_or(String::new(), |steps| steps.to_string())),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .to_vec()

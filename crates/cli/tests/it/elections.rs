@@ -154,3 +154,18 @@ fn every_arrangement_of_a_ring_is_tried_by_one_command() {
         assert!(said.err.contains(word), "{line}: {}", said.err);
     }
 }
+
+#[test]
+fn a_run_that_is_too_long_is_said_to_be_and_breaks_nothing() {
+    let line = "costs bully --nodes 3,31";
+    let said = konklave_line(&format!("{line} --format json"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    let rows: Vec<Value> = serde_json::from_str(&said.out).unwrap();
+    let (cut, whole): (Vec<_>, Vec<_>) =
+        rows.iter().partition(|row| row["verdict"] == "unfinished");
+    assert!(whole.len() > cut.len() && !cut.is_empty(), "{rows:?}");
+    assert!(cut.iter().all(|row| row["nodes"] == 31 && row["cut_off_after"].as_u64().is_some()));
+    assert!(whole.iter().all(|row| row["verdict"] == "ok" && row["cut_off_after"].is_null()));
+    let text = konklave_line(line);
+    assert_eq!(text.out.matches("too long, cut off after ").count(), cut.len(), "{}", text.out);
+}
