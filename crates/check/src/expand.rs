@@ -5,7 +5,8 @@ use rustc_hash::FxHashSet;
 use crate::Timing;
 use crate::options::Options;
 use crate::tables::{
-    BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, MessageFacts, Miss, Sent, Tables, UNHEARD, UNSEEN,
+    BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, MessageFacts, Miss, OVER, PASSED, Sent, Tables,
+    UNHEARD, UNSEEN,
 };
 
 /// What the search must know of the model.
@@ -47,6 +48,8 @@ pub(crate) enum Move {
     /// This message is lost, or doubled: its number and its place in the row.
     Lose(u32, u32),
     Duplicate(u32, u32),
+    /// A step of time passes.
+    Pass,
 }
 
 /// A step and where it leads: what differs from the state before.
@@ -109,7 +112,7 @@ impl Next<'_> {
             writer.put(local);
         }
         writer.put(self.ambient);
-        if rules.options.count_messages {
+        if rules.options.counts() {
             writer.put(self.sent);
         }
         if rules.options.fifo {
@@ -194,7 +197,7 @@ impl Node {
             self.locals.push(take(&mut from));
         }
         self.ambient = take(&mut from);
-        self.sent = if rules.options.count_messages { take(&mut from) } else { 0 };
+        self.sent = if rules.options.counts() { take(&mut from) } else { 0 };
         let mut before = 0;
         while !from.is_empty() {
             let message = take(&mut from);
@@ -294,8 +297,11 @@ impl Expander {
         let mut progress = !quiet;
         let early = options.timing == Timing::WhenQuiet && !quiet;
         let spent = tables.ambients[node.ambient as usize].spent;
-        if !early || spent.early < options.early {
-            if early && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers()) {
+        if !early || options.clock.is_some() || spent.early < options.early {
+            if early
+                && options.clock.is_none()
+                && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
+            {
                 let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
                 let reaction = tables.react(node.ambient, outcome.sign)?;
                 turn.ambient = tables.reactions[reaction as usize].ambient;
@@ -310,6 +316,16 @@ impl Expander {
             }
         }
         turn.ambient = node.ambient;
+        if let Some(clock) = options.clock {
+            let facts = |local: &u32| tables.locals[*local as usize];
+            let waits = node.locals.iter().any(|local| facts(local).waits);
+            progress |= waits;
+            let due = node.locals.iter().any(|local| facts(local).is_due());
+            let in_time = clock.limit.is_none_or(|limit| spent.time < limit);
+            if waits && !due && in_time && (!early || spent.early < options.early) {
+                turn.pass(early)?;
+            }
+        }
         let (begin, end) = tables.ambients[node.ambient as usize].asks;
         for &(place, input) in &tables.asks[begin as usize..end as usize] {
             let local = node.locals[place as usize];
@@ -420,19 +436,22 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
     ) {
         let reaction = &self.tables.reactions[number as usize];
         let sends = &self.tables.sends[reaction.sends.0 as usize..reaction.sends.1 as usize];
-        let counted = self.rules.options.count_messages && !matches!(what, Move::Tell(..));
+        let options = &self.rules.options;
+        let counted = options.counts() && !matches!(what, Move::Tell(..));
+        let sent = self.node.sent + if counted { sends.len() as u32 } else { 0 };
+        let over = options.most_messages.is_some_and(|most| sent > most && options.judges("bound"));
         (self.each)(Next {
             before: self.node,
             locals: self.locals,
             ambient: reaction.ambient,
-            sent: self.node.sent + if counted { sends.len() as u32 } else { 0 },
+            sent,
             taken,
             doubled,
             sends,
             what,
             draw,
-            reaction: number,
-            violated: reaction.violated,
+            reaction: if over && !reaction.violated { OVER } else { number },
+            violated: reaction.violated || over,
             goes_on,
         });
     }
@@ -521,6 +540,19 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
                 self.fault(DOUBLED, message, what, NONE, i, false)?;
             }
         }
+        Ok(())
+    }
+
+    /// A step of time passes for everyone.
+    fn pass(&mut self, early: bool) -> Result<(), Miss> {
+        for local in self.locals.iter_mut() {
+            if self.tables.locals[*local as usize].waits {
+                let at = self.tables.act(*local, Inputs::PASS)?;
+                *local = self.tables.outcomes[at as usize].local;
+            }
+        }
+        self.fault(PASSED, u32::from(early), Move::Pass, NONE, NONE, false)?;
+        self.locals.clone_from(&self.node.locals);
         Ok(())
     }
 

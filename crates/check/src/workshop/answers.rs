@@ -10,7 +10,7 @@ use crate::craft::Craft;
 use crate::draws::Draws;
 use crate::expand::{Node, Rules};
 use crate::reduce::Commutation;
-use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, OTHER, Tables, UNHEARD};
+use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, OTHER, OVER, PASSED, Tables, UNHEARD};
 use crate::verdicts::unquiet;
 
 impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, M> {
@@ -63,7 +63,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
                 match actor {
                     LOST | UNHEARD | DOUBLED => is_message,
                     CUT | BREAK => has(input, (self.inputs.n * self.inputs.n) as usize),
-                    EARLY => true,
+                    EARLY | PASSED => true,
                     local => has(local, self.locals.things.len()) && (is_message || is_input),
                 }
             }
@@ -84,6 +84,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
     }
 
     fn violation(&self, reaction: u32) -> Violation {
+        if reaction == OVER {
+            let most = self.model.options.most_messages.unwrap_or_default();
+            return Violation::new("bound", format!("more than {most} messages"));
+        }
         self.violations[&reaction].clone()
     }
 
