@@ -98,16 +98,17 @@ impl Next<'_> {
         sends.iter().for_each(|sent| each(sent.message));
     }
 
-    /// How many bytes the packed state has at most.
+    /// How many bytes the packed state has at most, with the zeros behind it.
     #[inline]
     pub(crate) fn most(&self) -> usize {
-        5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len())
+        5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len()) + WORD
     }
 
-    /// Writes the state that this leads to, packed; returns how long it is.
+    /// Writes the state that this leads to, packed, and zeros up to a whole word; returns how long it is
+    /// without these.
     #[inline]
     pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> usize {
-        let mut writer = Writer { into, len: 0 };
+        let mut writer = Writer { into, len: 0, word: 0, bits: 0 };
         for &local in self.locals {
             writer.put(local);
         }
@@ -124,7 +125,7 @@ impl Next<'_> {
                 before = message;
             });
         }
-        writer.len
+        writer.finish()
     }
 
     /// Appends the state that this leads to, packed.
@@ -152,21 +153,53 @@ impl Next<'_> {
     }
 }
 
+/// How many bytes are written at once.
+pub(crate) const WORD: usize = 8;
+
+/// Writes numbers as [`put`] does, but whole words at a time: a row is hashed by words as soon as it is there,
+/// and a word that was written in pieces keeps the processor waiting.
 struct Writer<'a> {
     into: &'a mut [u8],
     len: usize,
+    /// What is not written yet, and how much that is.
+    word: u64,
+    bits: u32,
 }
 
 impl Writer<'_> {
     #[inline]
-    fn put(&mut self, mut x: u32) {
-        while x >= 0x80 {
-            self.into[self.len] = x as u8 | 0x80;
-            self.len += 1;
-            x >>= 7;
+    fn put(&mut self, x: u32) {
+        let (mut bytes, mut width) = (u64::from(x), 8);
+        if x >= 0x80 {
+            (bytes, width) = (0, 0);
+            let mut rest = x;
+            while rest >= 0x80 {
+                bytes |= u64::from(rest as u8 | 0x80) << width;
+                (rest, width) = (rest >> 7, width + 8);
+            }
+            bytes |= u64::from(rest) << width;
+            width += 8;
         }
-        self.into[self.len] = x as u8;
-        self.len += 1;
+        self.word |= bytes << self.bits;
+        self.bits += width;
+        if self.bits >= u64::BITS {
+            self.flush();
+            self.bits -= u64::BITS;
+            // What did not fit: less than was put.
+            self.word = if self.bits == 0 { 0 } else { bytes >> (width - self.bits) };
+            self.len += WORD;
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.into[self.len..self.len + WORD].copy_from_slice(&self.word.to_le_bytes());
+    }
+
+    #[inline]
+    fn finish(mut self) -> usize {
+        self.flush();
+        self.len + self.bits as usize / 8
     }
 }
 
@@ -605,5 +638,30 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         debug_assert_eq!(outcome.sign, UNSEEN, "news on their way are nobody's business");
         self.locals[place as usize] = outcome.local;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_at_a_time_are_the_same_bytes() {
+        let numbers = [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_152, u32::MAX, 5, 0];
+        for skip in 0..numbers.len() {
+            for many in 0..=3 * numbers.len() {
+                let row: Vec<u32> =
+                    numbers.iter().cycle().skip(skip).take(many).copied().collect();
+                let mut plain = Vec::new();
+                row.iter().for_each(|x| put(&mut plain, *x));
+                let mut into = vec![0xff; 5 * many + WORD];
+                let mut writer = Writer { into: &mut into, len: 0, word: 0, bits: 0 };
+                row.iter().for_each(|x| writer.put(*x));
+                let len = writer.finish();
+                assert_eq!(into[..len], plain, "{row:?}");
+                let zeros = len.next_multiple_of(WORD) - len;
+                assert!(into[len..len + zeros].iter().all(|byte| *byte == 0), "{row:?}");
+            }
+        }
     }
 }
