@@ -113,6 +113,7 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("fifo", &["fifo order"], "the messages of one sender come in its order"),
     ("causal", &["causal order"], "no message comes before what led to it"),
     ("accuracy", &["accuracy"], "nobody who is up is given up; accuracy:K, not more than K times"),
+    ("completeness", &["completeness", "consistency"], "who has crashed is suspected in the end"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
     ("bound", &["bound"], "no run has more than K messages (bound:K)"),
     ("deadlock", &["deadlock"], "nobody waits for ever"),
@@ -120,6 +121,27 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("livelock", &["livelock"], "no run goes round for ever"),
     ("starvation", &["starvation"], "nobody waits for ever while others go on fairly"),
 ];
+
+/// The problems that a property is about, where these are not all.
+const ABOUT: &[(&[&str], &[&str])] = &[
+    (&["mutex"], &["token", "order", "bypass", "overtaking"]),
+    (&["mutex", "group"], &["exclusion"]),
+    (&["mutex", "election", "group"], &["fence"]),
+    (&["election"], &["tree", "winner"]),
+    (&["election", "group"], &["unique", "alive", "stability", "termination"]),
+    (&["election", "group", "multicast"], &["agreement"]),
+    (&["group"], &["views", "synchrony", "delivery", "loss", "progress"]),
+    (&["group", "multicast"], &["total", "uniform", "integrity"]),
+    (&["multicast"], &["validity", "fifo", "causal"]),
+    (&["detector", "multicast"], &["accuracy"]),
+    (&["detector"], &["completeness"]),
+];
+
+/// Whether a property of the command line is about another problem than this: then nothing breaks it.
+pub fn is_about_another(property: &str, problem: &str) -> bool {
+    let word = property.split(':').next().unwrap_or_default();
+    ABOUT.iter().any(|(of, words)| words.contains(&word) && !of.contains(&problem))
+}
 
 /// Explores `plan`; `watch` is told how far it has come, and says whether to go on.
 pub(crate) fn check<P>(

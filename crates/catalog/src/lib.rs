@@ -18,7 +18,7 @@ mod simulate;
 pub mod tolerance;
 mod verify;
 
-pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES};
+pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES, is_about_another};
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
 pub use files::{open_input, read_text};

@@ -352,7 +352,7 @@ impl Expander {
         if let Some(clock) = options.clock {
             let facts = |local: &u32| tables.locals[*local as usize];
             let waits = node.locals.iter().any(|local| facts(local).waits);
-            progress |= waits;
+            progress |= waits && !clock.settles(spent.time);
             let due = node.locals.iter().any(|local| facts(local).is_due());
             let in_time = clock.limit.is_none_or(|limit| spent.time < limit);
             if waits && !due && in_time && (!early || spent.early < options.early) {
@@ -650,8 +650,7 @@ mod tests {
         let numbers = [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_152, u32::MAX, 5, 0];
         for skip in 0..numbers.len() {
             for many in 0..=3 * numbers.len() {
-                let row: Vec<u32> =
-                    numbers.iter().cycle().skip(skip).take(many).copied().collect();
+                let row: Vec<u32> = numbers.iter().cycle().skip(skip).take(many).copied().collect();
                 let mut plain = Vec::new();
                 row.iter().for_each(|x| put(&mut plain, *x));
                 let mut into = vec![0xff; 5 * many + WORD];

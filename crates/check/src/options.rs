@@ -147,6 +147,16 @@ pub struct Clock {
     pub step: Duration,
     /// How many steps are looked at; none: as many as there are. Where it stops a run, that is no end of it.
     pub limit: Option<u16>,
+    /// Whether all must be settled by then: where the limit stops a run with nothing on its way, nobody may
+    /// wait, and what must hold in the end must hold.
+    pub settled: bool,
+}
+
+impl Clock {
+    /// Whether a run that the limit stops after `steps` is judged.
+    pub(crate) fn settles(self, steps: u16) -> bool {
+        self.settled && self.limit == Some(steps)
+    }
 }
 
 /// Who may crash, by what a process does at that moment: a process is exactly one of the last four.

@@ -97,10 +97,16 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     }
 
     /// Whether this is an end, if these are all that may happen: nothing but a fault does. Where the clock
-    /// stops with a timer running, the run would go on.
+    /// stops with a timer running, the run would go on; it may be judged all the same.
     pub(crate) fn is_over(&self, state: &State<P, A, M>, actions: &[Action]) -> bool {
-        let stopped = self.options.clock.is_some() && !state.timers.is_empty();
-        !stopped && !actions.iter().any(|action| action.is_progress())
+        let settles = self.options.clock.is_some_and(|clock| clock.settles(state.spent.time));
+        let over = !self.is_stopped(state) || settles;
+        over && !actions.iter().any(|action| action.is_progress())
+    }
+
+    /// Whether a timer runs at an end: then it is none, but the clock has stopped.
+    fn is_stopped(&self, state: &State<P, A, M>) -> bool {
+        self.options.clock.is_some() && !state.timers.is_empty()
     }
 
     /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
@@ -138,10 +144,12 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         deadlock(&state.application.waiting(), &self.options)?;
         let up = (0..self.n()).filter(|&p| state.is_up(p));
         let alive = up.clone().map(|p| self.group.id(p as usize)).collect();
-        let end = End { alive, faulty: state.spent.is_faulty(), quiet: true };
+        let stopped = self.is_stopped(state);
+        let end = End { alive, faulty: state.spent.is_faulty(), quiet: !stopped };
         self.filter(state.monitor.at_end(&end))?;
         let restless = |p: &u32| !state.processes[*p as usize].at_rest();
-        if self.options.judges("quiescence")
+        if !stopped
+            && self.options.judges("quiescence")
             && let Some(place) = up.into_iter().find(restless)
         {
             return Err(unquiet(self.group.id(place as usize)));

@@ -201,7 +201,8 @@ fn another_engine_finds_the_same_states_by_the_clock() {
     let three = setup(Topology::complete(3), None);
     let one = Workload { initiators: vec![konklave_process::ProcessId(0)], requests: vec![] };
     let unjudged = Options { properties: vec!["nothing".to_owned()], ..Options::default() };
-    let timed = |limit| Options { clock: Some(Clock { step, limit }), ..unjudged.clone() };
+    let clock = |limit| Some(Clock { step, limit, settled: false });
+    let timed = |limit| Options { clock: clock(limit), ..unjudged.clone() };
     let quiet = |limit| Options { timing: crate::Timing::WhenQuiet, ..timed(limit) };
     for options in [
         quiet(None),
@@ -212,6 +213,14 @@ fn another_engine_finds_the_same_states_by_the_clock() {
     ] {
         both::<Bully>(&three, &one, options).expect("nothing is judged");
     }
+    // Nobody has been elected when the first has waited for one step.
+    let soon =
+        Options { clock: Some(Clock { step, limit: Some(1), settled: true }), ..quiet(None) };
+    let down = Setup { down: vec![konklave_process::ProcessId(2)], ..three.clone() };
+    let soon = Options { down: down.down.clone(), properties: vec![], ..soon };
+    assert_eq!(both::<Bully>(&down, &one, soon.clone()), None, "not settled by then");
+    let later = Options { clock: clock(Some(1)), ..soon };
+    both::<Bully>(&down, &one, later).expect("there is more time than was looked at");
     let bounded = Options {
         properties: vec!["bound".to_owned()],
         most_messages: Some(3),

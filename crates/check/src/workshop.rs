@@ -22,6 +22,13 @@ use crate::tables::{
 };
 use crate::verdicts::{astray, deadlock, steps, unexpected, untimely};
 
+/// Who is up at an end, by place, and whether only the clock has stopped there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Ended {
+    alive: u64,
+    stopped: bool,
+}
+
 /// Works out what the tables do not know yet.
 pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
     model: &'m Model<P, A, M>,
@@ -35,7 +42,7 @@ pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
     /// For each sign a local that looks as the judge sees it.
     examples: Vec<u32>,
     violations: FxHashMap<u32, Violation>,
-    ends: FxHashMap<(u32, u64), Option<Violation>>,
+    ends: FxHashMap<(u32, Ended), Option<Violation>>,
     /// What every local was found to meet, and every ambient to notice, in that order.
     pub(crate) met: Vec<Vec<u32>>,
     tried: Memo,
@@ -475,21 +482,21 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
     }
 
     /// What is wrong with an end of which this is the ambient; remembers it.
-    fn judged_end(&mut self, ambient: u32, alive: u64) -> Option<Violation> {
-        if let Some(known) = self.ends.get(&(ambient, alive)) {
+    fn judged_end(&mut self, ambient: u32, ended: Ended) -> Option<Violation> {
+        if let Some(known) = self.ends.get(&(ambient, ended)) {
             return known.clone();
         }
-        let violation = self.judge_ambient(ambient, alive).err();
-        self.ends.insert((ambient, alive), violation.clone());
+        let violation = self.judge_ambient(ambient, ended).err();
+        self.ends.insert((ambient, ended), violation.clone());
         violation
     }
 
-    fn judge_ambient(&self, ambient: u32, alive: u64) -> Verdict {
+    fn judge_ambient(&self, ambient: u32, ended: Ended) -> Verdict {
         let ambient = self.ambients.get(ambient);
         deadlock(&ambient.application.waiting(), &self.model.options)?;
-        let up = (0..self.model.n()).filter(|p| alive >> p & 1 == 1);
+        let up = (0..self.model.n()).filter(|p| ended.alive >> p & 1 == 1);
         let alive = up.map(|p| self.model.group.id(p as usize)).collect();
-        let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: true };
+        let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: !ended.stopped };
         self.model.filter(ambient.monitor.at_end(&end))
     }
 }

@@ -132,7 +132,7 @@ impl<P: Algorithm> Case<P> {
     /// Timers run out when their time is up; time passes in steps of so many microseconds (checker only).
     pub fn clock(mut self, micros: u64) -> Self {
         let step = std::time::Duration::from_micros(micros);
-        self.options.clock = Some(Clock { step, limit: None });
+        self.options.clock = Some(Clock { step, limit: None, settled: false });
         self
     }
 

@@ -5,7 +5,7 @@
 
 use konklave_process::{Application, Monitor, Process, Violation};
 
-use super::Workshop;
+use super::{Ended, Workshop};
 use crate::symmetry::{CLIENTS, JUDGES, SENDS, STARTS, STEPS, Symmetry};
 use crate::tables::{
     BREAK, CUT, DOUBLED, EARLY, LOST, Miss, Outcome, PASSED, Tables, UNHEARD, UNSEEN,
@@ -145,13 +145,13 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
     }
 
     /// Judges an end, and all that it can be renamed to.
-    pub(super) fn judge_ends_alike(&mut self, ambient: u32, alive: u64, symmetry: &mut Symmetry) {
+    pub(super) fn judge_ends_alike(&mut self, ambient: u32, ended: Ended, symmetry: &mut Symmetry) {
         let property = |found: Option<Violation>| found.map(|violation| violation.property);
         let judged: Vec<_> = (0..symmetry.len())
             .map(|by| {
-                let (ambient, alive) =
-                    (symmetry.ambients.get(ambient, by), symmetry.alive(alive, by));
-                property(self.judged_end(ambient, alive))
+                let ambient = symmetry.ambients.get(ambient, by);
+                let alive = symmetry.alive(ended.alive, by);
+                property(self.judged_end(ambient, Ended { alive, ..ended }))
             })
             .collect();
         let unlike = (0..judged.len()).filter(|by| judged[*by] != judged[0]);

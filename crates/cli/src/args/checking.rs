@@ -160,6 +160,9 @@ pub(crate) struct CheckArgs {
     /// With --clock: look at no more than so much time, in T
     #[arg(long, value_name = "T", requires = "clock", help_heading = "World")]
     pub(crate) time_limit: Option<f64>,
+    /// By the time limit, what must hold in the end must hold, and nobody may wait, if nothing is on its way
+    #[arg(long, requires = "time_limit", help_heading = "World")]
+    pub(crate) settled: bool,
     /// Nobody learns of a crash
     #[arg(long, env = "KONKLAVE_NO_DETECTOR", help_heading = "World")]
     pub(crate) no_detector: bool,

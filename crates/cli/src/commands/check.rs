@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
     Assumption, CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Clock, Error, Extreme,
-    Plan, Progress, Scenario, Swarm, SymmetryReport, Timing, Victim, find,
+    Plan, Progress, Scenario, Swarm, SymmetryReport, Timing, Victim, find, is_about_another,
 };
 use konklave_trace::{Run, diagram, svg, text};
 use serde::Serialize;
@@ -53,6 +53,10 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     check.refuse(&plan)?;
     for (option, why) in &plan.idle {
         tell!("konklave: --{option} says nothing here: {why}");
+    }
+    for property in args.properties.iter().filter(|p| is_about_another(p, entry.problem)) {
+        let problem = entry.problem;
+        tell!("konklave: --property {property} says nothing here: it is not about {problem}");
     }
     let broken = broken_by(&plan, &check.options);
     for (assumption, by) in &broken {
@@ -101,7 +105,7 @@ fn options(args: &CheckArgs, unit: Duration) -> Result<CheckOptions, Error> {
         fifo: !args.no_fifo,
         timing: if args.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
         early: args.early,
-        clock: args.clock.map(|step| clock(step, args.time_limit, unit)).transpose()?,
+        clock: args.clock.map(|step| clock(step, args, unit)).transpose()?,
         down: Vec::new(),
         crashes: args.crash,
         victims: match args.victim {
@@ -135,19 +139,22 @@ fn options(args: &CheckArgs, unit: Duration) -> Result<CheckOptions, Error> {
 }
 
 /// The clock that these words describe, both in units of T.
-fn clock(step: f64, limit: Option<f64>, unit: Duration) -> Result<Clock, Error> {
+fn clock(step: f64, args: &CheckArgs, unit: Duration) -> Result<Clock, Error> {
     let length = Duration::try_from_secs_f64(step * unit.as_secs_f64());
     let length = length.ok().filter(|length| !length.is_zero() && step.is_finite());
     let Some(length) = length else {
         return Err(Error::Usage(format!("--clock {step}: say how long a step is, as in 0.5")));
     };
-    let Some(limit) = limit else { return Ok(Clock { step: length, limit: None }) };
+    let settled = args.settled;
+    let Some(limit) = args.time_limit else {
+        return Ok(Clock { step: length, limit: None, settled });
+    };
     let steps = (limit / step).round();
     if !(1.0..=f64::from(u16::MAX)).contains(&steps) {
         let most = u16::MAX;
         return Err(Error::Usage(format!("--time-limit {limit}: that is not 1 to {most} steps")));
     }
-    Ok(Clock { step: length, limit: Some(steps as u16) })
+    Ok(Clock { step: length, limit: Some(steps as u16), settled })
 }
 
 /// Which assumptions the budgets break, and how.
@@ -222,6 +229,7 @@ fn arguments(args: &CheckArgs) -> String {
     words.extend(victim.map(|who| format!("--victim {}", who.get_name())));
     let flags = [
         ("synchronous", args.synchronous),
+        ("settled", args.settled),
         ("no-detector", args.no_detector),
         ("amnesia", args.amnesia),
         ("count-messages", args.count_messages),
