@@ -29,7 +29,7 @@ const ANY_TOKEN: Mistake = Mistake {
     name: "any-token",
     what: "a release does not name its grant: one that comes late ends another",
     breaks: "mutual exclusion",
-    caught_by: "-n 2 --requests 2,1 --set clients=0 --set retry=off --synchronous --clock 1 --time-limit 1 --property exclusion",
+    caught_by: "",
 };
 const ANY_EXPIRY: Mistake = Mistake {
     name: "any-expiry",
@@ -39,9 +39,9 @@ const ANY_EXPIRY: Mistake = Mistake {
 };
 const NO_MEMORY: Mistake = Mistake {
     name: "no-memory",
-    what: "a request that is asked again is taken for another: it gets a lock that nobody gives back",
-    breaks: "deadlock",
-    caught_by: "-n 2 --requests 1,1 --set clients=0 --set retry=off --synchronous --clock 1 --time-limit 1 --settled --property deadlock",
+    what: "a request that is asked again is taken for another",
+    breaks: "mutual exclusion",
+    caught_by: "",
 };
 const BARE_TOKEN: Mistake = Mistake {
     name: "bare-token",
