@@ -29,7 +29,7 @@ const ANY_TOKEN: Mistake = Mistake {
     name: "any-token",
     what: "a release does not name its grant: one that comes late ends another",
     breaks: "mutual exclusion",
-    caught_by: "",
+    caught_by: "-n 2 --requests 2,1 --set clients=0 --set retry=off --synchronous --clock 1 --time-limit 1 --property exclusion",
 };
 const ANY_EXPIRY: Mistake = Mistake {
     name: "any-expiry",
