@@ -6,6 +6,8 @@
 pub mod heartbeat;
 pub mod phi_accrual;
 
+use std::collections::BTreeMap;
+
 use konklave_process::{
     Application, End, Group, Meter, Monitor, NoRequest, Process, ProcessId, ProcessMap, ProcessSet,
     Verdict, Violation,
@@ -40,8 +42,8 @@ impl<P: Algorithm + Process<Request = NoRequest, Indication = Indication>> Probl
         Nobody
     }
 
-    fn monitor(_watch: &Watch, setup: &Setup) -> Properties {
-        Properties::new(&setup.group)
+    fn monitor(watch: &Watch, setup: &Setup) -> Properties {
+        Properties::new(&setup.group, watch.slips)
     }
 
     fn meter(_setup: &Setup) -> Measures {
@@ -83,15 +85,40 @@ impl<P: Process<Request = NoRequest>> Application<P> for Nobody {
 }
 
 /// Completeness: in the end every crashed process is suspected by every live one. Accuracy: in the
-/// end no live process is suspected.
+/// end no live process is suspected; and on the way, if that is asked for, none too often.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Properties {
     suspected: ProcessMap<ProcessSet>,
+    slips: Option<Slips>,
+}
+
+/// How often each suspected whom wrongly.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Slips {
+    most: u32,
+    counts: BTreeMap<(ProcessId, ProcessId), u32>,
+    down: ProcessSet,
 }
 
 impl Properties {
-    fn new(group: &Group) -> Self {
-        Self { suspected: ProcessMap::new(group, ProcessSet::new()) }
+    fn new(group: &Group, most: Option<u32>) -> Self {
+        let (counts, down) = (BTreeMap::new(), ProcessSet::new());
+        let slips = most.map(|most| Slips { most, counts, down });
+        Self { suspected: ProcessMap::new(group, ProcessSet::new()), slips }
+    }
+
+    /// Counts that `at` suspects `whom`, if that is wrong.
+    fn slipped(&mut self, at: ProcessId, whom: ProcessId) -> Verdict {
+        let Some(slips) = self.slips.as_mut().filter(|slips| !slips.down.contains(whom)) else {
+            return Ok(());
+        };
+        let count = slips.counts.entry((at, whom)).or_default();
+        *count += 1;
+        if *count <= slips.most {
+            return Ok(());
+        }
+        let detail = format!("{at} suspects {whom}, which is up, for the {count}. time");
+        Err(Violation::new("accuracy", detail))
     }
 }
 
@@ -108,7 +135,10 @@ impl<P: Process<Request = NoRequest, Indication = Indication>> Monitor<P> for Pr
             Indication::Restore(p) => self.suspected[at].remove(p),
         };
         if changed {
-            return Ok(());
+            return match *indication {
+                Indication::Suspect(p) => self.slipped(at, p),
+                Indication::Restore(_) => Ok(()),
+            };
         }
         let detail = match *indication {
             Indication::Suspect(p) => format!("{at} suspects {p}, and did so before"),
@@ -117,8 +147,18 @@ impl<P: Process<Request = NoRequest, Indication = Indication>> Monitor<P> for Pr
         Err(Violation::new("consistency", detail))
     }
 
+    fn on_crash(&mut self, at: ProcessId) {
+        if let Some(slips) = &mut self.slips {
+            slips.down.insert(at);
+        }
+    }
+
     fn on_restart(&mut self, at: ProcessId) {
         self.suspected[at] = ProcessSet::new();
+        if let Some(slips) = &mut self.slips {
+            slips.down.remove(at);
+            slips.counts.retain(|(by, _), _| *by != at);
+        }
     }
 
     fn at_end(&self, end: &End) -> Verdict {

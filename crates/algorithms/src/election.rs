@@ -99,8 +99,8 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
         Starters::scripted(&setup.group, workload)
     }
 
-    fn monitor(_watch: &Watch, setup: &Setup) -> Properties {
-        Properties::new(&P::sheet(setup), setup)
+    fn monitor(watch: &Watch, setup: &Setup) -> Properties {
+        Properties::new(&P::sheet(setup), setup).watching(watch.stability)
     }
 
     fn meter(_setup: &Setup) -> Measures {

@@ -145,6 +145,10 @@ pub struct Watch {
     pub bypass: Option<u32>,
     /// Nobody is overtaken more often than this by those who knew of its request when they asked.
     pub overtaking: Option<u32>,
+    /// No detector suspects the same process wrongly more often than this.
+    pub slips: Option<u32>,
+    /// No leader in office is deposed by what another says.
+    pub stability: bool,
 }
 
 /// What to do about happened-before order.
@@ -168,6 +172,8 @@ impl Watch {
             fence: sheet.fence.is_some(),
             bypass: None,
             overtaking: None,
+            slips: None,
+            stability: false,
         }
     }
 }

@@ -7,6 +7,7 @@ use konklave_check::Options;
 use serde_json::{Value, json};
 
 use crate::measure::{cpu_nanos, peak_kilobytes, process_nanos};
+use crate::spin::Form;
 use crate::{mc, mc_peer, say, spin};
 
 /// MC(n, k) and what there is to count: states and transitions.
@@ -207,14 +208,15 @@ pub(crate) fn check(options: &[&str]) -> Result<(), String> {
         .iter()
         .filter(|known| !known.fifo)
         .filter(small)
-        .try_for_each(|known| spun(known, as_json))
+        .try_for_each(|known| Form::ALL.iter().try_for_each(|form| spun(known, *form, as_json)))
 }
 
 /// SPIN on one model, beside one search of ours just before it.
-fn spun(known: &Known, as_json: bool) -> Result<(), String> {
+fn spun(known: &Known, form: Form, as_json: bool) -> Result<(), String> {
     let (n, k) = (known.n, known.k);
     let ours = best(known, "", 1)?["cpu"].as_f64().unwrap_or(f64::NAN);
-    let found = spin::exhaust(n, k)?;
+    let found = spin::exhaust(n, k, form)?;
+    let name = form.name();
     if (found.states, found.transitions) != (known.states, known.transitions) {
         let (states, transitions) = (found.states, found.transitions);
         return Err(format!("MC({n},{k}): SPIN counts {states} states, {transitions} transitions"));
@@ -223,7 +225,7 @@ fn spun(known: &Known, as_json: bool) -> Result<(), String> {
     let per_state = found.megabytes * f64::from(1 << 20) / known.states as f64;
     if as_json {
         return say(&json!({
-            "model": format!("MC({n},{k}) SPIN"),
+            "model": format!("MC({n},{k}) SPIN, {name}"),
             "states": found.states,
             "transitions": found.transitions,
             "spin_cpu_seconds": cpu,
@@ -234,6 +236,6 @@ fn spun(known: &Known, as_json: bool) -> Result<(), String> {
         .to_string());
     }
     say(&format!(
-        "MC({n},{k}) SPIN, full: {cpu:.3} s and {per_state:.0} B/state; ours {ours:.3} s: {ratio:.1} times as fast"
+        "MC({n},{k}) SPIN, {name}: {cpu:.3} s and {per_state:.0} B/state; ours {ours:.3} s: {ratio:.1} times as fast"
     ))
 }

@@ -14,6 +14,34 @@ pub(crate) struct Spun {
     pub(crate) megabytes: f64,
 }
 
+/// How the model is written for SPIN.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As one would write it, and as the peers were measured: a process for each node, a channel for each
+    /// inbox.
+    Channels,
+    /// As cheap for SPIN as we know how: one process, a byte and a bit in place of each channel.
+    Bytes,
+}
+
+impl Form {
+    pub(crate) const ALL: [Self; 2] = [Self::Channels, Self::Bytes];
+
+    fn model(self) -> &'static str {
+        match self {
+            Self::Channels => include_str!("../models/mc_channels.pml"),
+            Self::Bytes => include_str!("../models/mc.pml"),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Channels => "channels",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
 /// Whether SPIN and a C compiler are here.
 pub(crate) fn is_installed() -> bool {
     let answers = |program: &str, asked: &str| Command::new(program).arg(asked).output().is_ok();
@@ -21,9 +49,9 @@ pub(crate) fn is_installed() -> bool {
 }
 
 /// Exhausts MC(n, k) with an unordered network: every step, none left out.
-pub(crate) fn exhaust(n: u8, k: u8) -> Result<Spun, String> {
+pub(crate) fn exhaust(n: u8, k: u8, form: Form) -> Result<Spun, String> {
     let folder = Folder::new()?;
-    fs::write(folder.0.join("mc.pml"), include_str!("../models/mc.pml"))
+    fs::write(folder.0.join("mc.pml"), form.model())
         .map_err(|e| format!("cannot write the model for SPIN: {e}"))?;
     let (nodes, requests) = (format!("-DN={n}"), format!("-DK={k}"));
     said(&folder.0, "spin", &["-a", &nodes, &requests, "mc.pml"])?;

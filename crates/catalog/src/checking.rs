@@ -45,7 +45,16 @@ impl CheckPlan {
                 "--nodes {n}: channels are cut and links broken in groups of up to 8"
             )));
         }
-        watched(&self.options.properties).map(drop)
+        watched(&self.options.properties).map(drop)?;
+        let Some(clock) = self.options.clock else { return Ok(()) };
+        let odd = |what: &str| Err(Error::Usage(format!("--clock: {what}")));
+        if clock.step.is_zero() {
+            return odd("a step of time is longer than nothing");
+        }
+        if self.options.reduce {
+            return odd("deliveries are not reduced by the clock: leave --reduce out");
+        }
+        Ok(())
     }
 }
 
@@ -83,6 +92,7 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ),
     ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
     ("agreement", &["agreement"], "in the end all name the same leader, or have the same messages"),
+    ("stability", &["stability"], "no leader is deposed by what another says (asked for by name)"),
     ("alive", &["live leader"], "in the end nobody follows a dead process"),
     ("winner", &["right winner"], "the right one wins"),
     ("views", &["view agreement", "growing views", "self-inclusion"], "all agree on the views"),
@@ -102,13 +112,36 @@ pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
     ("integrity", &["no duplication", "no creation"], "nothing twice, nothing invented"),
     ("fifo", &["fifo order"], "the messages of one sender come in its order"),
     ("causal", &["causal order"], "no message comes before what led to it"),
-    ("accuracy", &["accuracy"], "nobody who is up is given up"),
+    ("accuracy", &["accuracy"], "nobody who is up is given up; accuracy:K, not more than K times"),
+    ("completeness", &["completeness", "consistency"], "who has crashed is suspected in the end"),
     ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
+    ("bound", &["bound"], "no run has more than K messages (bound:K)"),
     ("deadlock", &["deadlock"], "nobody waits for ever"),
     ("quiescence", &["quiescence"], "in the end everything is at rest"),
     ("livelock", &["livelock"], "no run goes round for ever"),
     ("starvation", &["starvation"], "nobody waits for ever while others go on fairly"),
 ];
+
+/// The problems that a property is about, where these are not all.
+const ABOUT: &[(&[&str], &[&str])] = &[
+    (&["mutex"], &["token", "order", "bypass", "overtaking"]),
+    (&["mutex", "group"], &["exclusion"]),
+    (&["mutex", "election", "group"], &["fence"]),
+    (&["election"], &["tree", "winner"]),
+    (&["election", "group"], &["unique", "alive", "stability", "termination"]),
+    (&["election", "group", "multicast"], &["agreement"]),
+    (&["group"], &["views", "synchrony", "delivery", "loss", "progress"]),
+    (&["group", "multicast"], &["total", "uniform", "integrity"]),
+    (&["multicast"], &["validity", "fifo", "causal"]),
+    (&["detector", "multicast"], &["accuracy"]),
+    (&["detector"], &["completeness"]),
+];
+
+/// Whether a property of the command line is about another problem than this: then nothing breaks it.
+pub fn is_about_another(property: &str, problem: &str) -> bool {
+    let word = property.split(':').next().unwrap_or_default();
+    ABOUT.iter().any(|(of, words)| words.contains(&word) && !of.contains(&problem))
+}
 
 /// Explores `plan`; `watch` is told how far it has come, and says whether to go on.
 pub(crate) fn check<P>(
@@ -121,10 +154,10 @@ where
 {
     check.refuse(plan)?;
     let setup = &plan.setup;
-    let (judged, properties) = watched(&check.options.properties)?;
+    let Watched { watch: judged, properties, most_messages } = watched(&check.options.properties)?;
     let (down, links) = (setup.down.clone(), links(setup));
     let fifo = plan.config.fifo;
-    let options = Options { properties, down, links, fifo, ..check.options.clone() };
+    let options = Options { properties, most_messages, down, links, fifo, ..check.options.clone() };
     let model = model::<P>(plan, &plan.workload, &judged, options);
     let identity = crate::command::<P>("check", plan);
     let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };
@@ -271,10 +304,17 @@ fn extreme<P: Algorithm>(
     }
 }
 
+/// What is judged, by the judges and by the search.
+struct Watched {
+    watch: Watch,
+    properties: Vec<String>,
+    most_messages: Option<u32>,
+}
+
 /// What the names of the command line mean for the judges and for the search.
-fn watched(names: &[String]) -> Result<(Watch, Vec<String>), Error> {
+fn watched(names: &[String]) -> Result<Watched, Error> {
     let mut watch = Watch::default();
-    let mut properties = Vec::new();
+    let (mut properties, mut most_messages) = (Vec::new(), None);
     for name in names {
         let (word, argument) = name.split_once(':').map_or((&**name, None), |(w, a)| (w, Some(a)));
         let Some((_, meant, _)) = PROPERTIES.iter().find(|(known, ..)| *known == word) else {
@@ -285,29 +325,41 @@ fn watched(names: &[String]) -> Result<(Watch, Vec<String>), Error> {
                 crate::did_you_mean(word, known.iter().copied())
             )));
         };
+        let most = || {
+            argument.and_then(|a| a.parse().ok()).ok_or_else(|| {
+                Error::Usage(format!("--property {name}: say how many, as in {word}:2"))
+            })
+        };
+        let counts = ["bypass", "overtaking", "bound", "accuracy"];
+        if let Some(argument) = argument.filter(|_| !counts.contains(&word)) {
+            return Err(Error::Usage(format!("--property {name}: what is {argument} of {word}?")));
+        }
         match word {
+            "accuracy" if argument.is_some() => watch.slips = Some(most()?),
             // What an algorithm does not claim is judged only if it is asked for.
             "order" | "fifo" | "causal" | "total" | "uniform" | "accuracy" | "agreement" => {
                 watch.order = Order::Judge;
             }
             "fence" => watch.fence = true,
-            "bypass" | "overtaking" => {
-                let most = argument.and_then(|a| a.parse().ok()).ok_or_else(|| {
-                    Error::Usage(format!("--property {name}: say how many, as in {word}:2"))
-                })?;
-                let limit =
-                    if word == "bypass" { &mut watch.bypass } else { &mut watch.overtaking };
-                *limit = Some(most);
-            }
+            "stability" => watch.stability = true,
+            "bypass" => watch.bypass = Some(most()?),
+            "overtaking" => watch.overtaking = Some(most()?),
+            "bound" => most_messages = Some(most()?),
             _ => {}
         }
         properties.extend(meant.iter().map(|&p| p.to_owned()));
     }
-    Ok((watch, properties))
+    Ok(Watched { watch, properties, most_messages })
 }
 
 fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json::Value> {
+    let steps = |steps: f64| steps * options.clock.map_or(0.0, |clock| clock.step.as_secs_f64());
+    let unit = plan.setup.unit.as_secs_f64();
+    let limit = options.clock.and_then(|clock| clock.limit);
     BTreeMap::from([
+        ("early", json!(options.early)),
+        ("clock", json!(options.clock.map(|_| steps(1.0) / unit))),
+        ("time_limit", json!(limit.map(|limit| steps(f64::from(limit)) / unit))),
         ("requests", json!(plan.workload.requests)),
         ("initiators", json!(plan.workload.initiators)),
         ("crash", json!(options.crashes)),
@@ -360,6 +412,8 @@ pub(crate) fn record<P: Algorithm + Recordable>(
             Moment::World(Happened::Restart(p), _) => {
                 incident(at, IncidentKind::Restart { node: p.0, memory })
             }
+            // What is seen of it is that nothing happens for one more tick.
+            Moment::World(Happened::Pass, _) => continue,
             Moment::World(Happened::Tell(from, to), id) => {
                 incident(at, IncidentKind::AppMessage { from: from.0, to: to.0, id: *id })
             }

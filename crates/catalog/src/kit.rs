@@ -102,6 +102,9 @@ pub(crate) fn emit<P: Algorithm>(
     if !setup.down.is_empty() {
         let _ = writeln!(test, "        .down(&{})", ids(&setup.down));
     }
+    if let Some(clock) = options.clock {
+        let _ = writeln!(test, "        .clock({})", clock.step.as_micros());
+    }
     let changes = [(!options.fifo, "no_fifo()"), (watch.fence, "fenced()")];
     for (_, call) in changes.iter().filter(|(on, _)| *on) {
         let _ = writeln!(test, "        .{call}");
@@ -109,6 +112,9 @@ pub(crate) fn emit<P: Algorithm>(
     let _ = writeln!(test, "        .judge(&[{property:?}]);");
     let _ = writeln!(test, "    case.watch.bypass = {:?};", watch.bypass);
     let _ = writeln!(test, "    case.watch.overtaking = {:?};", watch.overtaking);
+    let _ = writeln!(test, "    case.watch.slips = {:?};", watch.slips);
+    let _ = writeln!(test, "    case.watch.stability = {:?};", watch.stability);
+    let _ = writeln!(test, "    case.options.most_messages = {:?};", options.most_messages);
     let _ = writeln!(test, "    case.options.detector = {};", options.detector);
     let _ = writeln!(test, "    case.options.stable_storage = {};", options.stable_storage);
     let _ = writeln!(test, "    let schedule = [");

@@ -18,13 +18,15 @@ mod simulate;
 pub mod tolerance;
 mod verify;
 
-pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES};
+pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES, is_about_another};
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
 pub use files::{open_input, read_text};
 pub use kit::Shrunk;
 pub use konklave_algorithms::Assumption;
-pub use konklave_check::{Checkpoints, Options as CheckOptions, Progress, Swarm, Timing, Victim};
+pub use konklave_check::{
+    Checkpoints, Clock, Options as CheckOptions, Progress, Swarm, Timing, Victim,
+};
 pub use konklave_net::Transport;
 pub use member::{MemberPlan, Told};
 pub use plan::Plan;

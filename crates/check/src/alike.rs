@@ -94,14 +94,14 @@ fn told<P: Process, A: Application<P>, M: Monitor<P>>(
         flight.sort_unstable();
     }
     let mut timers: Vec<_> =
-        state.timers.iter().map(|(p, timer)| (place(*p), text(timer, to))).collect();
+        state.timers.iter().map(|(p, timer, left)| (place(*p), text(timer, to), *left)).collect();
     timers.sort_unstable();
     let mut saved: Vec<_> =
         (0u32..).zip(&state.saved).map(|(p, saved)| (place(p), text(saved, to))).collect();
     saved.sort_unstable();
     let mut news: Vec<_> =
         state.news.iter().map(|(p, peer, up)| (place(*p), place(peer.0), *up)).collect();
-    news.sort_unstable();
+    news.sort_by_key(|(to, about, _)| (*to, *about));
     let down = (0..n).filter(|p| state.down >> p & 1 == 1).map(|p| to[p]).collect::<BTreeSet<_>>();
     let cut = (0..n * n)
         .filter(|c| state.cut != 0 && state.cut >> c & 1 == 1)

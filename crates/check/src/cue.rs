@@ -10,7 +10,8 @@ use konklave_process::{Application, Input, Monitor, Process, ProcessId, Violatio
 
 use crate::draws::Draws;
 use crate::model::{Action, Model};
-use crate::state::State;
+use crate::plain::is_first_news;
+use crate::state::{Running, State};
 use crate::witness::{Happened, Log, Moment, Witness};
 
 /// A schedule of so few cues is shrunk by every row of them that can be left out, not only by halves,
@@ -114,6 +115,7 @@ impl Prompter {
             Happened::Cut(from, to) => format!("cut {}>{}", from.0, to.0),
             Happened::Break(one, other) => format!("break {}-{}", one.0, other.0),
             Happened::Tell(from, to) => format!("tell {}>{}", from.0, to.0),
+            Happened::Pass => "pass".to_owned(),
         };
         self.push(words);
         match happened {
@@ -122,6 +124,7 @@ impl Prompter {
             Happened::Cut(from, to) => drop(self.cut.insert((from, to))),
             Happened::Break(one, other) => self.cut.extend([(one, other), (other, one)]),
             Happened::Tell(from, to) => self.sent(from, to, id),
+            Happened::Pass => {}
         }
     }
 
@@ -209,7 +212,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         }
         let mut actions = Vec::new();
         self.actions(&state, &mut actions);
-        if broken.is_none() && !actions.iter().any(|action| action.is_progress()) {
+        if broken.is_none() && self.is_over(&state, &actions) {
             broken = self.judge_end(&state).err().map(|violation| (violation, cues.len()));
         }
         Played { moments: log.moments, starts: came_up, broken, skipped }
@@ -217,6 +220,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 
     /// What these words mean now, if that can happen.
     fn follow(&self, state: &State<P, A, M>, words: &str) -> Option<Action> {
+        if words == "pass" {
+            return self.may_pass(state).then_some(Action::Pass);
+        }
         let mut parts = words.splitn(3, ' ');
         let (verb, whom) = (parts.next()?, parts.next()?);
         let rest = parts.next();
@@ -258,15 +264,17 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 (up && asks).then_some(Action::Ask(at))
             }
             "fire" => {
-                let runs = |(p, timer): &(u32, P::Timer)| {
-                    *p == at && rest.is_some_and(|name| format!("{timer:?}") == name)
+                let runs = |(p, timer, left): &Running<P>| {
+                    *p == at && *left == 0 && rest.is_some_and(|name| format!("{timer:?}") == name)
                 };
                 state.timers.iter().position(runs).map(|i| Action::Fire(i as u32))
             }
             "learn" => {
                 let (way, peer) = rest?.split_once(' ')?;
                 let news = (at, ProcessId(peer.parse().ok()?), way == "up");
-                state.news.iter().position(|n| *n == news).map(|i| Action::Learn(i as u32))
+                let at = state.news.iter().position(|n| *n == news);
+                let at = at.filter(|i| is_first_news(&state.news, *i));
+                at.map(|i| Action::Learn(i as u32))
             }
             "crash" => up.then_some(Action::Crash(at)),
             "restart" => (!up).then_some(Action::Restart(at)),

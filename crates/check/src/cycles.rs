@@ -387,7 +387,8 @@ impl Search<'_> {
                 Move::Deliver(m) if fifo => u64::from(tables.messages[m as usize].channel),
                 Move::Deliver(m) => u64::from(m),
                 Move::Meet(place, input) => 1 << 63 | u64::from(place) << 32 | u64::from(input),
-                Move::Tell(..)
+                Move::Pass
+                | Move::Tell(..)
                 | Move::Crash(_)
                 | Move::Restart(_)
                 | Move::Cut(_)

@@ -5,7 +5,8 @@ use rustc_hash::FxHashSet;
 use crate::Timing;
 use crate::options::Options;
 use crate::tables::{
-    BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, MessageFacts, Miss, Sent, Tables, UNHEARD, UNSEEN,
+    BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, MessageFacts, Miss, OVER, PASSED, Sent, Tables,
+    UNHEARD, UNSEEN,
 };
 
 /// What the search must know of the model.
@@ -47,6 +48,8 @@ pub(crate) enum Move {
     /// This message is lost, or doubled: its number and its place in the row.
     Lose(u32, u32),
     Duplicate(u32, u32),
+    /// A step of time passes.
+    Pass,
 }
 
 /// A step and where it leads: what differs from the state before.
@@ -95,21 +98,22 @@ impl Next<'_> {
         sends.iter().for_each(|sent| each(sent.message));
     }
 
-    /// How many bytes the packed state has at most.
+    /// How many bytes the packed state has at most, with the zeros behind it.
     #[inline]
     pub(crate) fn most(&self) -> usize {
-        5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len())
+        5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len()) + WORD
     }
 
-    /// Writes the state that this leads to, packed; returns how long it is.
+    /// Writes the state that this leads to, packed, and zeros up to a whole word; returns how long it is
+    /// without these.
     #[inline]
     pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> usize {
-        let mut writer = Writer { into, len: 0 };
+        let mut writer = Writer { into, len: 0, word: 0, bits: 0 };
         for &local in self.locals {
             writer.put(local);
         }
         writer.put(self.ambient);
-        if rules.options.count_messages {
+        if rules.options.counts() {
             writer.put(self.sent);
         }
         if rules.options.fifo {
@@ -121,7 +125,7 @@ impl Next<'_> {
                 before = message;
             });
         }
-        writer.len
+        writer.finish()
     }
 
     /// Appends the state that this leads to, packed.
@@ -149,21 +153,53 @@ impl Next<'_> {
     }
 }
 
+/// How many bytes are written at once.
+pub(crate) const WORD: usize = 8;
+
+/// Writes numbers as [`put`] does, but whole words at a time: a row is hashed by words as soon as it is there,
+/// and a word that was written in pieces keeps the processor waiting.
 struct Writer<'a> {
     into: &'a mut [u8],
     len: usize,
+    /// What is not written yet, and how much that is.
+    word: u64,
+    bits: u32,
 }
 
 impl Writer<'_> {
     #[inline]
-    fn put(&mut self, mut x: u32) {
-        while x >= 0x80 {
-            self.into[self.len] = x as u8 | 0x80;
-            self.len += 1;
-            x >>= 7;
+    fn put(&mut self, x: u32) {
+        let (mut bytes, mut width) = (u64::from(x), 8);
+        if x >= 0x80 {
+            (bytes, width) = (0, 0);
+            let mut rest = x;
+            while rest >= 0x80 {
+                bytes |= u64::from(rest as u8 | 0x80) << width;
+                (rest, width) = (rest >> 7, width + 8);
+            }
+            bytes |= u64::from(rest) << width;
+            width += 8;
         }
-        self.into[self.len] = x as u8;
-        self.len += 1;
+        self.word |= bytes << self.bits;
+        self.bits += width;
+        if self.bits >= u64::BITS {
+            self.flush();
+            self.bits -= u64::BITS;
+            // What did not fit: less than was put.
+            self.word = if self.bits == 0 { 0 } else { bytes >> (width - self.bits) };
+            self.len += WORD;
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.into[self.len..self.len + WORD].copy_from_slice(&self.word.to_le_bytes());
+    }
+
+    #[inline]
+    fn finish(mut self) -> usize {
+        self.flush();
+        self.len + self.bits as usize / 8
     }
 }
 
@@ -194,7 +230,7 @@ impl Node {
             self.locals.push(take(&mut from));
         }
         self.ambient = take(&mut from);
-        self.sent = if rules.options.count_messages { take(&mut from) } else { 0 };
+        self.sent = if rules.options.counts() { take(&mut from) } else { 0 };
         let mut before = 0;
         while !from.is_empty() {
             let message = take(&mut from);
@@ -294,8 +330,11 @@ impl Expander {
         let mut progress = !quiet;
         let early = options.timing == Timing::WhenQuiet && !quiet;
         let spent = tables.ambients[node.ambient as usize].spent;
-        if !early || spent.early < options.early {
-            if early && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers()) {
+        if !early || options.clock.is_some() || spent.early < options.early {
+            if early
+                && options.clock.is_none()
+                && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
+            {
                 let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
                 let reaction = tables.react(node.ambient, outcome.sign)?;
                 turn.ambient = tables.reactions[reaction as usize].ambient;
@@ -310,6 +349,16 @@ impl Expander {
             }
         }
         turn.ambient = node.ambient;
+        if let Some(clock) = options.clock {
+            let facts = |local: &u32| tables.locals[*local as usize];
+            let waits = node.locals.iter().any(|local| facts(local).waits);
+            progress |= waits && !clock.settles(spent.time);
+            let due = node.locals.iter().any(|local| facts(local).is_due());
+            let in_time = clock.limit.is_none_or(|limit| spent.time < limit);
+            if waits && !due && in_time && (!early || spent.early < options.early) {
+                turn.pass(early)?;
+            }
+        }
         let (begin, end) = tables.ambients[node.ambient as usize].asks;
         for &(place, input) in &tables.asks[begin as usize..end as usize] {
             let local = node.locals[place as usize];
@@ -420,19 +469,22 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
     ) {
         let reaction = &self.tables.reactions[number as usize];
         let sends = &self.tables.sends[reaction.sends.0 as usize..reaction.sends.1 as usize];
-        let counted = self.rules.options.count_messages && !matches!(what, Move::Tell(..));
+        let options = &self.rules.options;
+        let counted = options.counts() && !matches!(what, Move::Tell(..));
+        let sent = self.node.sent + if counted { sends.len() as u32 } else { 0 };
+        let over = options.most_messages.is_some_and(|most| sent > most && options.judges("bound"));
         (self.each)(Next {
             before: self.node,
             locals: self.locals,
             ambient: reaction.ambient,
-            sent: self.node.sent + if counted { sends.len() as u32 } else { 0 },
+            sent,
             taken,
             doubled,
             sends,
             what,
             draw,
-            reaction: number,
-            violated: reaction.violated,
+            reaction: if over && !reaction.violated { OVER } else { number },
+            violated: reaction.violated || over,
             goes_on,
         });
     }
@@ -524,6 +576,19 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         Ok(())
     }
 
+    /// A step of time passes for everyone.
+    fn pass(&mut self, early: bool) -> Result<(), Miss> {
+        for local in self.locals.iter_mut() {
+            if self.tables.locals[*local as usize].waits {
+                let at = self.tables.act(*local, Inputs::PASS)?;
+                *local = self.tables.outcomes[at as usize].local;
+            }
+        }
+        self.fault(PASSED, u32::from(early), Move::Pass, NONE, NONE, false)?;
+        self.locals.clone_from(&self.node.locals);
+        Ok(())
+    }
+
     /// What happens to one place without a handler: it crashes, or its application sends.
     fn alone(&mut self, place: u32, input: u32, what: Move) -> Result<(), Miss> {
         let at = self.tables.act(self.node.locals[place as usize], input)?;
@@ -573,5 +638,29 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         debug_assert_eq!(outcome.sign, UNSEEN, "news on their way are nobody's business");
         self.locals[place as usize] = outcome.local;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_at_a_time_are_the_same_bytes() {
+        let numbers = [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_152, u32::MAX, 5, 0];
+        for skip in 0..numbers.len() {
+            for many in 0..=3 * numbers.len() {
+                let row: Vec<u32> = numbers.iter().cycle().skip(skip).take(many).copied().collect();
+                let mut plain = Vec::new();
+                row.iter().for_each(|x| put(&mut plain, *x));
+                let mut into = vec![0xff; 5 * many + WORD];
+                let mut writer = Writer { into: &mut into, len: 0, word: 0, bits: 0 };
+                row.iter().for_each(|x| writer.put(*x));
+                let len = writer.finish();
+                assert_eq!(into[..len], plain, "{row:?}");
+                let zeros = len.next_multiple_of(WORD) - len;
+                assert!(into[len..len + zeros].iter().all(|byte| *byte == 0), "{row:?}");
+            }
+        }
     }
 }

@@ -41,7 +41,7 @@ mod workshop;
 pub use checkpoint::{CheckpointError, Checkpoints};
 pub use cue::{Cue, Played, Prompter};
 pub use model::{Action, Model};
-pub use options::{Options, Timing, Victim};
+pub use options::{Clock, Options, Timing, Victim};
 pub use report::{
     Bounded, FEWEST_MESSAGES, Interchangeable, MOST_MESSAGES, Outcome, Progress, Report,
 };

@@ -6,7 +6,7 @@ use konklave_process::{
 
 use crate::draws::Draws;
 use crate::state::{Content, Flight, Spent, State};
-use crate::verdicts::{astray, unexpected};
+use crate::verdicts::{UNTIMELY, astray, over, steps, unexpected, untimely};
 use crate::witness::{Happened, Log};
 use crate::{Options, Timing};
 
@@ -50,6 +50,8 @@ pub enum Action {
     Lose(u32),
     /// A message is doubled.
     Duplicate(u32),
+    /// A step of time passes.
+    Pass,
 }
 
 impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
@@ -112,6 +114,14 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         self.options.timing == Timing::WhenQuiet && !self.is_quiet(state)
     }
 
+    /// Whether a step of time may pass: some timer runs, and none has run out.
+    pub(crate) fn may_pass(&self, state: &State<P, A, M>) -> bool {
+        let Some(clock) = self.options.clock else { return false };
+        let waits = !state.timers.is_empty() && state.timers.iter().all(|(.., left)| *left > 0);
+        let early = !self.is_early(state) || state.spent.early < self.options.early;
+        waits && early && clock.limit.is_none_or(|limit| state.spent.time < limit)
+    }
+
     /// Lets `action` happen. An odometer of `draws` beyond the first is for the caller to turn.
     pub(crate) fn apply(
         &self,
@@ -144,8 +154,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 received.and(self.step(state, to, input, id, draws, log))
             }
             Action::Fire(i) => {
-                state.spent.early += u8::from(self.is_early(state));
-                let (place, timer) = state.timers.remove(i as usize);
+                if self.options.clock.is_none() {
+                    state.spent.early += u8::from(self.is_early(state));
+                }
+                let (place, timer, _) = state.timers.remove(i as usize);
                 self.step(state, place, Input::Timer(timer), 0, draws, log)
             }
             Action::Learn(i) => {
@@ -201,7 +213,6 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                         self.hear(state, to, peer, false);
                     }
                 }
-                state.news.sort_unstable();
                 Ok(())
             }
             Action::Restart(place) => self.restart(state, place, draws, log),
@@ -229,6 +240,16 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 state.flight.insert(i as usize + 1, copy);
                 Ok(())
             }
+            Action::Pass => {
+                state.spent.early += u8::from(self.is_early(state));
+                let limit = self.options.clock.and_then(|clock| clock.limit);
+                state.spent.time += u16::from(limit.is_some());
+                state.timers.iter_mut().for_each(|(.., left)| *left -= 1);
+                if let Some(log) = log {
+                    log.happened(Happened::Pass);
+                }
+                Ok(())
+            }
         }
     }
 
@@ -236,7 +257,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         let id = self.group.id(place as usize);
         state.spent.crashes += 1;
         state.down |= 1 << place;
-        state.timers.retain(|(p, _)| *p != place);
+        state.timers.retain(|(p, ..)| *p != place);
         state.news.retain(|(to, ..)| *to != place);
         state.application.on_crash(id);
         state.monitor.on_crash(id);
@@ -270,15 +291,14 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             let gone = |p: &u32| state.down >> p & 1 == 1 || self.is_broken(state, place, *p);
             let gone: Vec<u32> = (0..self.n()).filter(gone).collect();
             for peer in gone {
-                state.news.push((place, self.group.id(peer as usize), false));
+                self.hear(state, place, peer, false);
             }
-            state.news.sort_unstable();
         }
         verdict
     }
 
-    /// News of `place` go out to everyone who is up and linked with it; older news of it that did not
-    /// arrive are void.
+    /// News of `place` go out to everyone who is up and linked with it. Who is up again before all know
+    /// that it was down is suspected and trusted all the same: what it knew is gone, and nobody else can say so.
     fn spread(&self, state: &mut State<P, A, M>, place: u32, up: bool) {
         if !self.options.detector {
             return;
@@ -288,19 +308,13 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 self.hear(state, to, place, up);
             }
         }
-        state.news.sort_unstable();
     }
 
-    /// News of `place` go out to `to`.
+    /// News of `place` go out to `to`, after all older ones of it.
     fn hear(&self, state: &mut State<P, A, M>, to: u32, place: u32, up: bool) {
         let id = self.group.id(place as usize);
-        match state.news.iter().position(|(t, p, _)| (*t, *p) == (to, id)) {
-            // It never knew that anything had changed.
-            Some(i) => {
-                state.news.remove(i);
-            }
-            None => state.news.push((to, id, up)),
-        }
+        let end = state.news.partition_point(|(t, p, _)| (*t, *p) <= (to, id));
+        state.news.insert(end, (to, id, up));
     }
 
     /// One step of one process, and what follows from it.
@@ -330,7 +344,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             verdict = verdict.and(self.perform(state, place, effect, id));
         }
         let process = &state.processes[place as usize];
-        verdict.and(state.monitor.after_step(me, process))
+        let judged = verdict.and(state.monitor.after_step(me, process));
+        judged.and(over(state.sent, &self.options))
     }
 
     fn perform(
@@ -346,17 +361,22 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 let Some(to) = self.group.place(to) else {
                     return astray(me, to);
                 };
-                state.sent += u32::from(self.options.count_messages);
+                state.sent += u32::from(self.options.counts());
                 let tag = state.monitor.on_send(me, Some(&message));
                 let content = Content::Message(message);
                 insert(state, Flight { channel: (place, to as u32), content, tag, id });
             }
-            Effect::SetTimer { timer, .. } => {
-                if let Err(i) = state.timers.binary_search(&(place, timer)) {
-                    state.timers.insert(i, (place, timer));
+            Effect::SetTimer { timer, after } => {
+                let (left, whole) = steps(after, &self.options);
+                match state.timers.binary_search_by_key(&(place, timer), |t| (t.0, t.1)) {
+                    Ok(i) => state.timers[i].2 = left,
+                    Err(i) => state.timers.insert(i, (place, timer, left)),
                 }
+                return if whole { Ok(()) } else { untimely(me, after) };
             }
-            Effect::CancelTimer { timer } => state.timers.retain(|t| *t != (place, timer)),
+            Effect::CancelTimer { timer } => {
+                state.timers.retain(|(p, t, _)| (*p, *t) != (place, timer));
+            }
             Effect::Indicate(indication) => {
                 state.application.on_indication(me, &indication);
                 return state.monitor.on_indication(me, &indication);
@@ -375,7 +395,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     /// Lets pass what is not judged.
     pub(crate) fn filter(&self, verdict: Verdict) -> Verdict {
         verdict.or_else(|violation| {
-            if self.options.judges(violation.property) { Err(violation) } else { Ok(()) }
+            let judged = self.options.judges(violation.property);
+            if judged || violation.property == UNTIMELY { Err(violation) } else { Ok(()) }
         })
     }
 }

@@ -1,5 +1,7 @@
 //! How far the exploration goes.
 
+use std::time::Duration;
+
 use konklave_process::{Group, ProcessId};
 
 use crate::swarm::Swarm;
@@ -13,6 +15,8 @@ pub struct Options {
     pub timing: Timing,
     /// In the synchronous model: how many timers may fire too early all the same.
     pub early: u8,
+    /// Whether timers run out when their time is up, and not before; none: whenever `timing` says.
+    pub clock: Option<Clock>,
     /// Who is down from the start; nobody is told.
     pub down: Vec<ProcessId>,
     /// How many processes may crash.
@@ -42,6 +46,8 @@ pub struct Options {
     /// Whether to find the fewest and the most messages of all runs. States that differ only in
     /// how many messages led to them are then different states.
     pub count_messages: bool,
+    /// How many messages a run may have at most; more break the bound. They are counted, then.
+    pub most_messages: Option<u32>,
     /// The properties to judge; empty: all.
     pub properties: Vec<String>,
     /// How many threads search; 0: as many as there are cores. What is found does not depend on it.
@@ -71,6 +77,7 @@ impl Default for Options {
             fifo: true,
             timing: Timing::Anytime,
             early: 0,
+            clock: None,
             down: Vec::new(),
             crashes: 0,
             victims: Victim::Anyone,
@@ -84,6 +91,7 @@ impl Default for Options {
             detector: true,
             app_messages: 0,
             count_messages: false,
+            most_messages: None,
             properties: Vec::new(),
             threads: 0,
             compact: false,
@@ -101,6 +109,11 @@ impl Options {
     /// Whether `property` is judged.
     pub fn judges(&self, property: &str) -> bool {
         self.properties.is_empty() || self.properties.iter().any(|p| p == property)
+    }
+
+    /// Whether a state knows how many messages led to it.
+    pub(crate) fn counts(&self) -> bool {
+        self.count_messages || self.most_messages.is_some()
     }
 }
 
@@ -123,6 +136,27 @@ pub enum Timing {
     /// Only when no message is on its way and no crash is unknown: the synchronous model, in which
     /// a timeout is right. A crash becomes known when what the crashed process sent has arrived.
     WhenQuiet,
+}
+
+/// All clocks run alike, and time passes in steps: no timer runs out before its time, and none is late.
+/// How long messages take is another matter: any time at all, or, with [`Timing::WhenQuiet`], none, but for
+/// as many steps as may be early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clock {
+    /// How long a step is. All that timers are set to must be whole numbers of it.
+    pub step: Duration,
+    /// How many steps are looked at; none: as many as there are. Where it stops a run, that is no end of it.
+    pub limit: Option<u16>,
+    /// Whether all must be settled by then: where the limit stops a run with nothing on its way, nobody may
+    /// wait, and what must hold in the end must hold.
+    pub settled: bool,
+}
+
+impl Clock {
+    /// Whether a run that the limit stops after `steps` is judged.
+    pub(crate) fn settles(self, steps: u16) -> bool {
+        self.settled && self.limit == Some(steps)
+    }
 }
 
 /// Who may crash, by what a process does at that moment: a process is exactly one of the last four.

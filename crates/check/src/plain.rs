@@ -1,7 +1,7 @@
 //! What may happen next, and what an end is, by the plain rules: for schedules that
 //! are played, and for the second opinion.
 
-use konklave_process::{Application, End, Monitor, Process, Verdict};
+use konklave_process::{Application, End, Monitor, Process, ProcessId, Verdict};
 
 use crate::Timing;
 use crate::model::{Action, Model};
@@ -14,6 +14,7 @@ impl Action {
     pub(crate) fn is_progress(self) -> bool {
         match self {
             Self::Deliver(_) | Self::Fire(_) | Self::Ask(_) | Self::Learn(_) => true,
+            Self::Pass => true,
             Self::Tell(..)
             | Self::Crash(_)
             | Self::Cut(..)
@@ -39,8 +40,13 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         let known = (0..state.news.len()).filter(|&i| self.may_be_known(state, i));
         actions.extend(known.map(|i| Action::Learn(i as u32)));
         let quiet = self.is_quiet(state);
-        if options.timing == Timing::Anytime || quiet || state.spent.early < options.early {
-            actions.extend((0..state.timers.len() as u32).map(Action::Fire));
+        let early = options.timing == Timing::WhenQuiet && !quiet;
+        if !early || options.clock.is_some() || state.spent.early < options.early {
+            let due = (0u32..).zip(&state.timers).filter(|(_, (.., left))| *left == 0);
+            actions.extend(due.map(|(i, _)| Action::Fire(i)));
+        }
+        if self.may_pass(state) {
+            actions.push(Action::Pass);
         }
         for place in 0..self.n() {
             let id = self.group.id(place as usize);
@@ -90,6 +96,19 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         }
     }
 
+    /// Whether this is an end, if these are all that may happen: nothing but a fault does. Where the clock
+    /// stops with a timer running, the run would go on; it may be judged all the same.
+    pub(crate) fn is_over(&self, state: &State<P, A, M>, actions: &[Action]) -> bool {
+        let settles = self.options.clock.is_some_and(|clock| clock.settles(state.spent.time));
+        let over = !self.is_stopped(state) || settles;
+        over && !actions.iter().any(|action| action.is_progress())
+    }
+
+    /// Whether a timer runs at an end: then it is none, but the clock has stopped.
+    fn is_stopped(&self, state: &State<P, A, M>) -> bool {
+        self.options.clock.is_some() && !state.timers.is_empty()
+    }
+
     /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
     fn may_arrive(&self, state: &State<P, A, M>, i: usize) -> bool {
         let channel = state.flight[i].channel;
@@ -104,6 +123,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     /// nothing is on its way any more.
     fn may_be_known(&self, state: &State<P, A, M>, i: usize) -> bool {
         let (to, peer, up) = state.news[i];
+        if !is_first_news(&state.news, i) {
+            return false;
+        }
         let sent = |f: &Flight<P, M::Tag>| {
             let from = f.channel.0;
             self.group.id(from as usize) == peer && (f.channel.1 == to || !state.is_up(from))
@@ -122,14 +144,22 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         deadlock(&state.application.waiting(), &self.options)?;
         let up = (0..self.n()).filter(|&p| state.is_up(p));
         let alive = up.clone().map(|p| self.group.id(p as usize)).collect();
-        let end = End { alive, faulty: state.spent.is_faulty(), quiet: true };
+        let stopped = self.is_stopped(state);
+        let end = End { alive, faulty: state.spent.is_faulty(), quiet: !stopped };
         self.filter(state.monitor.at_end(&end))?;
         let restless = |p: &u32| !state.processes[*p as usize].at_rest();
-        if self.options.judges("quiescence")
+        if !stopped
+            && self.options.judges("quiescence")
             && let Some(place) = up.into_iter().find(restless)
         {
             return Err(unquiet(self.group.id(place as usize)));
         }
         Ok(())
     }
+}
+
+/// Whether no older news of the same process are on their way to the same one.
+pub(crate) fn is_first_news(news: &[(u32, ProcessId, bool)], i: usize) -> bool {
+    let of = |i: usize| (news[i].0, news[i].1);
+    i == 0 || of(i - 1) != of(i)
 }

@@ -137,7 +137,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                 | Sign::Tell { .. }
                 | Sign::Cut(_)
                 | Sign::Break(_)
-                | Sign::Early => u32::MAX / 2,
+                | Sign::Early
+                | Sign::Pass { .. } => u32::MAX / 2,
             };
             known.shows.push(show);
         }
@@ -359,7 +360,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
             });
             let sent = |s: &'_ Shown<P>| match s {
                 Shown::Send(to, message) => Some((*to, message.clone())),
-                Shown::Astray(_) | Shown::Indicate(_) | Shown::Unexpected(_) => None,
+                Shown::Astray(_)
+                | Shown::Indicate(_)
+                | Shown::Unexpected(_)
+                | Shown::Untimely(_) => None,
             };
             let mut sends: Vec<_> = shown.into_iter().flatten().filter_map(sent).collect();
             sends.sort_by_key(|(to, _)| *to);

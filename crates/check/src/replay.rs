@@ -11,7 +11,7 @@ use crate::search::Way;
 use crate::shared::{Shared, read, write};
 use crate::state::State;
 use crate::symmetry::Room;
-use crate::tables::{OTHER, Tables};
+use crate::tables::{Inputs, Tables};
 use crate::witness::{Log, Witness};
 use crate::workshop::{Own, Workshop};
 
@@ -180,7 +180,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, 
         match what {
             Move::Deliver(message) => Action::Deliver(found(message)),
             Move::Meet(place, input) if input < self.shared.rules.inputs.own() => {
-                let known = input - OTHER - 2 - 2 * n;
+                let known = input - Inputs::NEWS - 2 * n;
                 let peer = self.model.group.id(known as usize / 2);
                 let news = (place, peer, known % 2 == 1);
                 let at = state.news.iter().position(|n| *n == news);
@@ -189,10 +189,11 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, 
             Move::Meet(place, input) => match self.workshop.own(input) {
                 Own::Request(_) => Action::Ask(place),
                 Own::Timer(timer) => {
-                    let at = state.timers.iter().position(|t| *t == (place, *timer));
+                    let at = state.timers.iter().position(|t| (t.0, t.1) == (place, *timer));
                     Action::Fire(at.expect("the timer runs") as u32)
                 }
             },
+            Move::Pass => Action::Pass,
             Move::Tell(from, to) => Action::Tell(from, to),
             Move::Crash(place) => Action::Crash(place),
             Move::Restart(place) => Action::Restart(place),

@@ -180,6 +180,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         self.options.reduce
             && faults == [0; 7]
             && self.options.timing == Timing::Anytime
+            && self.options.clock.is_none()
             && self.options.swarm.is_none()
             && !self.monitor.remembers_messages()
     }

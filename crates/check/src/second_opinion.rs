@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use konklave_algorithms::election::{
-    chang_roberts::ChangRoberts, franklin::Franklin, tree_wave::TreeWave,
+    bully::Bully, chang_roberts::ChangRoberts, franklin::Franklin, tree_wave::TreeWave,
 };
 use konklave_algorithms::mutex::{
     central::Central, lamport::Lamport, ricart_agrawala::RicartAgrawala,
@@ -18,7 +18,7 @@ use stateright::{Checker, Property};
 use crate::draws::Draws;
 use crate::model::Action;
 use crate::state::State;
-use crate::{Model, Options, Outcome};
+use crate::{Clock, Model, Options, Outcome};
 
 struct Plain<P: Process, A, M>(Model<P, A, M>);
 
@@ -32,7 +32,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Plain<P, A, M> {
     fn seen(&self, state: State<P, A, M>, mut broken: bool) -> Seen<P, A, M> {
         let mut actions = Vec::new();
         self.0.actions(&state, &mut actions);
-        if !actions.iter().any(|a| a.is_progress()) {
+        if self.0.is_over(&state, &actions) {
             broken |= self.0.judge_end(&state).is_err();
         }
         let print = state.fingerprint(self.0.options.fifo);
@@ -170,6 +170,8 @@ fn another_engine_finds_the_same_states_under_every_fault() {
     let plain = Options { properties: unjudged, ..Options::default() };
     for options in [
         Options { crashes: 1, restarts: 1, ..plain.clone() },
+        Options { crashes: 2, restarts: 2, ..plain.clone() },
+        Options { crashes: 1, restarts: 1, timing: crate::Timing::WhenQuiet, ..plain.clone() },
         Options { crashes: 1, detector: false, fifo: false, ..plain.clone() },
         Options { losses: 1, duplicates: 1, ..plain.clone() },
         Options { losses: 1, duplicates: 1, fifo: false, ..plain.clone() },
@@ -191,6 +193,41 @@ fn another_engine_finds_the_same_states_under_every_fault() {
     ] {
         both::<ChangRoberts>(&ring, &all, options).expect("nothing is judged");
     }
+}
+
+#[test]
+fn another_engine_finds_the_same_states_by_the_clock() {
+    let step = std::time::Duration::from_millis(1);
+    let three = setup(Topology::complete(3), None);
+    let one = Workload { initiators: vec![konklave_process::ProcessId(0)], requests: vec![] };
+    let unjudged = Options { properties: vec!["nothing".to_owned()], ..Options::default() };
+    let clock = |limit| Some(Clock { step, limit, settled: false });
+    let timed = |limit| Options { clock: clock(limit), ..unjudged.clone() };
+    let quiet = |limit| Options { timing: crate::Timing::WhenQuiet, ..timed(limit) };
+    for options in [
+        quiet(None),
+        Options { crashes: 1, restarts: 1, ..quiet(None) },
+        Options { early: 2, losses: 1, ..quiet(Some(12)) },
+        Options { detector: false, crashes: 1, ..timed(Some(3)) },
+        Options { most_messages: Some(4), ..quiet(None) },
+    ] {
+        both::<Bully>(&three, &one, options).expect("nothing is judged");
+    }
+    // Nobody has been elected when the first has waited for one step.
+    let soon =
+        Options { clock: Some(Clock { step, limit: Some(1), settled: true }), ..quiet(None) };
+    let down = Setup { down: vec![konklave_process::ProcessId(2)], ..three.clone() };
+    let soon = Options { down: down.down.clone(), properties: vec![], ..soon };
+    assert_eq!(both::<Bully>(&down, &one, soon.clone()), None, "not settled by then");
+    let later = Options { clock: clock(Some(1)), ..soon };
+    both::<Bully>(&down, &one, later).expect("there is more time than was looked at");
+    let bounded = Options {
+        properties: vec!["bound".to_owned()],
+        most_messages: Some(3),
+        timing: crate::Timing::WhenQuiet,
+        ..Options::default()
+    };
+    assert_eq!(both::<Bully>(&three, &one, bounded), None, "more messages than that");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::expand::{Expander, Node, Rules};
+use crate::expand::{Expander, Node, Rules, WORD};
 use crate::store::{Batch, GROUP, SHARDS, Shard};
 use crate::symmetry::Room;
 use crate::tables::{Miss, Tables};
@@ -204,9 +204,11 @@ pub(crate) fn look_at(
         let Room { best, packed, .. } = room;
         packed.clear();
         best.pack(rules, packed);
-        batch.push(spot.position, code, packed.len(), |bytes| {
-            bytes.copy_from_slice(packed);
-            bytes.len()
+        batch.push(spot.position, code, packed.len() + WORD, |bytes| {
+            let (row, zeros) = bytes.split_at_mut(packed.len());
+            row.copy_from_slice(packed);
+            zeros.fill(0);
+            row.len()
         });
     });
     match known {

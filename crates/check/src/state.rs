@@ -14,14 +14,15 @@ pub(crate) struct State<P: Process, A, M: Monitor<P>> {
     pub(crate) processes: Vec<P>,
     /// What is on its way, ordered by channel, within a channel by sending.
     pub(crate) flight: Vec<Flight<P, M::Tag>>,
-    /// Which timers run, in order.
-    pub(crate) timers: Vec<(u32, P::Timer)>,
+    /// Which timers run, in order: where, which, and how many steps of time are left (0 without a clock).
+    pub(crate) timers: Vec<Running<P>>,
     pub(crate) application: A,
     pub(crate) monitor: M,
     /// Who is down, by place.
     pub(crate) down: u64,
     pub(crate) saved: Vec<Option<P::Record>>,
-    /// News of the detector on their way: (to whom, about whom, up or down).
+    /// News of the detector on their way: (to whom, about whom, up or down). What is about the same
+    /// process arrives in its order.
     pub(crate) news: Vec<(u32, ProcessId, bool)>,
     pub(crate) spent: Spent,
     /// Which channels are cut, by from · n + to.
@@ -31,6 +32,9 @@ pub(crate) struct State<P: Process, A, M: Monitor<P>> {
     /// How many messages were sent, where that is counted; else 0.
     pub(crate) sent: u32,
 }
+
+/// A timer: where, which, and in how many steps of time it runs out.
+pub(crate) type Running<P> = (u32, <P as Process>::Timer, u32);
 
 /// How much of the budgets is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -43,6 +47,8 @@ pub(crate) struct Spent {
     pub(crate) cuts: u8,
     pub(crate) breaks: u8,
     pub(crate) early: u8,
+    /// How many steps of time have passed, where there is a limit; else 0.
+    pub(crate) time: u16,
 }
 
 impl Spent {

@@ -1,6 +1,6 @@
 //! All states seen, packed.
 
-use crate::expand::{put, take};
+use crate::expand::{WORD, put, take};
 
 /// A successor, as one worker found it.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,8 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Adds what `pack` writes, which is no longer than `most`; it returns how long it is.
+    /// Adds what `pack` writes, with zeros up to a whole word, all of it no longer than `most`; it returns
+    /// how long it is without these.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -45,7 +46,7 @@ impl Batch {
         }
         let len = pack(&mut self.bytes[at..at + most]);
         self.used = at + len;
-        let hash = fingerprint(&self.bytes[at..at + len]);
+        let hash = fingerprint_of_words(&self.bytes[at..], len);
         let (at, len) = (at as u32, len as u32);
         let shard = (hash >> (64 - SHARD_BITS)) as usize;
         self.heads[shard].push(Head { hash, parent, step, at, len });
@@ -394,25 +395,68 @@ pub(crate) const SHARDS: usize = 1 << SHARD_BITS;
 pub(crate) const SHARD_BITS: u32 = 4;
 
 /// What stands for a packed state.
-#[inline]
 pub(crate) fn fingerprint(packed: &[u8]) -> u64 {
-    let fold = |x: u64, y: u64| {
-        let product = u128::from(x) * u128::from(y);
-        product as u64 ^ (product >> 64) as u64
-    };
-    let (mut a, mut b) =
-        (0x243f_6a88_85a3_08d3_u64 ^ packed.len() as u64, 0x1319_8a2e_0370_7344_u64);
-    let mut words = packed.chunks_exact(8);
-    for word in &mut words {
-        let x = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-        a = fold(a ^ x, 0x9e37_79b9_7f4a_7c15).wrapping_add(x);
-        b = fold(b ^ x.rotate_left(29), 0xd6e8_feb8_6659_fd93) ^ a;
-    }
-    let mut last = [0; 8];
+    let mut print = Print::new(packed.len());
+    let mut words = packed.chunks_exact(WORD);
+    words.by_ref().for_each(|word| print.mix(word));
+    let mut last = [0; WORD];
     let rest = words.remainder();
     last[..rest.len()].copy_from_slice(rest);
-    let x = u64::from_le_bytes(last);
-    a = fold(a ^ x, 0x9e37_79b9_7f4a_7c15).wrapping_add(x);
-    b = fold(b ^ x.rotate_left(29), 0xd6e8_feb8_6659_fd93) ^ a;
-    fold(a ^ 0xa076_1d64_78bd_642f, b ^ 0xe703_7ed1_a0b4_28db) ^ fold(b, 0x8ebc_6af0_9c88_c6e3 ^ a)
+    print.mix(&last);
+    print.finish()
+}
+
+/// The same of the first `len` bytes, where zeros follow up to a whole word.
+#[inline]
+fn fingerprint_of_words(packed: &[u8], len: usize) -> u64 {
+    let mut print = Print::new(len);
+    packed.chunks_exact(WORD).take(len / WORD + 1).for_each(|word| print.mix(word));
+    print.finish()
+}
+
+/// Two lanes of multiply and fold.
+struct Print(u64, u64);
+
+#[inline]
+fn fold(x: u64, y: u64) -> u64 {
+    let product = u128::from(x) * u128::from(y);
+    product as u64 ^ (product >> 64) as u64
+}
+
+impl Print {
+    #[inline]
+    fn new(len: usize) -> Self {
+        Self(0x243f_6a88_85a3_08d3 ^ len as u64, 0x1319_8a2e_0370_7344)
+    }
+
+    #[inline]
+    fn mix(&mut self, word: &[u8]) {
+        let x = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        self.0 = fold(self.0 ^ x, 0x9e37_79b9_7f4a_7c15).wrapping_add(x);
+        self.1 = fold(self.1 ^ x.rotate_left(29), 0xd6e8_feb8_6659_fd93) ^ self.0;
+    }
+
+    #[inline]
+    fn finish(self) -> u64 {
+        let Self(a, b) = self;
+        fold(a ^ 0xa076_1d64_78bd_642f, b ^ 0xe703_7ed1_a0b4_28db)
+            ^ fold(b, 0x8ebc_6af0_9c88_c6e3 ^ a)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_with_zeros_behind_it_has_the_same_fingerprint() {
+        for len in 0..40 {
+            let row: Vec<u8> = (0..len).map(|i| (i * 37 + 1) as u8).collect();
+            let mut words = row.clone();
+            words.resize(len + WORD, 0);
+            assert_eq!(fingerprint_of_words(&words, len), fingerprint(&row), "{len}");
+            words[len / WORD * WORD..].fill(7);
+            assert_ne!(fingerprint_of_words(&words, len), fingerprint(&row), "{len}: no zeros");
+        }
+    }
 }

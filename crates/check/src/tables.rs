@@ -24,6 +24,10 @@ pub(crate) const CUT: u32 = u32::MAX - 3;
 pub(crate) const EARLY: u32 = u32::MAX - 4;
 /// In place of a local: a link breaks. Its number is that of the channel from the lesser place.
 pub(crate) const BREAK: u32 = u32::MAX - 5;
+/// In place of a local: a step of time passes; 1 if it does so before its time.
+pub(crate) const PASSED: u32 = u32::MAX - 6;
+/// In place of a reaction: more messages than there may be.
+pub(crate) const OVER: u32 = u32::MAX;
 /// The sign of what the ambient does not notice.
 pub(crate) const UNSEEN: u32 = u32::MAX;
 
@@ -36,42 +40,48 @@ pub(crate) struct Inputs {
 impl Inputs {
     pub(crate) const CRASH: u32 = OTHER;
     pub(crate) const RECOVER: u32 = OTHER + 1;
+    /// A step of time passes.
+    pub(crate) const PASS: u32 = OTHER + 2;
+    /// Where those begin that are about a process.
+    pub(crate) const NEWS: u32 = OTHER + 3;
 
     /// News of `place` are on their way, or void.
     pub(crate) fn hear(self, place: u32, up: bool) -> u32 {
-        OTHER + 2 + 2 * place + u32::from(up)
+        Self::NEWS + 2 * place + u32::from(up)
     }
     /// News of `place` arrive.
     pub(crate) fn learn(self, place: u32, up: bool) -> u32 {
-        OTHER + 2 + 2 * self.n + 2 * place + u32::from(up)
+        Self::NEWS + 2 * self.n + 2 * place + u32::from(up)
     }
     /// Whose crash it is that becomes known by this input; none if it is none of these.
     #[inline]
     pub(crate) fn crash_of(self, input: u32) -> Option<u32> {
-        let known = input.checked_sub(OTHER + 2 + 2 * self.n)?;
+        let known = input.checked_sub(Self::NEWS + 2 * self.n)?;
         (known < 2 * self.n && known % 2 == 0).then_some(known / 2)
     }
     /// The application sends past the algorithm.
     pub(crate) fn tell(self, to: u32) -> u32 {
-        OTHER + 2 + 4 * self.n + to
+        Self::NEWS + 4 * self.n + to
     }
     /// The same input where places have other names.
     pub(crate) fn renamed(self, input: u32, place: impl Fn(u32) -> u32) -> u32 {
-        let (known, n) = (input - OTHER, self.n);
+        let n = self.n;
+        let Some(known) = input.checked_sub(Self::NEWS).filter(|known| *known < 5 * n) else {
+            return input;
+        };
         let rename = |begin: u32, each: u32| {
             let at = known - begin;
-            OTHER + begin + each * place(at / each) + at % each
+            Self::NEWS + begin + each * place(at / each) + at % each
         };
         match known {
-            _ if known < 2 || known >= 2 + 5 * n => input,
-            _ if known < 2 + 2 * n => rename(2, 2),
-            _ if known < 2 + 4 * n => rename(2 + 2 * n, 2),
-            _ => rename(2 + 4 * n, 1),
+            _ if known < 2 * n => rename(0, 2),
+            _ if known < 4 * n => rename(2 * n, 2),
+            _ => rename(4 * n, 1),
         }
     }
     /// The first that is the model's own.
     pub(crate) fn own(self) -> u32 {
-        OTHER + 2 + 5 * self.n
+        Self::NEWS + 5 * self.n
     }
 }
 
@@ -89,13 +99,19 @@ pub(crate) struct LocalFacts {
     pub(crate) place: u32,
     pub(crate) up: bool,
     pub(crate) at_rest: bool,
-    /// The inputs of its news and of its timers, in [`Tables::lists`].
+    /// The inputs of its news that may arrive next, and of its timers that may fire, in [`Tables::lists`].
     pub(crate) news: (u32, u32),
     pub(crate) timers: (u32, u32),
+    /// Whether a timer runs whose time is not up.
+    pub(crate) waits: bool,
 }
 
 impl LocalFacts {
     pub(crate) fn has_timers(self) -> bool {
+        self.is_due() || self.waits
+    }
+    /// Whether a timer may fire.
+    pub(crate) fn is_due(self) -> bool {
         self.timers.0 < self.timers.1
     }
 }

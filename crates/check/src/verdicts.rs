@@ -1,8 +1,13 @@
 //! What both rules say of the same faults.
 
+use std::time::Duration;
+
 use konklave_process::{ProcessId, Verdict, Violation};
 
 use crate::Options;
+
+/// What breaks if a timer does not fit the clock, whatever is judged: nothing else could be believed.
+pub(crate) const UNTIMELY: &str = "clock";
 
 pub(crate) fn astray(me: ProcessId, to: ProcessId) -> Verdict {
     Err(Violation::new("usage", format!("{me} sent to {to}, who is no member")))
@@ -21,4 +26,30 @@ pub(crate) fn deadlock(waiting: &[ProcessId], options: &Options) -> Verdict {
         return Ok(());
     }
     Err(Violation::new("deadlock", format!("{waiting:?} wait for ever")))
+}
+
+/// In how many steps of time a timer runs out that is set now, 0 without a clock; and whether these are whole
+/// steps.
+pub(crate) fn steps(after: Duration, options: &Options) -> (u32, bool) {
+    let Some(step) = options.clock.map(|clock| clock.step.as_nanos().max(1)) else {
+        return (0, true);
+    };
+    let steps = u32::try_from(after.as_nanos().div_ceil(step)).unwrap_or(u32::MAX);
+    (steps, after.as_nanos() % step == 0)
+}
+
+pub(crate) fn untimely(me: ProcessId, after: Duration) -> Verdict {
+    let detail =
+        format!("{me} sets a timer to {after:?}, which is no whole number of steps of time");
+    Err(Violation::new(UNTIMELY, detail))
+}
+
+/// What is wrong with so many messages.
+pub(crate) fn over(sent: u32, options: &Options) -> Verdict {
+    match options.most_messages {
+        Some(most) if sent > most && options.judges("bound") => {
+            Err(Violation::new("bound", format!("{sent} messages, more than {most}")))
+        }
+        _ => Ok(()),
+    }
 }

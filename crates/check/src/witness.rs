@@ -66,6 +66,8 @@ pub enum Happened {
     Break(ProcessId, ProcessId),
     /// The application sent a message past the algorithm.
     Tell(ProcessId, ProcessId),
+    /// A step of time passed.
+    Pass,
 }
 
 /// Writes a run down while it is done again.

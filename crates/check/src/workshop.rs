@@ -15,12 +15,19 @@ use self::things::{Ambient, Letter, Local, Numbered, Show, View};
 use crate::Model;
 use crate::draws::Draws;
 use crate::expand::{Node, Rules};
-use crate::state::{Content, State};
+use crate::state::{Content, Running, State};
 use crate::tables::{
     AmbientFacts, BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, OTHER,
-    Outcome, Reaction, Sent, Tables, UNHEARD, UNSEEN,
+    Outcome, PASSED, Reaction, Sent, Tables, UNHEARD, UNSEEN,
 };
-use crate::verdicts::{astray, deadlock, unexpected};
+use crate::verdicts::{astray, deadlock, steps, unexpected, untimely};
+
+/// Who is up at an end, by place, and whether only the clock has stopped there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Ended {
+    alive: u64,
+    stopped: bool,
+}
 
 /// Works out what the tables do not know yet.
 pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
@@ -35,7 +42,7 @@ pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
     /// For each sign a local that looks as the judge sees it.
     examples: Vec<u32>,
     violations: FxHashMap<u32, Violation>,
-    ends: FxHashMap<(u32, u64), Option<Violation>>,
+    ends: FxHashMap<(u32, Ended), Option<Violation>>,
     /// What every local was found to meet, and every ambient to notice, in that order.
     pub(crate) met: Vec<Vec<u32>>,
     tried: Memo,
@@ -102,12 +109,12 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         tables: &mut Tables,
     ) -> (Vec<u32>, u32, Vec<u32>) {
         let locals = (0..self.model.n()).map(|place| {
-            let of_place = |(p, _): &&(u32, P::Timer)| *p == place;
+            let of_place = |(p, ..): &&Running<P>| *p == place;
             let local = Local {
                 place,
                 up: state.is_up(place),
                 process: state.processes[place as usize].clone(),
-                timers: state.timers.iter().filter(of_place).map(|(_, t)| *t).collect(),
+                timers: state.timers.iter().filter(of_place).map(|t| (t.1, t.2)).collect(),
                 saved: state.saved.get(place as usize).cloned().flatten(),
                 news: state.news_of(place),
             };
@@ -150,19 +157,21 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         let (number, new) = self.locals.number(local);
         if new {
             let local = self.locals.get(number).clone();
+            let first = |i: &usize| *i == 0 || local.news[i - 1].0 != local.news[*i].0;
             let news = list(
-                local.news.iter().map(|(peer, up)| {
+                (0..local.news.len()).filter(first).map(|i| {
+                    let (peer, up) = &local.news[i];
                     let peer = self.model.group.place(*peer).expect("news are of members");
                     self.inputs.learn(peer as u32, *up)
                 }),
                 tables,
             );
-            let timers = local
-                .timers
-                .iter()
-                .map(|timer| self.own.number(Own::Timer(*timer)).0 + self.inputs.own());
-            let timers = list(timers, tables);
-            tables.locals.push(LocalFacts { place, up, at_rest, news, timers });
+            let due = local.timers.iter().filter(|(_, left)| *left == 0);
+            let due =
+                due.map(|(timer, _)| self.own.number(Own::Timer(*timer)).0 + self.inputs.own());
+            let timers = list(due, tables);
+            let waits = local.timers.iter().any(|(_, left)| *left > 0);
+            tables.locals.push(LocalFacts { place, up, at_rest, news, timers, waits });
         }
         number
     }
@@ -231,6 +240,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             CUT => Some(Sign::Cut(input)),
             BREAK => Some(Sign::Break(input)),
             EARLY => Some(Sign::Early),
+            PASSED => Some(Sign::Pass { early: input == 1 }),
             _ => None,
         };
         if let Some(fault) = fault {
@@ -272,7 +282,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             };
             return self.step(local, given, Cause::Receipt(input), draws, tables);
         }
-        let known = input - OTHER;
+        let known = input.wrapping_sub(Inputs::NEWS);
         if input == Inputs::CRASH {
             local.up = false;
             local.timers.clear();
@@ -284,32 +294,31 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             local.up = true;
             let saved = local.saved.clone().filter(|_| self.model.options.stable_storage);
             self.step(local, Input::Recover(saved), Cause::Restart, draws, tables)
-        } else if known < 2 + 2 * n {
-            let (peer, up) = (id((known - 2) / 2), (known - 2) % 2 == 1);
-            match local.news.iter().position(|(p, _)| *p == peer) {
-                // It never knew that anything had changed.
-                Some(i) => {
-                    local.news.remove(i);
-                }
-                None => local.news.push((peer, up)),
-            }
-            local.news.sort_unstable();
+        } else if input == Inputs::PASS {
+            local.timers.iter_mut().for_each(|(_, left)| *left = left.saturating_sub(1));
             (self.local(local, tables), UNSEEN)
-        } else if known < 2 + 4 * n {
-            let known = known - 2 - 2 * n;
+        } else if known < 2 * n {
             let (peer, up) = (id(known / 2), known % 2 == 1);
-            local.news.retain(|news| *news != (peer, up));
+            let end = local.news.partition_point(|(p, _)| *p <= peer);
+            local.news.insert(end, (peer, up));
+            (self.local(local, tables), UNSEEN)
+        } else if known < 4 * n {
+            let known = known - 2 * n;
+            let (peer, up) = (id(known / 2), known % 2 == 1);
+            if let Some(first) = local.news.iter().position(|news| *news == (peer, up)) {
+                local.news.remove(first);
+            }
             let given = if up { Input::Trust(peer) } else { Input::Suspect(peer) };
             self.step(local, given, Cause::Inner, draws, tables)
-        } else if known < 2 + 5 * n {
-            let to = known - 2 - 4 * n;
+        } else if known < 5 * n {
+            let to = known - 4 * n;
             let stamp = local.process.stamp();
             (actor, self.sign(Sign::Tell { from: place, to, stamp }, 0))
         } else {
             let own = self.own(input).clone();
             match own {
                 Own::Timer(timer) => {
-                    local.timers.retain(|t| *t != timer);
+                    local.timers.retain(|(t, _)| *t != timer);
                     self.step(local, Input::Timer(timer), Cause::Inner, draws, tables)
                 }
                 Own::Request(request) => {
@@ -389,6 +398,11 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
                 (ambient.cut, ambient.broken) = (ambient.cut | both, ambient.broken | both);
             }
             Sign::Early => ambient.spent.early += 1,
+            Sign::Pass { early } => {
+                let limit = self.model.options.clock.and_then(|clock| clock.limit);
+                ambient.spent.early += u8::from(*early);
+                ambient.spent.time += u16::from(limit.is_some());
+            }
         }
         let reaction = tables.reactions.len() as u32;
         let sends = (begin, tables.sends.len() as u32);
@@ -460,6 +474,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
                     judge(ambient.monitor.on_indication(me, indication));
                 }
                 Shown::Unexpected(what) => judge(unexpected(me, what)),
+                Shown::Untimely(after) => judge(untimely(me, *after)),
             }
         }
         judge(ambient.monitor.after_step(me, process));
@@ -467,21 +482,21 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
     }
 
     /// What is wrong with an end of which this is the ambient; remembers it.
-    fn judged_end(&mut self, ambient: u32, alive: u64) -> Option<Violation> {
-        if let Some(known) = self.ends.get(&(ambient, alive)) {
+    fn judged_end(&mut self, ambient: u32, ended: Ended) -> Option<Violation> {
+        if let Some(known) = self.ends.get(&(ambient, ended)) {
             return known.clone();
         }
-        let violation = self.judge_ambient(ambient, alive).err();
-        self.ends.insert((ambient, alive), violation.clone());
+        let violation = self.judge_ambient(ambient, ended).err();
+        self.ends.insert((ambient, ended), violation.clone());
         violation
     }
 
-    fn judge_ambient(&self, ambient: u32, alive: u64) -> Verdict {
+    fn judge_ambient(&self, ambient: u32, ended: Ended) -> Verdict {
         let ambient = self.ambients.get(ambient);
         deadlock(&ambient.application.waiting(), &self.model.options)?;
-        let up = (0..self.model.n()).filter(|p| alive >> p & 1 == 1);
+        let up = (0..self.model.n()).filter(|p| ended.alive >> p & 1 == 1);
         let alive = up.map(|p| self.model.group.id(p as usize)).collect();
-        let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: true };
+        let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: !ended.stopped };
         self.model.filter(ambient.monitor.at_end(&end))
     }
 }
@@ -522,12 +537,17 @@ impl<P: Process, A, M> Host<P> for Shows<'_, P, A, M> {
                     None => Shown::Astray(to),
                 });
             }
-            Effect::SetTimer { timer, .. } => {
-                if let Err(i) = self.local.timers.binary_search(&timer) {
-                    self.local.timers.insert(i, timer);
+            Effect::SetTimer { timer, after } => {
+                let (left, whole) = steps(after, &self.model.options);
+                match self.local.timers.binary_search_by_key(&timer, |t| t.0) {
+                    Ok(i) => self.local.timers[i].1 = left,
+                    Err(i) => self.local.timers.insert(i, (timer, left)),
+                }
+                if !whole {
+                    self.shown.push(Shown::Untimely(after));
                 }
             }
-            Effect::CancelTimer { timer } => self.local.timers.retain(|t| *t != timer),
+            Effect::CancelTimer { timer } => self.local.timers.retain(|(t, _)| *t != timer),
             Effect::Indicate(indication) => self.shown.push(Shown::Indicate(indication)),
             Effect::Save(record) => self.local.saved = Some(record),
             Effect::Unexpected(what) => self.shown.push(Shown::Unexpected(what)),

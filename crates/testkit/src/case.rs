@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use konklave_algorithms::{Algorithm, Order, Pause, Problem, Setup, Watch, Workload};
-use konklave_check::{Cue, Model, Options, Outcome, Timing};
+use konklave_check::{Clock, Cue, Model, Options, Outcome, Timing};
 use konklave_process::{Group, ProcessId, Topology};
 use konklave_sim::{Config, Ending, Parts, Sim, UNIT};
 
@@ -127,6 +127,13 @@ impl<P: Algorithm> Case<P> {
     pub fn almost_synchronous(mut self, early: u8) -> Self {
         self.options.early = early;
         self.synchronous()
+    }
+
+    /// Timers run out when their time is up; time passes in steps of so many microseconds (checker only).
+    pub fn clock(mut self, micros: u64) -> Self {
+        let step = std::time::Duration::from_micros(micros);
+        self.options.clock = Some(Clock { step, limit: None, settled: false });
+        self
     }
 
     /// So many crashes and restarts may happen (checker only).

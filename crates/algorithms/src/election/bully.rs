@@ -27,7 +27,7 @@ const NO_GUARD: Mistake = Mistake {
     name: "no-guard",
     what: "every ELECTION starts one more election, also during one (printed on the slides): 2^(n−1) messages",
     breaks: "bound",
-    caught_by: "",
+    caught_by: "-n 5 --down 4 --initiators 0 --synchronous --clock 1 --property bound:20",
 };
 const NO_SECOND_TIMEOUT: Mistake = Mistake {
     name: "no-second-timeout",

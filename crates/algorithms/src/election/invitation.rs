@@ -23,7 +23,7 @@ const EQUAL_WAITS: Mistake = Mistake {
     name: "equal-waits",
     what: "all wait equally long before they invite: two invite each other again and again, and neither comes",
     breaks: "agreement",
-    caught_by: "",
+    caught_by: "-n 2 --synchronous --clock 1 --time-limit 24 --settled --set timeout=1 --property agreement",
 };
 const NO_PERSIST: Mistake = Mistake {
     name: "no-persist",

@@ -31,6 +31,8 @@ pub struct Properties {
     begun: bool,
     /// Who can reach whom, where that is not everyone.
     reach: Option<Reach>,
+    /// Whether the step that is judged takes in a message; false between steps.
+    hears: bool,
     rules: konklave_process::Fixed<Rules>,
 }
 
@@ -53,6 +55,7 @@ struct Rules {
     must_end: bool,
     no_parent_cycle: bool,
     spanning_tree: bool,
+    stable: bool,
 }
 
 impl Properties {
@@ -71,6 +74,7 @@ impl Properties {
             upset: None,
             parents: builds_tree.then(|| ProcessMap::new(&setup.group, None)),
             begun: false,
+            hears: false,
             reach: Reach::new(sheet, setup),
             rules: konklave_process::Fixed(Rules {
                 winner: sheet.winner,
@@ -83,8 +87,15 @@ impl Properties {
                     || claims(Guarantee::TerminationWithProbabilityOne),
                 no_parent_cycle,
                 spanning_tree,
+                stable: false,
             }),
         }
+    }
+
+    /// Also that nobody in office is deposed by what another says, if `stable`.
+    pub fn watching(mut self, stable: bool) -> Self {
+        self.rules.0.stable = stable;
+        self
     }
 
     /// The leader of the latest epoch, and the epoch.
@@ -291,6 +302,11 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         Ok(())
     }
 
+    fn on_receive(&mut self, _at: ProcessId, _message: Option<&P::Message>, _tag: &()) -> Verdict {
+        self.hears = self.rules.stable;
+        Ok(())
+    }
+
     fn on_indication(&mut self, at: ProcessId, indication: &Indication) -> Verdict {
         match *indication {
             Indication::Leading { .. } => self.is_over(at, Some(at)),
@@ -298,8 +314,12 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
             Indication::Loop => self.is_over(at, None),
             Indication::Candidate | Indication::Deposed => {}
         }
-        if !matches!(indication, Indication::Leading { .. }) {
-            self.leading.remove(at);
+        if !matches!(indication, Indication::Leading { .. })
+            && self.leading.remove(at)
+            && self.hears
+        {
+            let detail = format!("{at} led, and goes by what another says");
+            return Err(Violation::new("stability", detail));
         }
         match *indication {
             Indication::Candidate => {
@@ -356,6 +376,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     fn after_step(&mut self, at: ProcessId, process: &P) -> Verdict {
+        self.hears = false;
         let Some(parents) = &mut self.parents else { return Ok(()) };
         let parent = process.parent();
         let before = std::mem::replace(&mut parents[at], parent);

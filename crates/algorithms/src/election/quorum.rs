@@ -36,13 +36,13 @@ const LEASE_FROM_ACK: Mistake = Mistake {
     name: "lease-from-ack",
     what: "a lease counts from the answers, not from the question: it outlasts the promises by their delay",
     breaks: "one leader at a time",
-    caught_by: "",
+    caught_by: "-n 3 --initiators 0 --synchronous --clock 1 --time-limit 6 --early 2 --set election=5 --set drift=20 --set jitter=1 --set max-beats=1 --set max-term=2 --property unique",
 };
 const NO_LEASE: Mistake = Mistake {
     name: "no-lease",
     what: "a leader stays in office until it hears of another term, also without a majority",
     breaks: "one leader at a time",
-    caught_by: "",
+    caught_by: "-n 3 --initiators 0 --synchronous --clock 1 --time-limit 6 --set election=5 --set drift=20 --set jitter=1 --set max-beats=1 --set max-term=2 --property unique",
 };
 const VOTE_AT_ONCE: Mistake = Mistake {
     name: "vote-at-once-after-restart",

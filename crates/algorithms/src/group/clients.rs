@@ -22,12 +22,14 @@ pub struct Plan {
     pub reformers: ProcessSet,
     /// Whether who was excluded asks to become a member again.
     pub rejoin: bool,
+    /// Whose application is a client of the group, with a session of its own.
+    pub clients: ProcessSet,
 }
 
 impl Plan {
     /// Refuses a plan that names strangers, or that leaves nobody to begin with.
     pub fn check(setup: &Setup) -> Result<(), SetupError> {
-        for name in ["joiners", "leavers", "reform"] {
+        for name in ["joiners", "leavers", "reform", "clients"] {
             let text = setup.chosen.get(name).map_or("none", String::as_str);
             let wrong = |word: &&str| {
                 let id = word.trim().trim_start_matches('p').parse();
@@ -56,6 +58,7 @@ impl Plan {
             leavers: known("leavers"),
             reformers: known("reform"),
             rejoin: setup.chosen.get("rejoin").is_some_and(|v| v == "on"),
+            clients: known("clients"),
         }
     }
 }

@@ -23,7 +23,7 @@ const NO_DELAY: Mistake = Mistake {
     name: "no-delay",
     what: "who has granted a lease follows another candidate all the same",
     breaks: "one leader at a time",
-    caught_by: "",
+    caught_by: "-n 3 --requests 0,0,0 --break 1 --synchronous --clock 1 --time-limit 1 --set lease=20 --set retry=off --property unique",
 };
 const SAME_EPOCH: Mistake = Mistake {
     name: "same-epoch",

@@ -29,7 +29,7 @@ const ANY_TOKEN: Mistake = Mistake {
     name: "any-token",
     what: "a release does not name its grant: one that comes late ends another",
     breaks: "mutual exclusion",
-    caught_by: "",
+    caught_by: "-n 2 --requests 2,1 --set clients=0 --set retry=off --synchronous --clock 1 --time-limit 1 --property exclusion",
 };
 const ANY_EXPIRY: Mistake = Mistake {
     name: "any-expiry",
@@ -97,6 +97,12 @@ const SHEET: DataSheet = DataSheet {
         Switch { name: "leavers", values: &["none", "<text>"], what: "who leaves in the end" },
         Switch { name: "reform", values: &["none", "<text>"], what: "who asks for a new view" },
         Switch { name: "rejoin", values: &["off", "on"], what: "whether the excluded come again" },
+        Switch {
+            name: "clients",
+            values: &["none", "<text>"],
+            what: "for checks: at whom a client with a session asks, and everything twice, the second time \
+                   through the next member",
+        },
     ],
 };
 

@@ -5,12 +5,12 @@ use std::hash::{Hash, Hasher};
 use konklave_process::{Application, Monitor, Process, Violation};
 use rustc_hash::FxHasher;
 
-use super::Workshop;
+use super::{Ended, Workshop};
 use crate::craft::Craft;
 use crate::draws::Draws;
 use crate::expand::{Node, Rules};
 use crate::reduce::Commutation;
-use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, OTHER, Tables, UNHEARD};
+use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, OTHER, OVER, PASSED, Tables, UNHEARD};
 use crate::verdicts::unquiet;
 
 impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, M> {
@@ -63,7 +63,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
                 match actor {
                     LOST | UNHEARD | DOUBLED => is_message,
                     CUT | BREAK => has(input, (self.inputs.n * self.inputs.n) as usize),
-                    EARLY => true,
+                    EARLY | PASSED => true,
                     local => has(local, self.locals.things.len()) && (is_message || is_input),
                 }
             }
@@ -84,6 +84,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
     }
 
     fn violation(&self, reaction: u32) -> Violation {
+        if reaction == OVER {
+            let most = self.model.options.most_messages.unwrap_or_default();
+            return Violation::new("bound", format!("more than {most} messages"));
+        }
         self.violations[&reaction].clone()
     }
 
@@ -97,13 +101,15 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, 
         let facts = |local: &u32| tables.locals[*local as usize];
         let up = locals.iter().filter(|l| facts(l).up);
         let alive = up.clone().fold(0, |set, l| set | 1u64 << facts(l).place);
+        let stopped = locals.iter().any(|l| facts(l).waits);
+        let ended = Ended { alive, stopped };
         if let Some(symmetry) = &mut symmetry {
-            self.judge_ends_alike(ambient, alive, symmetry);
+            self.judge_ends_alike(ambient, ended, symmetry);
         }
-        let violation = self.judged_end(ambient, alive);
+        let violation = self.judged_end(ambient, ended);
         let restless = up.map(facts).find(|facts| !facts.at_rest);
         tables.symmetry = symmetry;
-        if violation.is_some() || !self.model.options.judges("quiescence") {
+        if violation.is_some() || stopped || !self.model.options.judges("quiescence") {
             return violation;
         }
         Some(unquiet(self.model.group.id(restless?.place as usize)))

@@ -5,9 +5,11 @@
 
 use konklave_process::{Application, Monitor, Process, Violation};
 
-use super::Workshop;
+use super::{Ended, Workshop};
 use crate::symmetry::{CLIENTS, JUDGES, SENDS, STARTS, STEPS, Symmetry};
-use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, Outcome, Tables, UNHEARD, UNSEEN};
+use crate::tables::{
+    BREAK, CUT, DOUBLED, EARLY, LOST, Miss, Outcome, PASSED, Tables, UNHEARD, UNSEEN,
+};
 
 /// The numbers of a start: locals, ambient, messages in the order in which they were sent.
 pub(super) type Row = (Vec<u32>, u32, Vec<u32>);
@@ -33,7 +35,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                     LOST | UNHEARD | DOUBLED => (actor, symmetry.messages.get(input, by)),
                     CUT => (CUT, symmetry.channel(input, by)),
                     BREAK => (BREAK, symmetry.link(input, by)),
-                    EARLY => (EARLY, input),
+                    EARLY | PASSED => (actor, input),
                     local => (symmetry.locals.get(local, by), symmetry.input(input, by)),
                 };
                 if tables.acts.get(actor, input).is_none() {
@@ -42,7 +44,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                 tables.acts.get(actor, input).expect("it was worked out just now")
             })
             .collect();
-        let is_local = ![LOST, UNHEARD, DOUBLED, CUT, BREAK, EARLY].contains(&actor);
+        let is_local = ![LOST, UNHEARD, DOUBLED, CUT, BREAK, EARLY, PASSED].contains(&actor);
         for draw in 0.. {
             let outcomes = begins.iter().map(|begin| tables.outcomes[(begin + draw) as usize]);
             let outcomes: Vec<Outcome> = outcomes.collect();
@@ -143,13 +145,13 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
     }
 
     /// Judges an end, and all that it can be renamed to.
-    pub(super) fn judge_ends_alike(&mut self, ambient: u32, alive: u64, symmetry: &mut Symmetry) {
+    pub(super) fn judge_ends_alike(&mut self, ambient: u32, ended: Ended, symmetry: &mut Symmetry) {
         let property = |found: Option<Violation>| found.map(|violation| violation.property);
         let judged: Vec<_> = (0..symmetry.len())
             .map(|by| {
-                let (ambient, alive) =
-                    (symmetry.ambients.get(ambient, by), symmetry.alive(alive, by));
-                property(self.judged_end(ambient, alive))
+                let ambient = symmetry.ambients.get(ambient, by);
+                let alive = symmetry.alive(ended.alive, by);
+                property(self.judged_end(ambient, Ended { alive, ..ended }))
             })
             .collect();
         let unlike = (0..judged.len()).filter(|by| judged[*by] != judged[0]);

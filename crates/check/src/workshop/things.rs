@@ -2,6 +2,7 @@
 
 use std::hash::Hash;
 use std::rc::Rc;
+use std::time::Duration;
 
 use konklave_process::{Process, ProcessId};
 use rustc_hash::FxHashMap;
@@ -14,7 +15,8 @@ pub(crate) struct Local<P: Process> {
     pub(crate) place: u32,
     pub(crate) up: bool,
     pub(crate) process: P,
-    pub(crate) timers: Vec<P::Timer>,
+    /// Each with how many steps of time are left.
+    pub(crate) timers: Vec<(P::Timer, u32)>,
     pub(crate) saved: Option<P::Record>,
     /// News of the detector on their way to it.
     pub(crate) news: Vec<(ProcessId, bool)>,
@@ -56,6 +58,7 @@ pub(crate) enum Sign<P: Process> {
     Cut(u32),
     Break(u32),
     Early,
+    Pass { early: bool },
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -73,6 +76,8 @@ pub(crate) enum Shown<P: Process> {
     Astray(ProcessId),
     Indicate(P::Indication),
     Unexpected(&'static str),
+    /// A timer was set to what is no whole number of steps of time.
+    Untimely(Duration),
 }
 
 /// Where something shows, what a client asked, and what a process said.

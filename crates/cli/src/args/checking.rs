@@ -47,6 +47,7 @@ Examples:
   konklave check ricart-agrawala -n 3 --requests 2,1,1 --mistake request-clock --property order
   konklave check chang-roberts -n 3 --crash 1 --mistake no-hop-limit --property livelock
   konklave check central -n 3 --loss 1 --svg witness.svg
+  konklave check quorum -n 3 --synchronous --clock --time-limit 12 --property unique
 Exit codes: 0 exhausted, all is well · 1 violated · 2 a bound was reached first, or not all could be judged")]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct CheckArgs {
@@ -146,10 +147,22 @@ pub(crate) struct CheckArgs {
     /// Timers fire only when nothing is on its way: the synchronous model
     #[arg(long, env = "KONKLAVE_SYNCHRONOUS", help_heading = "World")]
     pub(crate) synchronous: bool,
-    /// In the synchronous model, so many timers may fire too early all the same
+    /// In the synchronous model, so many timers may fire too early all the same; with --clock, so many
+    /// steps of time may pass with messages on their way
     #[arg(long, value_name = "K", num_args = 0..=1, default_missing_value = "1",
           default_value_t = 0, requires = "synchronous", help_heading = "Budgets")]
     pub(crate) early: u8,
+    /// Timers run out when their time is up, and time passes in steps of so many T (1 if none is
+    /// said); messages take any time, or with --synchronous none but for --early steps
+    #[arg(long, value_name = "STEP", num_args = 0..=1, default_missing_value = "1",
+          help_heading = "World")]
+    pub(crate) clock: Option<f64>,
+    /// With --clock: look at no more than so much time, in T
+    #[arg(long, value_name = "T", requires = "clock", help_heading = "World")]
+    pub(crate) time_limit: Option<f64>,
+    /// By the time limit, what must hold in the end must hold, and nobody may wait, if nothing is on its way
+    #[arg(long, requires = "time_limit", help_heading = "World")]
+    pub(crate) settled: bool,
     /// Nobody learns of a crash
     #[arg(long, env = "KONKLAVE_NO_DETECTOR", help_heading = "World")]
     pub(crate) no_detector: bool,

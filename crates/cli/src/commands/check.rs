@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
-    Assumption, CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Error, Extreme, Plan,
-    Progress, Scenario, Swarm, SymmetryReport, Timing, Victim, find,
+    Assumption, CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Clock, Error, Extreme,
+    Plan, Progress, Scenario, Swarm, SymmetryReport, Timing, Victim, find, is_about_another,
 };
 use konklave_trace::{Run, diagram, svg, text};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::run::recording;
 use crate::Done;
@@ -40,7 +41,7 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     let record_to = Target::open_if(args.record.as_ref())?;
     let draw_to = Picture::open_if(args.svg.as_ref())?;
     let check = CheckPlan {
-        options: options(&args)?,
+        options: options(&args, plan.setup.unit)?,
         extreme: extreme(&args),
         arguments: arguments(&args),
         checkpoints: Checkpoints {
@@ -52,6 +53,10 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     check.refuse(&plan)?;
     for (option, why) in &plan.idle {
         tell!("konklave: --{option} says nothing here: {why}");
+    }
+    for property in args.properties.iter().filter(|p| is_about_another(p, entry.problem)) {
+        let problem = entry.problem;
+        tell!("konklave: --property {property} says nothing here: it is not about {problem}");
     }
     let broken = broken_by(&plan, &check.options);
     for (assumption, by) in &broken {
@@ -95,11 +100,12 @@ pub(crate) fn check(args: CheckArgs) -> Done {
     })
 }
 
-fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
+fn options(args: &CheckArgs, unit: Duration) -> Result<CheckOptions, Error> {
     Ok(CheckOptions {
         fifo: !args.no_fifo,
         timing: if args.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
         early: args.early,
+        clock: args.clock.map(|step| clock(step, args, unit)).transpose()?,
         down: Vec::new(),
         crashes: args.crash,
         victims: match args.victim {
@@ -125,10 +131,30 @@ fn options(args: &CheckArgs) -> Result<CheckOptions, Error> {
         symmetry: args.symmetry,
         swarm: args.shard.as_deref().map(|shard| swarm(shard, args)).transpose()?,
         properties: args.properties.clone(),
+        most_messages: None,
         max_states: args.max_states,
         max_depth: args.max_depth.unwrap_or(u32::MAX),
         max_bytes: args.max_memory.saturating_mul(1 << 20),
     })
+}
+
+/// The clock that these words describe, both in units of T.
+fn clock(step: f64, args: &CheckArgs, unit: Duration) -> Result<Clock, Error> {
+    let length = Duration::try_from_secs_f64(step * unit.as_secs_f64());
+    let length = length.ok().filter(|length| !length.is_zero() && step.is_finite());
+    let Some(length) = length else {
+        return Err(Error::Usage(format!("--clock {step}: say how long a step is, as in 0.5")));
+    };
+    let settled = args.settled;
+    let Some(limit) = args.time_limit else {
+        return Ok(Clock { step: length, limit: None, settled });
+    };
+    let steps = (limit / step).round();
+    if !(1.0..=f64::from(u16::MAX)).contains(&steps) {
+        let most = u16::MAX;
+        return Err(Error::Usage(format!("--time-limit {limit}: that is not 1 to {most} steps")));
+    }
+    Ok(Clock { step: length, limit: Some(steps as u16), settled })
 }
 
 /// Which assumptions the budgets break, and how.
@@ -196,11 +222,14 @@ fn arguments(args: &CheckArgs) -> String {
         ("early", args.early),
     ];
     words.extend(budgets.iter().filter(|(_, k)| *k > 0).map(|(name, k)| format!("--{name} {k}")));
+    words.extend(args.clock.map(|step| format!("--clock {step}")));
+    words.extend(args.time_limit.map(|limit| format!("--time-limit {limit}")));
     let victim = clap::ValueEnum::to_possible_value(&args.victim);
     let victim = victim.filter(|_| args.victim != Who::Anyone);
     words.extend(victim.map(|who| format!("--victim {}", who.get_name())));
     let flags = [
         ("synchronous", args.synchronous),
+        ("settled", args.settled),
         ("no-detector", args.no_detector),
         ("amnesia", args.amnesia),
         ("count-messages", args.count_messages),
@@ -332,7 +361,14 @@ fn summarise(
                 [] => String::new(),
                 some => format!(", though it assumes {}", some.join(", ")),
             };
-            writeln!(out, "verdict     {all}: every run was seen, and all is well{though}")?;
+            let within = match report.budgets.get("time_limit").and_then(Value::as_f64) {
+                Some(limit) => format!(" for {limit} T"),
+                None => String::new(),
+            };
+            writeln!(
+                out,
+                "verdict     {all}: every run was seen{within}, and all is well{though}"
+            )?;
         }
         "violated" => {
             let violated = paint("violated", Colour::Red);

@@ -33,7 +33,7 @@ pub(super) const NO_WAIT: Mistake = Mistake {
     name: "no-wait",
     what: "with leases, a lock that an excluded member may hold is granted at once",
     breaks: "mutual exclusion",
-    caught_by: "",
+    caught_by: "-n 3 --requests 0,1,1 --break 1 --synchronous --clock 1 --time-limit 1 --set safety=lease --set lease=20 --set retry=off --set mutex=naimi-trehel --property exclusion",
 };
 
 pub(super) const SHEET: DataSheet = DataSheet {

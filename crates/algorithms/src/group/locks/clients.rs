@@ -1,9 +1,12 @@
 //! The clients: each wants a lock a number of times; some join, leave, or ask for a new view.
 
+use std::collections::VecDeque;
+
 use konklave_process::{Application, Process, ProcessId, ProcessMap};
 
-use super::{Indication, Mode, Name, Request};
+use super::{Indication, Mode, Name, Request, Token};
 use crate::group::Plan;
+use crate::group::lock_table::{Command, Event, Reply, Session};
 use crate::{Setup, Workload};
 
 /// One client for each process.
@@ -22,6 +25,91 @@ struct Locker {
     leaves: bool,
     rejoins: bool,
     up: bool,
+    /// What it is besides, if it is no member but the client of one.
+    patron: Option<Patron>,
+    /// What the client of the member before it is to ask again through this one.
+    repeats: VecDeque<Command>,
+}
+
+/// A client with a session. It does not know what became of what it asked, so it asks everything twice: the
+/// second time through another member, some time later.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Patron {
+    session: Option<Session>,
+    opening: bool,
+    /// The number of its last request, and the token of its last grant.
+    request: u64,
+    token: Token,
+    next: ProcessId,
+}
+
+/// For how long a client may be silent, in T: longer than anything is looked at.
+const TTL: u32 = 1000;
+
+impl Locker {
+    /// What it would ask for itself.
+    fn wish(&self, at: ProcessId) -> Option<Request> {
+        let name = self.name.clone();
+        if !self.inside_group {
+            return (!self.asked_to_join && self.rejoins).then_some(Request::Join);
+        }
+        if self.reforms {
+            return Some(Request::Reform);
+        }
+        if let Some(patron) = &self.patron {
+            return patron.wish(at, self).map(Request::Operate);
+        }
+        match self.phase {
+            Phase::Outside if self.left > 0 => {
+                Some(Request::Acquire { name, mode: Mode::Exclusive })
+            }
+            Phase::Outside if self.leaves => Some(Request::Leave),
+            Phase::Inside => Some(Request::Release { name }),
+            Phase::Outside | Phase::Waiting => None,
+        }
+    }
+}
+
+impl Patron {
+    fn wish(&self, at: ProcessId, locker: &Locker) -> Option<Command> {
+        let name = locker.name.clone();
+        let Some(session) = self.session else {
+            let open = Command::Open { via: at, request: 0, ttl: TTL };
+            return (!self.opening && locker.left > 0).then_some(open);
+        };
+        match locker.phase {
+            Phase::Outside if locker.left > 0 => {
+                let (mode, wait) = (Mode::Exclusive, true);
+                Some(Command::Acquire { session, request: self.request + 1, name, mode, wait })
+            }
+            Phase::Inside => Some(Command::Release { session, name, token: self.token }),
+            Phase::Outside | Phase::Waiting => None,
+        }
+    }
+
+    /// What it is told, and whether it has the lock from now on, or can have none any more.
+    fn hear(&mut self, at: ProcessId, event: &Event, waits: bool) -> Option<Phase> {
+        match event {
+            Event::Opened { session, via, .. } if *via == at => {
+                self.session = Some(*session);
+                None
+            }
+            Event::Answer { session, request, reply: Reply::Granted { token, .. } }
+                if waits && self.session == Some(*session) && *request == self.request =>
+            {
+                self.token = *token;
+                Some(Phase::Inside)
+            }
+            Event::Ended { session } if self.session == Some(*session) => {
+                self.session = None;
+                Some(Phase::Outside)
+            }
+            Event::Opened { .. }
+            | Event::Answer { .. }
+            | Event::Released { .. }
+            | Event::Ended { .. } => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,6 +135,8 @@ impl Lockers {
             leaves: false,
             rejoins: plan.rejoin,
             up: true,
+            patron: None,
+            repeats: VecDeque::new(),
         };
         let mut lockers = ProcessMap::new(&setup.group, nobody);
         for (place, &p) in setup.group.members().iter().enumerate() {
@@ -59,6 +149,10 @@ impl Lockers {
             locker.rejoins |= plan.joiners.contains(p);
             locker.reforms = plan.reformers.contains(p);
             locker.leaves = plan.leavers.contains(p);
+            let next = setup.group.id((place + 1) % setup.group.len());
+            let (session, opening, request, token) = (None, false, 0, Token::default());
+            let patron = Patron { session, opening, request, token, next };
+            locker.patron = plan.clients.contains(p).then_some(patron);
         }
         Self(lockers)
     }
@@ -70,19 +164,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
         if !locker.up {
             return None;
         }
-        let name = locker.name.clone();
-        if !locker.inside_group {
-            return (!locker.asked_to_join && locker.rejoins).then_some(Request::Join);
-        }
-        match locker.phase {
-            _ if locker.reforms => Some(Request::Reform),
-            Phase::Outside if locker.left > 0 => {
-                Some(Request::Acquire { name, mode: Mode::Exclusive })
-            }
-            Phase::Outside if locker.leaves => Some(Request::Leave),
-            Phase::Inside => Some(Request::Release { name }),
-            Phase::Outside | Phase::Waiting => None,
-        }
+        let repeats = || locker.repeats.front().cloned().map(Request::Operate);
+        locker.wish(at).or_else(repeats)
     }
 
     fn on_request(&mut self, at: ProcessId, request: &Request) {
@@ -96,7 +179,26 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
             Request::Join => locker.asked_to_join = true,
             Request::Leave => locker.leaves = false,
             Request::Reform | Request::Refound => locker.reforms = false,
-            Request::Operate(_) => {}
+            Request::Operate(command) => {
+                if locker.wish(at).as_ref() != Some(request) {
+                    locker.repeats.pop_front();
+                    return;
+                }
+                let Some(patron) = &mut locker.patron else { return };
+                let next = patron.next;
+                match command {
+                    Command::Open { .. } => patron.opening = true,
+                    Command::Acquire { request, .. } => {
+                        patron.request = *request;
+                        locker.phase = Phase::Waiting;
+                        locker.left = locker.left.saturating_sub(1);
+                    }
+                    _ => locker.phase = Phase::Outside,
+                }
+                if next != at && !matches!(command, Command::Open { .. }) {
+                    self.0[next].repeats.push_back(command.clone());
+                }
+            }
         }
     }
 
@@ -118,7 +220,12 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
                 locker.phase = Phase::Outside;
                 (locker.inside_group, locker.rejoins) = (false, false);
             }
-            Indication::Blocked | Indication::Replied(_) => {}
+            Indication::Replied(event) => {
+                let waits = locker.phase == Phase::Waiting;
+                let heard = locker.patron.as_mut().and_then(|patron| patron.hear(at, event, waits));
+                locker.phase = heard.unwrap_or(locker.phase);
+            }
+            Indication::Blocked => {}
         }
     }
 

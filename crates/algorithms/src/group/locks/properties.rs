@@ -8,6 +8,7 @@ use konklave_process::{Fixed, Monitor, Process, ProcessId, ProcessMap, Verdict, 
 use super::{FenceGate, Indication, Mode, Name, Request, Token};
 use crate::Setup;
 use crate::group::ViewId;
+use crate::group::lock_table::{Command, Event, Reply, Session};
 
 /// The judges of locks in a group.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -20,6 +21,8 @@ pub struct LockProperties {
     /// The resource behind each name, and the highest token granted.
     gates: BTreeMap<Name, (FenceGate, Token)>,
     refused: u64,
+    /// Sessions of clients: through whom they were begun, and the request they wait for.
+    sessions: BTreeMap<Session, (ProcessId, Option<u64>)>,
 }
 
 impl LockProperties {
@@ -32,6 +35,7 @@ impl LockProperties {
             holders: BTreeMap::new(),
             gates: BTreeMap::new(),
             refused: 0,
+            sessions: BTreeMap::new(),
         }
     }
 
@@ -70,6 +74,30 @@ impl LockProperties {
         self.judge(name)
     }
 
+    /// A client is told something through `at`.
+    fn replied(&mut self, at: ProcessId, event: &Event) -> Verdict {
+        match event {
+            Event::Opened { session, via, .. } if *via == at => {
+                self.sessions.insert(*session, (at, None));
+            }
+            Event::Answer { session, request, reply: Reply::Granted { name, mode, token } } => {
+                let known = self.sessions.get_mut(session).filter(|(home, _)| *home == at);
+                if known.and_then(|(_, wanted)| wanted.take_if(|w| w == request)).is_some() {
+                    return self.granted(at, name, *mode, *token);
+                }
+            }
+            Event::Ended { session } if self.sessions.get(session).is_some_and(|s| s.0 == at) => {
+                self.sessions.remove(session);
+                self.let_go(at, None);
+            }
+            Event::Opened { .. }
+            | Event::Answer { .. }
+            | Event::Released { .. }
+            | Event::Ended { .. } => {}
+        }
+        Ok(())
+    }
+
     fn let_go(&mut self, at: ProcessId, of: Option<&Name>) {
         self.holders.retain(|name, holders| {
             if of.is_none_or(|n| n == name) {
@@ -84,8 +112,24 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Lock
     type Tag = ();
 
     fn on_request(&mut self, at: ProcessId, request: &Request) -> Verdict {
-        if let Request::Release { name } = request {
-            self.let_go(at, Some(name));
+        match request {
+            Request::Release { name } => self.let_go(at, Some(name)),
+            // What is asked again, elsewhere, means nothing to the client.
+            Request::Operate(Command::Acquire { session, request, .. }) => {
+                let known = self.sessions.get_mut(session).filter(|(home, _)| *home == at);
+                known.into_iter().for_each(|(_, wanted)| *wanted = Some(*request));
+            }
+            Request::Operate(Command::Release { session, name, .. }) => {
+                if self.sessions.get(session).is_some_and(|(home, _)| *home == at) {
+                    self.let_go(at, Some(name));
+                }
+            }
+            Request::Acquire { .. }
+            | Request::Join
+            | Request::Leave
+            | Request::Reform
+            | Request::Refound
+            | Request::Operate(_) => {}
         }
         Ok(())
     }
@@ -112,7 +156,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Lock
                 self.views[at] = None;
                 Ok(())
             }
-            Indication::Blocked | Indication::Replied(_) => Ok(()),
+            Indication::Replied(event) => self.replied(at, event),
+            Indication::Blocked => Ok(()),
         }
     }
 
