@@ -621,7 +621,7 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         broken != 0 && broken >> (one * self.rules.inputs.n + other) & 1 == 1
     }
 
-    /// News of `place` go out to everyone who is up and linked with it; older news of it that did not arrive are void.
+    /// News of `place` go out to everyone who is up and linked with it.
     fn spread(&mut self, place: u32, up: bool) -> Result<(), Miss> {
         for to in (0..self.rules.inputs.n).filter(|&to| to != place) {
             let is_up = self.tables.locals[self.locals[to as usize] as usize].up;

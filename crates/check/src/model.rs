@@ -310,9 +310,16 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         }
     }
 
-    /// News of `place` go out to `to`, after all older ones of it.
+    /// News of `place` go out to `to`, after all older ones of it. In the synchronous model nobody is
+    /// suspected who is up: there, who did not know of the last change never learns of either.
     fn hear(&self, state: &mut State<P, A, M>, to: u32, place: u32, up: bool) {
         let id = self.group.id(place as usize);
+        if self.options.is_synchronous()
+            && let Some(older) = state.news.iter().position(|(t, p, _)| (*t, *p) == (to, id))
+        {
+            state.news.remove(older);
+            return;
+        }
         let end = state.news.partition_point(|(t, p, _)| (*t, *p) <= (to, id));
         state.news.insert(end, (to, id, up));
     }

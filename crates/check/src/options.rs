@@ -106,6 +106,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether timers fire when nothing is on its way, and crashes are told from delays.
+    pub(crate) fn is_synchronous(&self) -> bool {
+        self.timing == Timing::WhenQuiet
+    }
+
     /// Whether `property` is judged.
     pub fn judges(&self, property: &str) -> bool {
         self.properties.is_empty() || self.properties.iter().any(|p| p == property)
@@ -153,6 +158,26 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// A step and a limit in units of `unit`, or what is wrong with them.
+    pub fn in_units(
+        step: f64,
+        limit: Option<f64>,
+        settled: bool,
+        unit: Duration,
+    ) -> Result<Self, String> {
+        let length = Duration::try_from_secs_f64(step * unit.as_secs_f64()).ok();
+        let Some(length) = length.filter(|length| !length.is_zero()) else {
+            return Err(format!("--clock {step}: say how long a step is, as in 0.5"));
+        };
+        let steps = limit.map(|limit| (limit / step).round());
+        if let (Some(limit), Some(steps)) = (limit, steps)
+            && !(1.0..=f64::from(u16::MAX)).contains(&steps)
+        {
+            return Err(format!("--time-limit {limit}: that is not 1 to {} steps", u16::MAX));
+        }
+        Ok(Self { step: length, limit: steps.map(|steps| steps as u16), settled })
+    }
+
     /// Whether a run that the limit stops after `steps` is judged.
     pub(crate) fn settles(self, steps: u16) -> bool {
         self.settled && self.limit == Some(steps)

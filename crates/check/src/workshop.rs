@@ -299,8 +299,14 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
             (self.local(local, tables), UNSEEN)
         } else if known < 2 * n {
             let (peer, up) = (id(known / 2), known % 2 == 1);
-            let end = local.news.partition_point(|(p, _)| *p <= peer);
-            local.news.insert(end, (peer, up));
+            let older = local.news.iter().position(|(p, _)| *p == peer);
+            match older.filter(|_| self.model.options.is_synchronous()) {
+                Some(older) => _ = local.news.remove(older),
+                None => {
+                    let end = local.news.partition_point(|(p, _)| *p <= peer);
+                    local.news.insert(end, (peer, up));
+                }
+            }
             (self.local(local, tables), UNSEEN)
         } else if known < 4 * n {
             let known = known - 2 * n;

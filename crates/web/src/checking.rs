@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use konklave_catalog::{CheckOptions, CheckPlan, Entry, Plan, Progress, Scenario, Timing};
+use konklave_catalog::{CheckOptions, CheckPlan, Clock, Entry, Plan, Progress, Scenario, Timing};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -42,6 +42,11 @@ pub(crate) struct Budgets {
     duplicate: u8,
     app_messages: u8,
     early: u8,
+    #[serde(rename = "break")]
+    breaks: u8,
+    clock: Option<f64>,
+    time_limit: Option<f64>,
+    settled: bool,
     synchronous: bool,
     no_detector: bool,
     amnesia: bool,
@@ -50,8 +55,14 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    fn options(&self) -> CheckOptions {
-        CheckOptions {
+    fn options(&self, unit: Duration) -> Result<CheckOptions, konklave_catalog::Error> {
+        let clock = self.clock.map(|step| {
+            Clock::in_units(step, self.time_limit, self.settled, unit)
+                .map_err(konklave_catalog::Error::Usage)
+        });
+        Ok(CheckOptions {
+            clock: clock.transpose()?,
+            breaks: self.breaks,
             timing: if self.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
             early: self.early,
             crashes: self.crash,
@@ -65,7 +76,7 @@ impl Budgets {
             max_states: self.max_states.unwrap_or(limits::STATES).min(limits::STATES),
             max_bytes: limits::CHECK_BYTES,
             ..CheckOptions::default()
-        }
+        })
     }
 
     /// The same on the command line.
@@ -77,16 +88,20 @@ impl Budgets {
             ("duplicate", self.duplicate),
             ("app-messages", self.app_messages),
             ("early", self.early),
+            ("break", self.breaks),
         ];
         let budgets = budgets.iter().filter(|(_, k)| *k > 0).map(|(b, k)| format!("--{b} {k}"));
         let flags = [
             ("synchronous", self.synchronous),
             ("no-detector", self.no_detector),
             ("amnesia", self.amnesia),
+            ("settled", self.settled),
         ];
+        let times = [("clock", self.clock), ("time-limit", self.time_limit)];
+        let times = times.iter().filter_map(|(name, t)| t.map(|t| format!("--{name} {t}")));
         let flags = flags.iter().filter(|(_, on)| *on).map(|(flag, _)| format!("--{flag}"));
         let properties = self.properties.iter().map(|p| format!("--property {p}"));
-        budgets.chain(flags).chain(properties).collect::<Vec<_>>().join(" ")
+        budgets.chain(times).chain(flags).chain(properties).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -142,7 +157,7 @@ fn planned(wish: Wish) -> Result<Planned, Refusal> {
     };
     let (entry, plan) = plan(scenario)?;
     let check = CheckPlan {
-        options: budgets.options(),
+        options: budgets.options(plan.setup.unit)?,
         arguments: budgets.arguments(),
         ..CheckPlan::default()
     };

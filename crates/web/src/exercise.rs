@@ -43,10 +43,14 @@ pub(crate) fn exercise(entry: &Entry, mistake: &Mistake) -> Option<Exercise> {
                 let list = budgets.entry("properties").or_insert_with(|| json!([]));
                 list.as_array_mut()?.push(value?.into());
             }
-            budget @ ("crash" | "restart" | "loss" | "duplicate" | "app-messages" | "early") => {
+            budget @ ("crash" | "restart" | "loss" | "duplicate" | "app-messages" | "early"
+            | "break") => {
                 budgets.insert(budget.to_owned(), number()?.into());
             }
-            flag @ ("synchronous" | "no-detector" | "amnesia") => {
+            time @ ("clock" | "time-limit") => {
+                budgets.insert(time.to_owned(), value?.parse::<f64>().ok()?.into());
+            }
+            flag @ ("synchronous" | "no-detector" | "amnesia" | "settled") => {
                 budgets.insert(flag.to_owned(), true.into());
             }
             _ => return None,

@@ -26,7 +26,7 @@ const NO_STEP_DOWN: Mistake = Mistake {
     name: "no-step-down",
     what: "the incumbent stays in office while the next election runs",
     breaks: "one leader at a time",
-    caught_by: "-n 2 --requests 2,0 --crash 1 --restart 1 --property unique",
+    caught_by: "-n 2 --requests 2,0 --down 1 --restart 1 --property unique",
 };
 const NO_HOP_LIMIT: Mistake = Mistake {
     name: "no-hop-limit",

@@ -458,7 +458,7 @@ mod tests {
             ]
         );
         assert_eq!(p0.hear(3, Message::Transfer { lock: 7, next: at(1, 1), clock: 0 }), []);
-        assert_eq!(p0.process.requester, Requester::default());
+        assert!(p0.process.at_rest());
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn hardened_every_run_with_a_fault_ends_well() {
     same(all_exhausted(every_ring(1..=4, ring).map(hardened)), (108, 7_214));
     same(all_exhausted(rings().map(|c| c.crashes(1, 0))), (17, 8822));
     same(all_exhausted(rings().map(|c| c.crashes(1, 0).no_fifo())), (17, 22_970));
-    same(all_exhausted(rings().map(|c| c.crashes(1, 1))), (17, 119_376));
+    same(all_exhausted(rings().map(|c| c.crashes(1, 1).synchronous())), (17, 119_376));
     same(all_exhausted(rings().map(|c| c.mishaps(1, 1))), (17, 11_489));
     same(all_exhausted(rings().map(|c| c.mishaps(1, 1).no_fifo())), (17, 32_393));
 }
@@ -132,7 +132,7 @@ fn hardened_two_faults_do_no_harm() {
 
 #[test]
 fn hardened_the_number_of_the_election_must_survive_a_restart() {
-    let mut case = hardened(ring(2)).initiators(&[1]).crashes(1, 1);
+    let mut case = hardened(ring(2)).initiators(&[1]).crashes(1, 1).synchronous();
     case.check().exhausted(234);
     case.options.stable_storage = false;
     case.check().violated("one leader at a time", 7);

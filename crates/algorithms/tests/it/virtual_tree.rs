@@ -75,7 +75,7 @@ fn v6_where_a_crash_splits_nothing_everyone_is_attached_again() {
 fn a_crash_and_a_return_never_make_a_cycle() {
     let judged = ["acyclic parents", "one leader per epoch", "agreement", "quiescence"];
     let case = |graph| Case::<VirtualTree>::on(graph).initiators(&[0]).judge(&judged);
-    case(Topology::path(2)).crashes(1, 1).check().exhausted(373);
+    case(Topology::path(2)).crashes(1, 1).check().exhausted(586);
     case(Topology::path(3)).crashes(1, 1).check().exhausted(34_019);
     case(Topology::star(4)).crashes(1, 0).check().exhausted(13_880);
     if long() {

@@ -140,21 +140,7 @@ fn options(args: &CheckArgs, unit: Duration) -> Result<CheckOptions, Error> {
 
 /// The clock that these words describe, both in units of T.
 fn clock(step: f64, args: &CheckArgs, unit: Duration) -> Result<Clock, Error> {
-    let length = Duration::try_from_secs_f64(step * unit.as_secs_f64());
-    let length = length.ok().filter(|length| !length.is_zero() && step.is_finite());
-    let Some(length) = length else {
-        return Err(Error::Usage(format!("--clock {step}: say how long a step is, as in 0.5")));
-    };
-    let settled = args.settled;
-    let Some(limit) = args.time_limit else {
-        return Ok(Clock { step: length, limit: None, settled });
-    };
-    let steps = (limit / step).round();
-    if !(1.0..=f64::from(u16::MAX)).contains(&steps) {
-        let most = u16::MAX;
-        return Err(Error::Usage(format!("--time-limit {limit}: that is not 1 to {most} steps")));
-    }
-    Ok(Clock { step: length, limit: Some(steps as u16), settled })
+    Clock::in_units(step, args.time_limit, args.settled, unit).map_err(Error::Usage)
 }
 
 /// Which assumptions the budgets break, and how.
