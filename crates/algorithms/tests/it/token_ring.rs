@@ -166,8 +166,8 @@ fn without_epochs_a_late_token_is_a_second_one() {
 #[test]
 fn who_comes_up_again_does_no_harm() {
     ring(2).crashes(2, 2).judge(&SAFETY).check().exhausted(4463);
-    ring(3).requests(&[1, 0, 1]).crashes(1, 1).judge(&SAFETY).check().exhausted(41_794);
-    ring(3).requests(&[1, 1, 0]).crashes(1, 1).judge(&SAFETY).check().exhausted(47_234);
+    ring(3).requests(&[1, 0, 1]).crashes(1, 1).judge(&SAFETY).check().exhausted(67_490);
+    ring(3).requests(&[1, 1, 0]).crashes(1, 1).judge(&SAFETY).check().exhausted(76_489);
 }
 
 #[test]

@@ -76,11 +76,10 @@ fn a_crash_and_a_return_never_make_a_cycle() {
     let judged = ["acyclic parents", "one leader per epoch", "agreement", "quiescence"];
     let case = |graph| Case::<VirtualTree>::on(graph).initiators(&[0]).judge(&judged);
     case(Topology::path(2)).crashes(1, 1).check().exhausted(586);
-    case(Topology::path(3)).crashes(1, 1).check().exhausted(34_019);
+    case(Topology::path(3)).crashes(1, 1).synchronous().check().exhausted(26_650);
     case(Topology::star(4)).crashes(1, 0).check().exhausted(13_880);
-    if long() {
-        case(Topology::ring(3)).crashes(1, 1).check().exhausted(3_967_904);
-    }
+    // Without synchrony it may be suspected when it is long back, and lose its place in the tree.
+    case(Topology::path(3)).crashes(1, 1).check().violated("acyclic parents", 34);
 }
 
 #[test]
