@@ -1,8 +1,8 @@
-//! Runs that show what no check can: mistakes that take time to matter.
+//! Runs that show mistakes that take time to matter.
 //!
-//! The checker knows no clock. It lets timers fire in any order, so it cannot tell a lease that is too
-//! long, a wait that is too short or a detector that never learns from one that is right; and it counts
-//! messages, but judges no formula. The simulator has all of these. These runs stand beside the data
+//! Without a clock the checker lets timers fire in any order, so it cannot tell a lease that is too
+//! long, a wait that is too short or a detector that never learns from one that is right. By the clock it
+//! can, in the small; a detector that learns takes longer than any check. These runs stand beside the data
 //! sheets, not in them: delays and seeds say nothing about an algorithm.
 
 use crate::Mistake;

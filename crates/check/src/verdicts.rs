@@ -35,7 +35,7 @@ pub(crate) fn steps(after: Duration, options: &Options) -> (u32, bool) {
         return (0, true);
     };
     let steps = u32::try_from(after.as_nanos().div_ceil(step)).unwrap_or(u32::MAX);
-    (steps, after.as_nanos() % step == 0)
+    (steps, after.as_nanos().is_multiple_of(step))
 }
 
 pub(crate) fn untimely(me: ProcessId, after: Duration) -> Verdict {
