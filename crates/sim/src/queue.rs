@@ -16,7 +16,7 @@ const NIL: u32 = u32::MAX;
 
 /// Events by time; at one time, in the order they were scheduled.
 ///
-/// One slot for each tick of this window of time and the next; what lies beyond waits in [`Far`]
+/// One slot for each tick of this window of time and the next; what lies beyond waits in `far`
 /// until its window is the next one. The events of a slot
 /// stand in chunks taken from one pool: they are read and written in order, memory grows with the
 /// events pending and not with the fullest slots, and finding the next event is two bit scans.
