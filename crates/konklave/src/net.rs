@@ -121,6 +121,11 @@ impl Mesh {
     fn link(&self, id: ProcessId) -> Option<Arc<Link>> {
         self.links().get(&id).cloned()
     }
+
+    /// Who said that it is reached there.
+    fn whose(&self, address: &str) -> Option<ProcessId> {
+        self.links().iter().find(|(_, link)| link.address() == address).map(|(id, _)| *id)
+    }
 }
 
 impl Carrier for Mesh {

@@ -95,7 +95,8 @@ async fn keep_calling(
             Ok(Call::Surplus(id)) => (who, pause) = (Some(id), PAUSE.0),
             Err(Failed::Io(error)) => {
                 if error.kind() == io::ErrorKind::ConnectionRefused {
-                    lost(&mesh, &shared, who);
+                    // It may have called us, so that we never got to know who is there.
+                    lost(&mesh, &shared, who.or_else(|| mesh.whose(&address)));
                     let since = *refused.get_or_insert_with(Instant::now);
                     if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
                         mesh.called.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
@@ -110,6 +111,7 @@ async fn keep_calling(
         }
         tokio::select! {
             () = sleep(pause) => {}
+            () = mesh.redial.notified() => {}
             _ = stop.changed() => {}
         }
         pause = (pause * 2).min(PAUSE.1);
