@@ -114,6 +114,34 @@ async fn a_node_that_is_gone_is_noticed_at_once() {
     assert!(guard.token() > token);
 }
 
+/// Who was not there yet when it was called, and called then itself, is known by its address.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_came_last_and_is_gone_at_once_is_noticed_at_once() {
+    for _ in 0..5 {
+        let addresses = addresses(3);
+        let mut nodes = Vec::new();
+        for i in [1, 2] {
+            nodes.push(builder(&addresses, i).id(i as u32).start().await.unwrap());
+        }
+        // By now they call it again only from time to time.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let last = builder(&addresses, 0).id(0).start().await.unwrap();
+        for node in nodes.iter().chain([&last]) {
+            timeout(LONG, node.ready()).await.expect("they find each other").unwrap();
+        }
+        let start = Instant::now();
+        last.kill();
+        timeout(LONG, nodes[0].lock("a").acquire())
+            .await
+            .unwrap()
+            .unwrap()
+            .release()
+            .await
+            .unwrap();
+        assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_who_is_no_founder_joins_and_leaves() {
     let (mut nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
