@@ -9,34 +9,11 @@ use crate::Mistake;
 
 /// Algorithm, mistake, and the arguments of `run`.
 const SHOWN: &[(&str, &str, &str)] = &[
-    ("bully", "no-guard", "-n 6 --down 5 --initiators 0"),
-    ("invitation", "equal-waits", "-n 2 --time-limit 10000"),
-    (
-        "quorum",
-        "lease-from-ack",
-        "-n 3 --initiators 0 --set election=20 --time-limit 100 --seed 2 \
-         --fault delay:1>0/BeatReply#6+13.5 --fault delay:2>0/BeatReply#6+13.5 \
-         --fault partition:0@25.5",
-    ),
-    ("quorum", "no-lease", "-n 3 --initiators 0 --time-limit 100 --fault partition:0@20-80"),
     (
         "quorum",
         "vote-at-once-after-restart",
         "-n 3 --initiators 0 --set election=100 --set jitter=1 --time-limit 200 \
          --fault cut:0>2@50 --fault partition:0@130 --fault crash:1@135 --fault restart:1@140",
-    ),
-    (
-        "leader",
-        "no-delay",
-        "-n 3 --requests 0,0,0 --set lease=60 --time-limit 300 --detect-after never \
-         --fault cut:1>0@9 --fault cut:2>0@9 --fault suspect:1>0@10 --fault suspect:2>0@10",
-    ),
-    (
-        "lifted",
-        "no-wait",
-        "-n 3 --set safety=lease --set lease=40 --set heartbeat=2 --set rejoin=on \
-         --set mutex=naimi-trehel --detect-after never --delay uniform:0.2..1.8 --hold 150 \
-         --script 2@5,0@25 --time-limit 200 --fault partition:2|0,1@30",
     ),
     (
         "heartbeat",
