@@ -2,6 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use crate::store::fold;
+
 /// The fingerprint of a value. Two different ones of 10⁹ states share one with probability 10⁻²⁰.
 pub(crate) fn fingerprint(value: &impl Hash) -> u128 {
     let mut hasher = Fold { a: 0x243f_6a88_85a3_08d3, b: 0x1319_8a2e_0370_7344 };
@@ -13,12 +15,6 @@ pub(crate) fn fingerprint(value: &impl Hash) -> u128 {
 pub(crate) struct Fold {
     a: u64,
     b: u64,
-}
-
-#[inline]
-fn fold(x: u64, y: u64) -> u64 {
-    let product = u128::from(x) * u128::from(y);
-    product as u64 ^ (product >> 64) as u64
 }
 
 impl Fold {

@@ -417,8 +417,9 @@ fn fingerprint_of_words(packed: &[u8], len: usize) -> u64 {
 /// Two lanes of multiply and fold.
 struct Print(u64, u64);
 
+/// The product, its high half onto its low half.
 #[inline]
-fn fold(x: u64, y: u64) -> u64 {
+pub(crate) fn fold(x: u64, y: u64) -> u64 {
     let product = u128::from(x) * u128::from(y);
     product as u64 ^ (product >> 64) as u64
 }

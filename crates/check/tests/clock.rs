@@ -91,7 +91,13 @@ fn two_who_wait_equally_long_invite_each_other_again_and_again() {
 const QUORUM: Case<'_> = Case {
     n: 3,
     requests: &[1, 0, 0],
-    set: &[("election", "5"), ("drift", "20"), ("jitter", "1")],
+    set: &[
+        ("election", "5"),
+        ("drift", "20"),
+        ("jitter", "1"),
+        ("max-beats", "1"),
+        ("max-term", "2"),
+    ],
     limit: Some(6),
     settled: false,
     early: 0,
@@ -103,28 +109,12 @@ const QUORUM: Case<'_> = Case {
 
 #[test]
 fn a_leader_without_a_lease_stays_too_long() {
-    let set = [
-        ("election", "5"),
-        ("drift", "20"),
-        ("jitter", "1"),
-        ("max-beats", "1"),
-        ("max-term", "2"),
-    ];
-    let case = Case { set: &set, ..QUORUM };
-    case.catches::<Quorum>("no-lease", "one leader at a time");
+    QUORUM.catches::<Quorum>("no-lease", "one leader at a time");
 }
 
 #[test]
 fn a_lease_from_the_answers_is_too_long() {
-    let set = [
-        ("election", "5"),
-        ("drift", "20"),
-        ("jitter", "1"),
-        ("max-beats", "1"),
-        ("max-term", "2"),
-    ];
-    let case = Case { set: &set, early: 2, ..QUORUM };
-    case.catches::<Quorum>("lease-from-ack", "one leader at a time");
+    Case { early: 2, ..QUORUM }.catches::<Quorum>("lease-from-ack", "one leader at a time");
 }
 
 #[test]

@@ -238,12 +238,8 @@ fn many_copies_do_no_harm() {
     for seed in 0..200 {
         for (n, quorums) in [(7, "plane"), (9, "grid"), (6, "tree"), (5, "majority")] {
             let case = Case::<Maekawa>::complete(n).set("quorums", quorums);
-            let case = case.requests(&vec![3; n]).no_fifo().fenced().config(|c| {
-                c.seed = seed;
-                c.duplicate = 0.3;
-                c.delay = Delay::Exponential(1.0);
-                c.hold = Pace::Exponential(1.0);
-            });
+            let case =
+                case.requests(&vec![3; n]).no_fifo().fenced().config(|c| crate::copies(c, seed));
             let seen = case.simulate();
             assert_eq!(seen.well().summary.entries, 3 * n as u64, "{quorums}, seed {seed}");
         }

@@ -49,11 +49,20 @@ mod voting;
 
 use konklave_algorithms::mutex::Summary;
 use konklave_algorithms::{Algorithm, Facts, Metric, Problem};
+use konklave_sim::{Config, Delay, Pace};
 use konklave_testkit::{Case, Seen};
 
 /// Whether there is time for spaces of millions of states: KONKLAVE_LONG=1.
 fn long() -> bool {
     std::env::var_os("KONKLAVE_LONG").is_some()
+}
+
+/// Three of ten messages come twice, all of them in any order.
+fn copies(config: &mut Config, seed: u64) {
+    config.seed = seed;
+    config.duplicate = 0.3;
+    config.delay = Delay::Exponential(1.0);
+    config.hold = Pace::Exponential(1.0);
 }
 
 /// Judges the messages of a run of mutual exclusion by the formulas of the data sheet.

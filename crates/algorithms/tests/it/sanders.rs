@@ -176,12 +176,11 @@ fn a_copy_of_any_message_does_no_harm_in_any_order() {
 fn many_copies_do_no_harm() {
     for seed in 0..200 {
         for structure in ["new", "central", "ricart-agrawala", "lamport", "maekawa"] {
-            let case = instance(structure, 6).requests(&[3; 6]).no_fifo().fenced().config(|c| {
-                c.seed = seed;
-                c.duplicate = 0.3;
-                c.delay = Delay::Exponential(1.0);
-                c.hold = Pace::Exponential(1.0);
-            });
+            let case = instance(structure, 6)
+                .requests(&[3; 6])
+                .no_fifo()
+                .fenced()
+                .config(|c| crate::copies(c, seed));
             let seen = case.simulate();
             assert_eq!(seen.well().summary.entries, 18, "{structure}, seed {seed}");
         }

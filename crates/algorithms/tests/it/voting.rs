@@ -108,12 +108,7 @@ fn many_copies_do_no_harm() {
     for seed in 0..200 {
         for (votes, failing) in [("equal", "exact"), ("equal", "eager"), ("3,1,1,2,0,1", "exact")] {
             let case = Case::<Voting>::complete(6).set("votes", votes).set("failing", failing);
-            let case = case.requests(&[3; 6]).no_fifo().fenced().config(|c| {
-                c.seed = seed;
-                c.duplicate = 0.3;
-                c.delay = Delay::Exponential(1.0);
-                c.hold = Pace::Exponential(1.0);
-            });
+            let case = case.requests(&[3; 6]).no_fifo().fenced().config(|c| crate::copies(c, seed));
             let seen = case.simulate();
             assert_eq!(seen.well().summary.entries, 18, "votes {votes}, seed {seed}");
         }
