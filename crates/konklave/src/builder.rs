@@ -49,9 +49,15 @@ impl Default for Timings {
     }
 }
 
+/// No sign of life takes longer.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl Timings {
     fn check(&self) -> Result<(), Error> {
         let wrong = |what: &str| Err(Error::Config(what.into()));
+        if [self.unit, self.heartbeat, self.silence, self.lease].iter().any(|t| *t > LONGEST) {
+            return wrong("timings: a day at most, but for `keep`");
+        }
         if self.unit < Duration::from_micros(100) || self.heartbeat < self.unit {
             return wrong("timings: a heartbeat is at least a unit, and that at least 100 µs");
         }
@@ -78,6 +84,22 @@ impl Timings {
     }
 }
 
+/// Addresses of NATS, which may have passwords in them: these are not shown.
+#[derive(Clone)]
+struct Servers(String);
+
+impl std::fmt::Debug for Servers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |server: &str| match (server.find("://"), server.rfind('@')) {
+            (Some(scheme), Some(at)) => format!("{}://…{}", &server[..scheme], &server[at..]),
+            (None, Some(at)) => format!("…{}", &server[at..]),
+            (_, None) => server.to_owned(),
+        };
+        let servers: Vec<String> = self.0.split(',').map(shown).collect();
+        write!(f, "{:?}", servers.join(","))
+    }
+}
+
 /// Sets up a [`Node`].
 #[derive(Clone, Debug)]
 #[must_use]
@@ -94,7 +116,7 @@ pub struct Builder {
     timings: Timings,
     mutex: Mutex,
     security: Option<Security>,
-    nats: Option<String>,
+    nats: Option<Servers>,
     nats_credentials: Option<PathBuf>,
     turns: u32,
     lingers: bool,
@@ -164,7 +186,7 @@ impl Builder {
     /// A server that cannot be reached is tried again and again; meanwhile
     /// [`Status::network`](crate::Status::network) says why, and [`Event::Network`](crate::Event).
     pub fn nats(mut self, place: impl Into<String>) -> Self {
-        self.nats = Some(place.into());
+        self.nats = Some(Servers(place.into()));
         self
     }
 
@@ -269,7 +291,10 @@ impl Builder {
         if self.id.is_some_and(|id| id > konklave_process::MAX_ID) {
             return Err(Error::Config("the id is too high: below 2^24".into()));
         }
-        let place = self.nats.as_deref().map(Place::parse).transpose()?;
+        if self.founders == Some(0) {
+            return Err(Error::Config("a group has one founder at least".into()));
+        }
+        let place = self.nats.as_ref().map(|servers| Place::parse(&servers.0)).transpose()?;
         let (way, local) = match place {
             Some(place) => {
                 let place = place.with_credentials(self.nats_credentials)?;
@@ -304,10 +329,10 @@ impl Builder {
         }
         seeds.sort_unstable();
         seeds.dedup();
+        let own = seeds.iter().position(|s| *s == address || *s == self.listen);
         let fresh = || {
             // Founders are numbered by their addresses, which all of them know.
-            let ours = |s: &String| listed && (*s == address || *s == self.listen);
-            let place = seeds.iter().position(ours);
+            let place = own.filter(|_| listed);
             let id = place.map_or(IDS.0 + random() as u32 % IDS.1, |place| place as u32);
             Record { id, key: random(), ..Record::default() }
         };
@@ -336,6 +361,7 @@ impl Builder {
             timings: self.timings,
             record: store.is_some().then_some(record),
             seeds: settings.seeds.len(),
+            own,
             founders,
             alone: self.alone,
             rng_seed: random(),

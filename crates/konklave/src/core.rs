@@ -13,6 +13,7 @@ mod meetings;
 mod refusals;
 mod report;
 mod sessions;
+mod stage;
 
 pub(crate) use circles::{Ear, Said};
 pub(crate) use desk::{Flag, Granted, Wish};
@@ -25,12 +26,10 @@ use std::time::Duration;
 
 use konklave_algorithms::Setup;
 use konklave_algorithms::group::virtual_synchrony::{
-    Message, Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
+    Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
 };
 use konklave_algorithms::group::{Indication, Member, Request, View};
-use konklave_process::{
-    Context, Effect, Group, Host, Process, ProcessId, ProcessSet, Rng, Topology,
-};
+use konklave_process::{Context, Group, Process, ProcessId, ProcessSet, Rng, Topology};
 use tokio::sync::broadcast;
 
 use crate::builder::Timings;
@@ -42,6 +41,7 @@ use crate::table::{Batch, Op, Outcome, Table};
 use crate::wire::Frame;
 use forming::{Forming, Peer};
 use lease::Lease;
+use stage::Stage;
 
 type Below = VirtualSynchrony<Batch>;
 
@@ -65,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) record: Option<Record>,
     /// How many addresses the founders have.
     pub(crate) seeds: usize,
+    /// Which of them is ours, if that is known before anyone answers there.
+    pub(crate) own: Option<usize>,
     /// How many founders there are, if not one at each address.
     pub(crate) founders: Option<usize>,
     /// Whether to found a group of one, for others to join.
@@ -115,7 +117,7 @@ pub(crate) struct Core {
     lifted: lifted::Lifted,
     circles: circles::Circles,
     meetings: meetings::Meetings,
-    observers: report::Observers,
+    observers: Vec<report::Observing>,
     sessions: BTreeMap<u32, Arc<str>>,
     last_session: u32,
     lease: Lease,
@@ -132,6 +134,8 @@ pub(crate) struct Core {
     unsaved: bool,
     blocked: bool,
     leaving: bool,
+    /// When we leave without the consent of others.
+    leave_by: Option<Duration>,
     /// Whether we left for good.
     left: bool,
     next_beat: Duration,
@@ -139,6 +143,9 @@ pub(crate) struct Core {
     refusals: refusals::Refusals,
     waits: hurry::Waits,
     out: Vec<Output>,
+    /// Empty between steps: kept for the room they have.
+    told: VecDeque<Indication<Batch>>,
+    outcomes: Vec<Outcome>,
     streak: Arc<Streak>,
     now: Duration,
 }
@@ -176,12 +183,15 @@ impl Core {
             unsaved: false,
             blocked: false,
             leaving: false,
+            leave_by: None,
             left: false,
             next_beat: now,
             events: broadcast::Sender::new(EVENTS),
             refusals: refusals::Refusals::default(),
             waits: hurry::Waits::default(),
             out: Vec::new(),
+            told: VecDeque::new(),
+            outcomes: Vec::new(),
             streak: Arc::new(Streak::new(config.turns)),
             now,
             config,
@@ -211,8 +221,8 @@ impl Core {
     }
 
     /// What is to be done now, in order.
-    pub(crate) fn take_outputs(&mut self) -> Vec<Output> {
-        std::mem::take(&mut self.out)
+    pub(crate) fn take_outputs(&mut self) -> impl Iterator<Item = Output> {
+        self.out.drain(..)
     }
 
     pub(crate) fn has_outputs(&self) -> bool {
@@ -266,6 +276,9 @@ impl Core {
             self.next_beat = self.now + self.config.timings.heartbeat;
             self.beat();
         }
+        if self.leave_by.is_some_and(|due| due <= self.now) {
+            return self.die();
+        }
         self.expire_wishes();
         self.expire_taken();
         self.found_alone_in_time();
@@ -285,7 +298,7 @@ impl Core {
         let thaw = self.thaws.values().copied();
         let all = timers.chain(thaw).chain(lease).chain(self.desk.first_deadline());
         let all = all.chain(self.lifted.first_thaw()).chain(self.desk.first_taken());
-        let all = all.chain(self.alone_at);
+        let all = all.chain(self.alone_at).chain(self.leave_by);
         all.fold(self.next_beat, Duration::min)
     }
 
@@ -310,12 +323,29 @@ impl Core {
 
     /// The process is gone. Its handles learn that there is nothing behind them any more.
     pub(crate) fn die(&mut self) {
-        (self.leaving, self.left) = (true, true);
+        self.leaving = true;
         self.timers.clear();
         self.below = outside(self.me, &self.config);
         self.forget(Loss::Left);
-        self.fail_wishes();
+        self.end();
         self.out.clear();
+    }
+
+    /// Nothing will happen here any more: whoever waits for something learns that.
+    fn end(&mut self) {
+        self.left = true;
+        self.leave_by = None;
+        self.fail_waiting();
+        self.observers.clear();
+        self.events = broadcast::Sender::new(1);
+    }
+
+    /// Nothing that someone here waits for will be granted any more.
+    fn fail_waiting(&mut self) {
+        self.fail_wishes();
+        self.meetings.end();
+        self.circles.close();
+        self.end_revocations();
     }
 
     /// A frame of another member arrives, and what it brings about leaves.
@@ -345,13 +375,14 @@ impl Core {
 
     /// Lets the group below take a step, and draws our conclusions until there are none.
     fn step(&mut self, step: impl FnOnce(&mut Below, &mut Context<'_, Below>)) {
-        let mut told = VecDeque::new();
+        let mut told = std::mem::take(&mut self.told);
         self.below_step(&mut told, step);
         while let Some(indication) = told.pop_front() {
             if let Some(wish) = self.conclude(indication) {
                 self.below_step(&mut told, |below, ctx| below.on_request(wish, ctx));
             }
         }
+        self.told = told;
     }
 
     fn below_step(
@@ -410,14 +441,15 @@ impl Core {
                 if sender == self.me {
                     self.in_flight = self.in_flight.saturating_sub(1);
                 }
-                let mut outcomes = Vec::new();
+                let mut outcomes = std::mem::take(&mut self.outcomes);
                 match Arc::try_unwrap(command.0) {
                     Ok(ops) => ops.into_iter().for_each(|op| self.table.apply(op, &mut outcomes)),
                     Err(ops) => {
                         ops.iter().for_each(|op| self.table.apply(op.clone(), &mut outcomes));
                     }
                 }
-                self.react(outcomes);
+                self.react(&mut outcomes);
+                self.outcomes = outcomes;
             }
             Indication::Installed { view, left, summaries } => {
                 self.on_view(view, &left, summaries);
@@ -434,11 +466,12 @@ impl Core {
             Indication::Excluded => {
                 self.tell(Event::Excluded);
                 self.forget(Loss::Excluded);
+                self.end_if_leaving();
             }
             Indication::Left => {
-                self.left = self.leaving;
                 self.tell(Event::Left);
                 self.forget(Loss::Left);
+                self.end_if_leaving();
             }
             Indication::Blocked => {
                 self.blocked = true;
@@ -463,7 +496,7 @@ impl Core {
             let mut outcomes = Vec::new();
             self.table.install(view.id, &view.members, left, &mut outcomes);
             self.tell_view(&view);
-            self.react(outcomes);
+            self.react(&mut outcomes);
         } else {
             self.table.set_view(view.id);
             self.tell_view(&view);
@@ -506,8 +539,8 @@ impl Core {
     }
 
     /// What became of operations, as far as we or our sessions are concerned.
-    fn react(&mut self, outcomes: Vec<Outcome>) {
-        for outcome in outcomes {
+    fn react(&mut self, outcomes: &mut Vec<Outcome>) {
+        for outcome in outcomes.drain(..) {
             match outcome {
                 Outcome::Granted { claim, key, token } => self.on_granted(claim, key, token),
                 Outcome::Refused { claim, key, why } => self.on_refused(claim, &key, why),
@@ -531,20 +564,30 @@ impl Core {
         }
     }
 
-    /// Leaves the group, in order.
-    pub(crate) fn leave(&mut self) {
-        self.leaving = true;
+    /// Leaves the group, in order; alone, if nobody confirms it for as long as others wait for us.
+    pub(crate) fn leave(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+        if std::mem::replace(&mut self.leaving, true) {
+            return;
+        }
         if self.is_inside() {
             self.lose_everything(Loss::Left);
             self.pump_all();
+            self.fail_waiting();
             if self.below.view().members.len() == 1 && self.is_member() {
                 // Nobody is there to go on without us.
-                self.left = true;
-                return;
+                return self.end();
             }
+            self.leave_by = Some(self.now + self.config.timings.thaw_after());
             self.step(|below, ctx| below.on_request(Request::Leave, ctx));
         } else {
-            self.left = true;
+            self.end();
+        }
+    }
+
+    fn end_if_leaving(&mut self) {
+        if self.leaving {
+            self.end();
         }
     }
 
@@ -583,44 +626,4 @@ fn setup(me: ProcessId, timings: &Timings) -> Setup {
     setup.chosen.insert("heartbeat", beats.to_string());
     setup.chosen.insert("misses", misses.to_string());
     setup
-}
-
-/// The host of the group below.
-struct Stage<'a> {
-    out: &'a mut Vec<Output>,
-    timers: &'a mut Vec<(Timer, Duration)>,
-    rng: &'a mut Rng,
-    told: &'a mut VecDeque<Indication<Batch>>,
-    record: &'a mut Record,
-    unsaved: &'a mut bool,
-    now: Duration,
-}
-
-impl Host<Below> for Stage<'_> {
-    fn perform(&mut self, effect: Effect<Below>) {
-        match effect {
-            Effect::Send { to, message } => self.send(to, message),
-            Effect::SetTimer { timer, after } => {
-                self.timers.retain(|(t, _)| *t != timer);
-                self.timers.push((timer, self.now + after));
-            }
-            Effect::CancelTimer { timer } => self.timers.retain(|(t, _)| *t != timer),
-            Effect::Indicate(indication) => self.told.push_back(indication),
-            Effect::Save(Life { incarnation, generation }) => {
-                (self.record.incarnation, self.record.generation) = (incarnation, generation);
-                self.out.push(Output::Save(self.record.clone()));
-                *self.unsaved = true;
-            }
-            // A frame that makes no sense is dropped: the sender's trouble, not ours.
-            Effect::Unexpected(_) => {}
-        }
-    }
-
-    fn send(&mut self, to: ProcessId, message: Message<Batch>) {
-        self.out.push(Output::Send { to, frame: Frame::Group(message) });
-    }
-
-    fn choose(&mut self, bound: u32) -> u32 {
-        self.rng.below(bound.max(1))
-    }
 }

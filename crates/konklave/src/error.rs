@@ -32,6 +32,16 @@ pub enum Error {
         /// How many we thought.
         asked: u32,
     },
+    /// A barrier is for one number of parties.
+    #[error("{name} is a barrier for {of}, not {asked}")]
+    Parties {
+        /// Which.
+        name: String,
+        /// For how many it is.
+        of: u32,
+        /// For how many we thought.
+        asked: u32,
+    },
     /// An algorithm serves the locks of this group, and it knows exclusive ones only.
     #[error(
         "{name}: {mutex} serves exclusive locks only; shared ones need a group with mutex table"

@@ -29,15 +29,21 @@ use crate::token::Token;
 /// The header that carries a token to a service over HTTP.
 pub const HEADER: &str = "Konklave-Token";
 
-/// One statement for a database: it takes effect only if no later holder was there before. The
-/// table needs a column `fence TEXT NOT NULL DEFAULT ''`; the token is bound as
-/// [`Token::to_hex`], which sorts like the token. No row changed: the lock is lost.
+/// One statement for a database: it takes effect only if no later holder was there before, also if that
+/// one's transaction was not yet over. The table needs a column for it: in SQLite
+/// `fence TEXT NOT NULL DEFAULT ''`, in PostgreSQL [`COLUMN`]. The token is bound as
+/// [`Token::to_hex`], which sorts like the token. No row changed: the lock is lost. (In a PostgreSQL
+/// transaction that is `REPEATABLE READ` or stricter, who waited for a later holder gets an error instead.)
 ///
 /// ```sql
 /// UPDATE account SET balance = :balance, fence = :token WHERE id = :id AND fence <= :token
 /// ```
 pub const SQL: &str =
     "UPDATE account SET balance = :balance, fence = :token WHERE id = :id AND fence <= :token";
+
+/// The column of [`SQL`] in PostgreSQL. Its collation matters: text in a database of people's language is
+/// sorted as they do, and Danish has `aa` after `b`. SQLite compares bytes as it is.
+pub const COLUMN: &str = "fence TEXT COLLATE \"C\" NOT NULL DEFAULT ''";
 
 /// Someone came too late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -66,7 +72,8 @@ impl FenceGate {
         self.highest
     }
 
-    /// Lets in who has `token`; whoever has a lower one will not be let in from now on.
+    /// Lets in who has `token`; whoever has a lower one will not be let in from now on. For what one may hold at
+    /// a time: of those who share a lock, or have permits of one semaphore, only the latest would be let in.
     pub fn admit(&mut self, token: Token) -> Result<(), Stale> {
         if token < self.highest {
             return Err(Stale { token, highest: self.highest });
@@ -87,6 +94,7 @@ impl FenceGate {
 
 /// Why a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum HeaderError {
     /// Its sender held the lock in the past.
     #[error(transparent)]
@@ -125,35 +133,44 @@ impl FencedFile {
     }
 
     /// Replaces the content, whole or not at all, unless a later holder was here. Who may read and
-    /// write it stays as it is.
+    /// write it stays as it is. It waits for other writers and for the disk: in async code, call it where
+    /// that is allowed (`spawn_blocking`).
     pub fn write(&self, token: Token, content: &[u8]) -> io::Result<Result<(), Stale>> {
         let path = behind(&self.path);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(beside(&path, ".fence"))?;
+        let fence = beside(&path, ".fence");
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&fence)?;
         flock(&file, FlockOperation::LockExclusive)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        let highest = match text.trim() {
-            "" => Token::default(),
-            text => text.parse().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?,
-        };
+        let highest = highest(&mut file)
+            .map_err(|why| io::Error::new(why.kind(), format!("{}: {why}", fence.display())))?;
         if let Err(stale) = FenceGate::new(highest).admit(token) {
             return Ok(Err(stale));
         }
         // The fence first: who is cut off between the two has kept others out, not let them in.
+        let text = token.to_hex();
         file.seek(SeekFrom::Start(0))?;
-        file.write_all(token.to_hex().as_bytes())?;
+        file.write_all(text.as_bytes())?;
+        // What stood there may have been longer.
+        file.set_len(text.len() as u64)?;
         file.sync_all()?;
         let new = beside(&path, ".new");
         let mut whole = replacement(&path, &new)?;
         whole.write_all(content)?;
         whole.sync_all()?;
         fs::rename(&new, &path)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
         Ok(Ok(()))
+    }
+}
+
+/// The token that lies in a fence. One that cannot be read keeps everyone out: nobody knows who was here.
+fn highest(fence: &mut File) -> io::Result<Token> {
+    let mut text = String::new();
+    fence.read_to_string(&mut text)?;
+    match text.trim() {
+        "" => Ok(Token::default()),
+        text => text.parse().map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why)),
     }
 }
 

@@ -42,9 +42,10 @@ pub struct GroupView {
 
 /// What a member of a group is told, in the same order as all others.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum GroupEvent {
-    /// What the members had agreed on before we came: as a member of theirs gave it. Comes first, and
-    /// is empty when we are the first.
+    /// What the members had agreed on before we came: as a member of theirs gave it. Comes first, as soon
+    /// as one of them has [given](Snapshot::give) it, and is empty when we are the first.
     State(Arc<[u8]>),
     /// Who belongs to it from here on.
     View(GroupView),
@@ -183,10 +184,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Gives it. At most as long as a message may be.
+    /// Gives it. At most as long as a message may be; if it is too long, nobody is given anything: whoever
+    /// joins asks another member after a while.
     pub fn give(mut self, state: impl Into<Arc<[u8]>>) -> Result<(), Error> {
         let state = state.into();
         if state.len() > MAX_MESSAGE {
+            self.given = true;
             return Err(Error::TooLong { bytes: state.len(), limit: MAX_MESSAGE });
         }
         self.send(state);

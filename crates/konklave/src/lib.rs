@@ -9,7 +9,7 @@
 //! // Three members in memory, with a clock that the test turns.
 //! let cluster = konklave::testing::Cluster::new(3);
 //! cluster.block_on(async {
-//!     let mut guard = cluster.node(0).lock("reports").acquire().await?;
+//!     let guard = cluster.node(0).lock("reports").acquire().await?;
 //!     println!("token {}, safe for {:?}", guard.token(), guard.valid_for());
 //!     // … do it, and stop when `guard.lost().await` returns …
 //!     guard.release().await
@@ -83,6 +83,7 @@ pub use status::{
     Event, Holder, LockStatus, Loss, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
 };
 pub use token::Token;
+pub use wire::MAX_MESSAGE;
 
 /// The name of a node: a small number, kept in its data directory.
 pub type NodeId = u32;

@@ -246,12 +246,15 @@ impl Guard {
         async move { flag.lost().await }
     }
 
-    /// Gives it back. An error says that it was lost before.
+    /// Gives it back. An error says that it was lost before: taken away, or its deadline has passed. The
+    /// others hear of it a moment later: a process that ends right after should [leave](crate::Node::leave)
+    /// first, or they wait for its lease.
     pub async fn release(mut self) -> Result<(), Error> {
         self.released = true;
         let number = self.granted.number;
+        let lost = self.valid_for().is_zero();
         let held = self.shared().with(|core, _| core.release(number));
-        if held { Ok(()) } else { Err(Error::Lost(self.key.name.to_string())) }
+        if held && !lost { Ok(()) } else { Err(Error::Lost(self.key.name.to_string())) }
     }
 }
 

@@ -65,7 +65,7 @@ impl LockAll {
     /// Waits for all of them.
     pub async fn acquire(self) -> Result<Guards, Error> {
         let clock = self.session.shared().clock.clone();
-        let end = self.timeout.map(|timeout| clock.now() + timeout);
+        let end = self.timeout.map(|timeout| clock.now().saturating_add(timeout));
         let mut guards = Vec::with_capacity(self.names.len());
         for name in &self.names {
             let mut request = self.one(name);

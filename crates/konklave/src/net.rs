@@ -7,6 +7,8 @@ mod link;
 mod nats;
 mod pipe;
 mod seal;
+mod spoken;
+mod strangers;
 mod tls;
 
 pub(crate) use nats::Place;
@@ -14,7 +16,7 @@ pub use tls::Tls;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -34,6 +36,8 @@ use crate::wire::Frame;
 pub(crate) use greeting::encode as encode_hello;
 use link::Link;
 use nats::Office;
+use spoken::Spoken;
+use strangers::Strangers;
 
 /// How connections are protected.
 #[derive(Clone)]
@@ -89,6 +93,8 @@ pub(crate) struct Mesh {
     /// How new connections are protected.
     security: Mutex<Security>,
     links: Mutex<FxHashMap<ProcessId, Arc<Link>>>,
+    /// Who was spoken to in this step.
+    spoken: Spoken,
     /// The last message that was given its place, as bytes.
     order: Mutex<LastOrder>,
     /// Addresses that someone calls.
@@ -97,14 +103,13 @@ pub(crate) struct Mesh {
     redial: Notify,
     stop: watch::Sender<bool>,
     flight: Arc<Flight>,
-    /// How many strangers may be introducing themselves.
-    strangers: Arc<Semaphore>,
+    /// Held by who listens, as long as it does.
+    door: Arc<Semaphore>,
+    /// Who calls and has not introduced itself.
+    strangers: Arc<Strangers>,
     /// Our place at NATS, where that is the network.
     office: Option<Arc<Office>>,
 }
-
-/// How many strangers may be introducing themselves at a time.
-const STRANGERS: usize = 64;
 
 /// Which view, which place, and the frame.
 type LastOrder = (Option<(ViewId, u64)>, Vec<u8>);
@@ -146,16 +151,19 @@ impl Carrier for Mesh {
             _ => link.push(frame, hurry),
         };
         self.flight.note(true, to.0, number, frame);
+        self.spoken.note(link);
     }
 
     fn flush(&self) {
-        for link in self.links().values() {
-            link.wake();
-        }
+        self.spoken.wake();
     }
 
     fn stop(&self) {
         self.stop.send_replace(true);
+    }
+
+    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async { drop(self.door.acquire().await) })
     }
 
     fn seek(&self, shared: &Arc<Shared>, addresses: Vec<String>) {
@@ -227,12 +235,14 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) {
         settings,
         security,
         links: Mutex::default(),
+        spoken: Spoken::default(),
         order: Mutex::default(),
         called: Mutex::default(),
         redial: Notify::new(),
         stop: watch::Sender::new(false),
         flight: shared.flight.clone(),
-        strangers: Arc::new(Semaphore::new(STRANGERS)),
+        door: Arc::new(Semaphore::new(1)),
+        strangers: Arc::default(),
         office: office.clone(),
     });
     shared.connect(mesh.clone());
@@ -242,21 +252,36 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) {
         shared.with(|core, _| core.seed_is(0, mesh.me));
         tokio::spawn(nats::run(mesh, shared.clone(), office));
     } else if let Way::Tcp(listener) = way {
-        tokio::spawn(dial::accept(mesh.clone(), shared.clone(), listener));
+        let open = mesh.door.clone().try_acquire_owned();
+        let accepting = dial::accept(mesh.clone(), shared.clone(), listener);
+        tokio::spawn(async move {
+            accepting.await;
+            drop(open);
+        });
         for (seed, address) in seeds.into_iter().enumerate() {
             dial::call(&mesh, shared, address, Some(seed), None);
         }
     }
 }
 
+/// Whoever looks after the clock is gone.
+struct EndOfTime(Arc<Shared>);
+
+impl Drop for EndOfTime {
+    fn drop(&mut self) {
+        self.0.end_of_time();
+    }
+}
+
 /// Wakes the node whenever something is due.
 async fn keep_time(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+    let _end = EndOfTime(shared.clone());
     let mut alarm_clock = pin!(tokio::time::sleep(Duration::ZERO));
     while !*stop.borrow_and_update() {
         let wait = shared.due().saturating_sub(shared.clock.now());
         if wait.is_zero() {
             // Those who were woken speak first: what they say leaves with what waits.
-            tokio::task::yield_now().await;
+            shared.streak.others_first().await;
             if shared.due() <= shared.clock.now() {
                 shared.tick();
             }

@@ -192,13 +192,14 @@ impl Node {
 
     /// Ends the node as a crash would: nothing is released in order, and its connections close.
     pub fn kill(&self) {
-        self.shared().stop();
-        self.shared().with(|core, _| core.die());
+        self.shared().end_of_time();
     }
 
-    /// Leaves in order: what is held here is free at once, and nobody waits for us.
+    /// Leaves in order: what is held here is free at once, and nobody waits for us. What is still waited
+    /// for here ends with [`Error::Left`]. Returns when the others know, or after a lease where nobody answers;
+    /// then the port is closed and the data directory is free.
     pub async fn leave(&self) -> Result<(), Error> {
-        self.shared().with(|core, _| core.leave());
+        self.shared().with(|core, now| core.leave(now));
         loop {
             let changed = self.shared().changed.notified();
             if self.shared().look(|core| core.has_left()) {
@@ -206,7 +207,9 @@ impl Node {
             }
             changed.await;
         }
-        self.shared().stop();
+        if let Some(carrier) = self.shared().stop() {
+            carrier.closed().await;
+        }
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.shared.stop();
+        let _ = self.shared.stop();
     }
 }
 
@@ -146,7 +146,8 @@ impl Session {
     }
 
     /// Joins a group of the application: all members are told the same messages and views in the same
-    /// order.
+    /// order. Returns when we belong to it; the first event is its state, for which a member has to
+    /// look at its own events ([`GroupEvent::Snapshot`](crate::GroupEvent)).
     ///
     /// ```
     /// use konklave::GroupEvent;
@@ -163,7 +164,7 @@ impl Session {
     ///                 break;
     ///             }
     ///             GroupEvent::Snapshot(wanted) => wanted.give(&b"what we agreed on"[..])?,
-    ///             GroupEvent::State(_) | GroupEvent::Lost => {}
+    ///             _ => {}
     ///         }
     ///     }
     ///     Ok(())
@@ -174,7 +175,8 @@ impl Session {
         Group::enter(self.clone(), name).await
     }
 
-    /// Ends the session: all it holds is free, all it waits for is given up.
+    /// Ends the session: all it holds is free, all it waits for is given up. The session of the node itself
+    /// can be used again.
     pub fn close(&self) {
         let number = self.open.number;
         self.shared().with(|core, _| core.close(number));

@@ -1,6 +1,7 @@
 //! A node that several tasks use: a lock around its core, and what happens after each step.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,6 +40,10 @@ pub(crate) trait Carrier: Send + Sync {
     fn flush(&self);
     /// The node is gone.
     fn stop(&self);
+    /// Returns when nobody can reach us any more.
+    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {})
+    }
     /// Calls these addresses, too.
     fn seek(&self, _shared: &Arc<Shared>, _addresses: Vec<String>) {}
     /// Protects new connections so.
@@ -214,22 +219,38 @@ impl Shared {
         self.lock().carrier.clone()
     }
 
-    /// Cuts the network.
-    pub(crate) fn stop(&self) {
+    /// Cuts the network, which may take a moment, and lets go of the disk.
+    pub(crate) fn stop(&self) -> Option<Arc<dyn Carrier>> {
         self.say_all();
-        let carrier = self.lock().carrier.take();
-        if let Some(carrier) = carrier {
-            carrier.stop();
-        }
+        let (carrier, store) = {
+            let mut inner = self.lock();
+            (inner.carrier.take(), inner.store.take())
+        };
+        drop(store);
+        carrier.inspect(|carrier| carrier.stop())
+    }
+
+    /// Nobody looks after the clock any more, be it because the runtime is gone: the node ends as in a crash.
+    pub(crate) fn end_of_time(&self) {
+        let _ = self.stop();
+        self.with(|core, _| core.die());
     }
 }
 
 impl Inner {
+    /// What the disk says; told once.
+    fn disk(&mut self, trouble: Option<String>) {
+        if self.trouble != trouble {
+            self.core.disk(trouble.clone());
+            self.trouble = trouble;
+        }
+    }
+
     /// Writes down what nobody waits for.
     fn note(&mut self) {
         let Some((record, _)) = &self.unsaved else { return };
         let saved = self.store.as_ref().map_or(Ok(()), |store| store.save(record));
-        self.trouble = saved.err().map(|e| e.to_string());
+        self.disk(saved.err().map(|e| e.to_string()));
         match (&self.trouble, &mut self.unsaved) {
             (Some(_), Some((_, tried))) => *tried = Instant::now(),
             _ => self.unsaved = None,
@@ -279,11 +300,12 @@ impl Inner {
                 Output::Save(record) => match self.store.as_ref().map(|s| s.save(&record)) {
                     None => self.on_saved(),
                     Some(Ok(())) => {
-                        (self.trouble, self.unsaved) = (None, None);
+                        self.disk(None);
+                        self.unsaved = None;
                         self.on_saved();
                     }
                     Some(Err(error)) => {
-                        self.trouble = Some(error.to_string());
+                        self.disk(Some(error.to_string()));
                         // Tried again with the next step; the clock sees to it that there is one.
                         self.held_back.push_front(Output::Save(record));
                         return sent;

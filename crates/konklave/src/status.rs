@@ -220,6 +220,9 @@ pub enum Event {
         members: Vec<NodeId>,
         /// Who is entering.
         entering: Vec<NodeId>,
+        /// What people call the members and those who are entering, in this order.
+        #[serde(default)]
+        names: Vec<String>,
     },
     /// The others went on without us: all we held is lost.
     Excluded,
@@ -231,11 +234,17 @@ pub enum Event {
     Connected {
         /// To whom.
         node: NodeId,
+        /// What people call it.
+        #[serde(default)]
+        name: String,
     },
     /// Someone's process is gone, or it does not answer.
     Suspected {
         /// Who.
         node: NodeId,
+        /// What people call it.
+        #[serde(default)]
+        name: String,
     },
     /// A stranger was refused, or refused us, or a member cannot be understood. Told once, and
     /// every minute as long as it goes on.
@@ -249,6 +258,11 @@ pub enum Event {
     },
     /// The network as a whole failed, or works again.
     Network {
+        /// What is wrong, if anything.
+        trouble: Option<String>,
+    },
+    /// What must survive could not be written, or can be again.
+    Disk {
         /// What is wrong, if anything.
         trouble: Option<String>,
     },

@@ -228,6 +228,7 @@ impl Cluster {
             timings: self.timings,
             record: Some(record),
             seeds: n,
+            own: Some(i),
             founders: self.founders,
             alone: false,
             rng_seed: self.seed ^ life << 32,
@@ -320,7 +321,7 @@ impl Cluster {
         };
         if let Some(shared) = shared {
             self.machines.borrow_mut()[i].disk = shared.look(|core| Some(core.record()));
-            shared.stop();
+            let _ = shared.stop();
             // A process that is gone tells nobody anything: what it said last may still arrive, but
             // for what it had put aside.
             shared.with(|core, _| core.die());

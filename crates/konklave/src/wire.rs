@@ -19,7 +19,7 @@ pub(crate) const MAX_RECORD: usize = 32 << 20;
 /// The longest greeting: strangers get no more room than that.
 pub(crate) const MAX_HELLO: usize = 1024;
 /// The longest message of an application.
-pub(crate) const MAX_MESSAGE: usize = 1 << 20;
+pub const MAX_MESSAGE: usize = 1 << 20;
 
 /// What one member says to another.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -74,8 +74,11 @@ struct Seat {
     claim: Option<Claim>,
     ear: Ear,
     entered: Option<Entered>,
-    /// What has come since the state was asked for.
+    /// Whether it has the state; before, what comes has to wait for that.
+    settled: bool,
+    /// What has come since the state was asked for, and about how many bytes of memory it takes.
     buffer: Vec<Said>,
+    buffered: usize,
     places: Vec<Place>,
     /// Who was asked for the state, and when.
     asked: Option<(Claim, Duration)>,
@@ -95,9 +98,17 @@ impl Circles {
                 seat.ear.tell(Said::Lost);
             }
             (seat.claim, seat.asked) = (None, None);
-            seat.buffer.clear();
+            (seat.buffer, seat.buffered) = (Vec::new(), 0);
             seat.entered.is_some()
         });
+    }
+
+    /// We are gone for good.
+    pub(super) fn close(&mut self) {
+        self.end();
+        for (_, seat) in std::mem::take(&mut self.seats) {
+            seat.refuse(Error::Left);
+        }
     }
 }
 
@@ -111,13 +122,23 @@ impl Core {
         entered: Entered,
     ) -> u64 {
         let number = self.desk.next_number();
-        if self.left || !self.sessions.contains_key(&session) {
-            let _ = entered.send(Err(if self.left { Error::Left } else { Error::Closed }));
+        if let Err(error) = self.is_usable(session) {
+            let _ = entered.send(Err(error));
             return number;
         }
-        let (entered, buffer, places) = (Some(entered), Vec::new(), Vec::new());
-        let (claim, asked) = (None, None);
-        let seat = Seat { group, session, label, claim, ear, entered, buffer, places, asked };
+        let seat = Seat {
+            group,
+            session,
+            label,
+            claim: None,
+            ear,
+            entered: Some(entered),
+            settled: false,
+            buffer: Vec::new(),
+            buffered: 0,
+            places: Vec::new(),
+            asked: None,
+        };
         self.circles.seats.insert(number, seat);
         self.ask_entry(number);
         self.pump();
@@ -142,12 +163,12 @@ impl Core {
     }
 
     pub(crate) fn exit_group(&mut self, number: u64) {
-        if let Some(seat) = self.circles.seats.remove(&number)
-            && let Some(claim) = seat.claim
-        {
-            self.submit(Op::Exit { group: seat.group, claim });
+        let Some(seat) = self.circles.seats.remove(&number) else { return };
+        if let Some(claim) = seat.claim {
+            self.submit(Op::Exit { group: seat.group.clone(), claim });
             self.pump();
         }
+        seat.refuse(Error::Closed);
     }
 
     pub(super) fn end_seats(&mut self, session: u32) {
@@ -191,6 +212,7 @@ impl Core {
     pub(super) fn on_circle(&mut self, group: &Name, places: &[Place]) {
         for seat in self.seats_of(group) {
             seat.places = places.to_vec();
+            seat.welcome();
             seat.hear(Said::View(places.to_vec()));
         }
     }
@@ -206,14 +228,16 @@ impl Core {
 
     /// Who does not read what it is told is a member no more.
     fn let_go_of_the_deaf(&mut self) {
-        let deaf = |(n, s): (&u64, &Seat)| (s.entered.is_none() && s.ear.is_full()).then_some(*n);
+        let full = |s: &Seat| s.ear.is_full() || s.buffered > WAITING;
+        let deaf = |(n, s): (&u64, &Seat)| full(s).then_some(*n);
         let deaf: Vec<u64> = self.circles.seats.iter().filter_map(deaf).collect();
         for number in deaf {
             let Some(seat) = self.circles.seats.remove(&number) else { continue };
             seat.ear.tell(Said::Lost);
             if let Some(claim) = seat.claim {
-                self.submit(Op::Exit { group: seat.group, claim });
+                self.submit(Op::Exit { group: seat.group.clone(), claim });
             }
+            seat.refuse(Error::Lost("the group".into()));
         }
     }
 
@@ -221,7 +245,7 @@ impl Core {
     pub(super) fn ask_others(&mut self) {
         let (now, patience) = (self.now, self.config.timings.silence * 2);
         let mut ops = Vec::new();
-        for seat in self.circles.seats.values_mut().filter(|seat| seat.entered.is_some()) {
+        for seat in self.circles.seats.values_mut().filter(|seat| !seat.settled) {
             if let (Some(to), Some((instead_of, at))) = (seat.claim, &mut seat.asked)
                 && *at + patience <= now
             {
@@ -240,6 +264,7 @@ impl Core {
                 seat.asked = Some((donor, now));
                 // The state will include all before this.
                 seat.buffer.retain(|said| matches!(said, Said::View(_)));
+                seat.buffered = seat.buffer.iter().map(Said::weight).sum();
             }
             if seat.claim == Some(donor) {
                 seat.hear(Said::Ask { to, by: donor });
@@ -249,25 +274,46 @@ impl Core {
 
     pub(super) fn on_given(&mut self, group: &Name, to: Claim, state: &Payload) {
         for seat in self.seats_of(group).filter(|s| s.claim == Some(to)) {
-            let Some(entered) = seat.entered.take() else { continue };
+            if std::mem::replace(&mut seat.settled, true) {
+                continue;
+            }
             seat.ear.tell(Said::State(state.0.clone()));
-            for said in seat.buffer.drain(..) {
+            for said in std::mem::take(&mut seat.buffer) {
                 seat.ear.tell(said);
             }
-            let _ = entered.send(Ok((to.number, to)));
+            seat.buffered = 0;
         }
     }
 }
 
 impl Seat {
     fn hear(&mut self, said: Said) {
-        if self.claim.is_none() {
+        // What was before we belong to it is part of the state.
+        if self.claim.is_none() || self.entered.is_some() {
             return;
         }
-        if self.entered.is_some() {
-            self.buffer.push(said);
-        } else {
+        if self.settled {
             self.ear.tell(said);
+        } else {
+            self.buffered += said.weight();
+            self.buffer.push(said);
+        }
+    }
+
+    /// It belongs to the group as soon as the group says so: the state comes when someone gives it.
+    fn welcome(&mut self) {
+        let Some(claim) = self.claim.filter(|c| self.places.iter().any(|p| p.claim == *c)) else {
+            return;
+        };
+        if let Some(entered) = self.entered.take() {
+            let _ = entered.send(Ok((claim.number, claim)));
+        }
+    }
+
+    /// Who still waits to be let in will not be.
+    fn refuse(self, error: Error) {
+        if let Some(entered) = self.entered {
+            let _ = entered.send(Err(error));
         }
     }
 }

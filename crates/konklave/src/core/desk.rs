@@ -212,17 +212,13 @@ impl Core {
     pub(crate) fn acquire(&mut self, wish: Wish, now: Duration) -> u64 {
         self.now = self.now.max(now);
         let number = self.desk.next_number();
-        if !self.sessions.contains_key(&wish.session) || self.left || self.leaving {
-            let error = if self.left || self.leaving { Error::Left } else { Error::Closed };
-            let _ = wish.reply.send(Err(error));
-            return number;
-        }
-        if let Some(error) = self.unserved(&wish.key, wish.hold) {
+        let unserved = self.unserved(&wish.key, wish.hold).map_or(Ok(()), Err);
+        if let Err(error) = self.is_usable(wish.session).and(unserved) {
             let _ = wish.reply.send(Err(error));
             return number;
         }
         if let Some(wish) = self.take_kept(number, wish) {
-            let deadline = wish.patience.map(|patience| self.now + patience);
+            let deadline = wish.patience.map(|patience| self.now.saturating_add(patience));
             if let Some(due) = deadline {
                 self.desk.deadlines.insert((due, number));
             }
@@ -236,6 +232,9 @@ impl Core {
     /// Gives a lock that we have kept, without a message, or the wish back.
     fn take_kept(&mut self, number: u64, wish: Wish) -> Option<Wish> {
         if wish.hold != Hold::Exclusive || wish.key.space != Space::Lock || self.lifts(&wish.key) {
+            return Some(wish);
+        }
+        if !self.desk.kept.contains_key(&wish.key) {
             return Some(wish);
         }
         let me = self.myself();
@@ -506,6 +505,9 @@ impl Core {
 
     /// What to do with a lock that was granted to this node: someone waits, or nobody has it.
     pub(super) fn decide(&mut self, key: &Key) {
+        if !self.desk.kept.contains_key(key) {
+            return;
+        }
         let me = self.myself();
         let next = self.next_in_queue(key, me).cloned();
         let Some(kept) = self.desk.kept.get_mut(key) else { return };
@@ -535,7 +537,7 @@ impl Core {
     /// Gives back what nobody here has used for a while.
     pub(super) fn drop_idle(&mut self) {
         let (now, keep) = (self.now, self.config.timings.keep);
-        let idle = |k: &Kept| k.user.is_none() && k.idle_since + keep <= now;
+        let idle = |k: &Kept| k.user.is_none() && k.idle_since.saturating_add(keep) <= now;
         let mut old: Vec<(Key, Claim)> = self
             .desk
             .kept
@@ -614,10 +616,13 @@ impl Core {
     }
 
     pub(super) fn on_changed(&mut self, key: &Key) {
-        let holders: Vec<Claim> = self
-            .table
-            .lock(key)
-            .map_or(Vec::new(), |l| l.holders.iter().map(|g| g.claim).collect());
+        let holders = self.table.lock(key).map_or(&[][..], |lock| &lock.holders);
+        let holders = holders.iter().map(|g| g.claim);
+        let known = self.desk.since.get(key).map_or(&[][..], Vec::as_slice);
+        if holders.clone().eq(known.iter().map(|(claim, _)| *claim)) {
+            return self.tell_observers(key);
+        }
+        let holders: Vec<Claim> = holders.collect();
         let now = self.now;
         let since = self.desk.since.entry(key.clone()).or_default();
         let gone = since.iter().filter(|(claim, _)| !holders.contains(claim));
@@ -640,8 +645,10 @@ impl Core {
         token: Option<Token>,
         reply: oneshot::Sender<Result<(), Error>>,
     ) {
-        if !self.is_member() {
-            let _ = reply.send(Err(Error::NoGroup(self.what_is_missing())));
+        if !self.is_member() || self.leaving {
+            let gone = self.left || self.leaving;
+            let missing = || Error::NoGroup(self.what_is_missing());
+            let _ = reply.send(Err(if gone { Error::Left } else { missing() }));
             return;
         }
         if self.lifts(&key) {

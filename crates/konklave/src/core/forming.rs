@@ -82,7 +82,7 @@ impl Core {
         self.step(|below, ctx| below.on_trust(id, ctx));
         let standing = self.standing();
         self.send(id, Frame::Standing(standing));
-        self.tell(Event::Connected { node: id.0 });
+        self.tell(Event::Connected { node: id.0, name: self.name_of(id) });
         self.pump();
     }
 
@@ -92,7 +92,7 @@ impl Core {
         if let Some(peer) = self.peers.get_mut(&id) {
             (peer.connected, peer.standing) = (false, None);
         }
-        self.tell(Event::Suspected { node: id.0 });
+        self.tell(Event::Suspected { node: id.0, name: self.name_of(id) });
         self.step(|below, ctx| below.on_suspect(id, ctx));
         self.pump();
     }
@@ -308,7 +308,8 @@ impl Core {
         if self.is_inside() {
             return "entering; waiting for the state of the group".into();
         }
-        let here = self.founders().len();
+        // We are, be it that we have not answered ourselves yet.
+        let here = self.founders().len().max(1);
         match self.config.founders {
             Some(usize::MAX) => {
                 return "no group answers yet, and this node founds none: it was not told how many \
@@ -332,13 +333,20 @@ impl Core {
                 self.name_of(to)
             );
         }
-        let silent = self.forming.seeds.iter().filter(|s| s.is_none()).count();
+        let own = |(i, s): &(usize, &Option<ProcessId>)| {
+            Some(*i) == self.config.own || **s == Some(self.me)
+        };
+        let others: Vec<_> = self.forming.seeds.iter().enumerate().filter(|s| !own(s)).collect();
+        let silent = others.iter().filter(|(_, seed)| seed.is_none()).count();
         if silent > 0 {
             let refusal = self.refusals.last().map_or(String::new(), |why| format!(" ({why})"));
+            let who = match others.len() {
+                1 => "the other founder does not answer".to_owned(),
+                n => format!("{silent} of {n} other founders do not answer"),
+            };
             return format!(
-                "{silent} of {} founders do not answer{refusal}; a group is founded by all of them, \
-                 or by one that is told to do it alone",
-                self.forming.seeds.len()
+                "{who}{refusal}; a group is founded by all of them, or by one that is told to do it \
+                 alone"
             );
         }
         let gone = |m: &&(u32, String)| {
@@ -353,6 +361,21 @@ impl Core {
                 gone.join(", ")
             );
         }
-        "agreeing on the first view".into()
+        let mute = |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.standing.is_none();
+        let mute: Vec<String> =
+            self.peers.iter().filter(mute).map(|(id, _)| self.name_of(*id)).collect();
+        if !mute.is_empty() {
+            return format!(
+                "connected to {}, and not told how it stands there: it may have trouble with its disk \
+                 (see its log)",
+                mute.join(", ")
+            );
+        }
+        let silent: Vec<String> =
+            self.not_yet_promised().into_iter().map(|id| self.name_of(id)).collect();
+        if silent.is_empty() {
+            return "agreeing on the first view".into();
+        }
+        format!("agreeing on the first view; {} did not answer yet", silent.join(", "))
     }
 }

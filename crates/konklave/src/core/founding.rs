@@ -146,14 +146,18 @@ impl Core {
             (self.promises.given, self.promises.past) = (Some((self.promises.last, view)), None);
         }
         let Some((number, view)) = self.promises.ours(self.me).cloned() else { return };
-        let silent = |m: &&Member| m.id != self.me && !self.promises.got.contains(&m.id);
-        let silent: Vec<ProcessId> =
-            view.members.iter().filter(silent).map(|member| member.id).collect();
-        for to in silent {
+        for to in self.not_yet_promised() {
             let proposal = Founding::Propose { number, view: view.clone() };
             self.send(to, Frame::Founding(proposal));
         }
         self.found_if_all_agree();
+    }
+
+    /// Who has not answered what we propose.
+    pub(super) fn not_yet_promised(&self) -> Vec<ProcessId> {
+        let ours = self.promises.ours(self.me).map(|(_, view)| view);
+        let others = ours.map(|view| view.others(self.me)).into_iter().flatten();
+        others.filter(|id| !self.promises.got.contains(id)).collect()
     }
 
     /// Whether all whom a proposal names are there, as it names them, and in no group.

@@ -34,6 +34,15 @@ impl Meetings {
     }
 }
 
+impl Meetings {
+    /// We are gone for good.
+    pub(super) fn end(&mut self) {
+        for (_, waits) in std::mem::take(&mut self.0) {
+            let _ = waits.reply.send(Err(Error::Left));
+        }
+    }
+}
+
 impl Core {
     pub(crate) fn arrive(
         &mut self,
@@ -43,8 +52,8 @@ impl Core {
         reply: oneshot::Sender<Result<(), Error>>,
     ) -> u64 {
         let number = self.desk.next_number();
-        if self.left || !self.sessions.contains_key(&session) {
-            let _ = reply.send(Err(if self.left { Error::Left } else { Error::Closed }));
+        if let Err(error) = self.is_usable(session) {
+            let _ = reply.send(Err(error));
             return number;
         }
         self.meetings.0.insert(number, Waits { name, of, session, reply, asked: false });
@@ -68,10 +77,12 @@ impl Core {
         ops.into_iter().for_each(|op| self.submit(op));
     }
 
+    /// Someone here does not wait any more, and is told so if it listens.
     pub(crate) fn depart(&mut self, number: u64) {
         if let Some(waits) = self.meetings.0.remove(&number) {
             let claim = Claim { member: self.myself(), session: waits.session, number };
             self.submit(Op::Depart { claim, name: waits.name });
+            let _ = waits.reply.send(Err(Error::Closed));
             self.pump();
         }
     }
@@ -96,7 +107,7 @@ impl Core {
             && let Some(waits) = self.meetings.0.remove(&claim.number)
         {
             let (name, asked) = (waits.name.to_string(), waits.of);
-            let _ = waits.reply.send(Err(Error::Permits { name, of, asked }));
+            let _ = waits.reply.send(Err(Error::Parties { name, of, asked }));
         }
     }
 }

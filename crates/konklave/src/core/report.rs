@@ -15,7 +15,24 @@ use crate::status::{
 };
 use crate::table::{Claim, Hold, Key, Lock, Space};
 
-pub(super) type Observers = Vec<(Key, mpsc::UnboundedSender<Option<Leader>>)>;
+/// One who wants to know who leads.
+pub(super) struct Observing {
+    key: Key,
+    /// What it was told last.
+    last: Option<Leader>,
+    to: mpsc::UnboundedSender<Option<Leader>>,
+}
+
+impl Observing {
+    /// Tells it, if that is news; whether it still listens.
+    fn tell(&mut self, leader: &Option<Leader>) -> bool {
+        if self.last == *leader {
+            return !self.to.is_closed();
+        }
+        self.last.clone_from(leader);
+        self.to.send(leader.clone()).is_ok()
+    }
+}
 
 /// A session of a node, as someone who waits or holds.
 type Party = (ProcessId, u32);
@@ -200,12 +217,18 @@ impl Core {
             epoch: view.id.epoch,
             members: view.members.iter().map(|m| m.id.0).collect(),
             entering: view.observers.iter().map(|m| m.id.0).collect(),
+            names: view.everyone().map(|m| self.name_of(m.id)).collect(),
         });
     }
 
     /// Tells everyone who looks on how the network is.
     pub(crate) fn network(&self, trouble: Option<String>) {
         self.tell(Event::Network { trouble });
+    }
+
+    /// Tells everyone who looks on how the disk is.
+    pub(crate) fn disk(&self, trouble: Option<String>) {
+        self.tell(Event::Disk { trouble });
     }
 
     /// Whether nobody looks on.
@@ -239,8 +262,11 @@ impl Core {
     }
 
     pub(crate) fn observe(&mut self, key: Key, to: mpsc::UnboundedSender<Option<Leader>>) {
-        let _ = to.send(self.leader_of(&key));
-        self.observers.push((key, to));
+        let leader = self.leader_of(&key);
+        let _ = to.send(leader.clone());
+        if !self.left {
+            self.observers.push(Observing { key, last: leader, to });
+        }
     }
 
     pub(super) fn tell_observers(&mut self, key: &Key) {
@@ -248,20 +274,22 @@ impl Core {
             return;
         }
         let leader = self.leader_of(key);
-        self.observers.retain(|(k, to)| k != key || to.send(leader.clone()).is_ok());
+        self.observers.retain_mut(|observing| observing.key != *key || observing.tell(&leader));
     }
 
     /// We are outside: as far as we know, nobody leads.
     pub(super) fn clear_observers(&mut self) {
-        self.observers.retain(|(_, to)| to.send(None).is_ok());
+        self.observers.retain_mut(|observing| observing.tell(&None));
     }
 
     /// We have the table of a group: who leads now?
     pub(super) fn refresh_observers(&mut self) {
-        let observers = std::mem::take(&mut self.observers);
-        let alive =
-            |(key, to): &(Key, mpsc::UnboundedSender<_>)| to.send(self.leader_of(key)).is_ok();
-        self.observers = observers.into_iter().filter(alive).collect();
+        let mut observers = std::mem::take(&mut self.observers);
+        observers.retain_mut(|observing| {
+            let leader = self.leader_of(&observing.key);
+            observing.tell(&leader)
+        });
+        self.observers = observers;
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Core;
+use crate::error::Error;
 
 impl Core {
     pub(crate) fn open(&mut self, label: Arc<str>) -> u32 {
@@ -11,12 +12,23 @@ impl Core {
         self.last_session
     }
 
+    /// Ends a session; the node's own one is left as if it were new.
     pub(crate) fn close(&mut self, session: u32) {
-        if self.sessions.remove(&session).is_some() {
+        let ours = session == 0 && self.is_open(0);
+        if ours || self.sessions.remove(&session).is_some() {
             self.end_claims(session);
             self.end_seats(session);
             self.end_waits(session);
             self.pump();
+        }
+    }
+
+    /// Whether something can be asked for in a session.
+    pub(super) fn is_usable(&self, session: u32) -> Result<(), Error> {
+        match () {
+            () if self.left || self.leaving => Err(Error::Left),
+            () if !self.is_open(session) => Err(Error::Closed),
+            () => Ok(()),
         }
     }
 

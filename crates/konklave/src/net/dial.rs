@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use konklave_process::ProcessId;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep, timeout};
 
 use super::greeting::Failed;
 use super::link::{Attached, Link};
 use super::pipe::{GREETING, Pipe};
+use super::strangers::Stranger;
 use super::{Mesh, Security, nats, tls};
 use crate::shared::{Hurry, Shared};
 use crate::wire::Frame;
@@ -179,9 +179,14 @@ where
             let shaken = timeout(GREETING, tls.connector.connect(tls.name.clone(), stream)).await;
             let stream = shaken.map_err(io::Error::from)?;
             let stream = stream.map_err(|e| Failed::Refused(tls::explain(&e)))?;
-            converse(mesh, shared, stream, true, seed).await
+            converse(mesh, shared, stream, Side::We { seed }).await.map_err(|failed| match failed {
+                Failed::Io(e) if tls::is_refusal(&e) => Failed::RefusedUs(tls::explain(&e)),
+                failed => failed,
+            })
         }
-        Security::None | Security::Key(_) => converse(mesh, shared, stream, true, seed).await,
+        Security::None | Security::Key(_) => {
+            converse(mesh, shared, stream, Side::We { seed }).await
+        }
     }
 }
 
@@ -198,32 +203,52 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
             sleep(PAUSE.0).await;
             continue;
         };
-        let Ok(stranger) = mesh.strangers.clone().try_acquire_owned() else { continue };
         let _ = stream.set_nodelay(true);
-        let from = from.to_string();
-        tokio::spawn(answer(mesh.clone(), shared.clone(), stream, stranger, from));
+        tokio::spawn(answer(mesh.clone(), shared.clone(), stream, from.to_string()));
     }
 }
 
 /// Answers a call, and talks until the connection ends.
-pub(super) async fn answer<S>(
+pub(super) async fn answer<S>(mesh: Arc<Mesh>, shared: Arc<Shared>, stream: S, from: String)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let stranger = mesh.strangers.enter();
+    let sent_away = stranger.sent_away();
+    tokio::select! {
+        () = sent_away => {}
+        () = answer_stranger(mesh, shared, stream, stranger, from) => {}
+    }
+}
+
+async fn answer_stranger<S>(
     mesh: Arc<Mesh>,
     shared: Arc<Shared>,
     stream: S,
-    stranger: OwnedSemaphorePermit,
+    stranger: Stranger,
     from: String,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (mesh, shared, stranger) = (&mesh, &shared, Some(stranger));
+    let (mesh, shared) = (&mesh, &shared);
     let answered = match &mesh.security() {
-        Security::Tls(tls) => match timeout(GREETING, tls.acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => converse_with(mesh, shared, stream, false, None, stranger).await,
-            Ok(Err(error)) => Err(Failed::Refused(tls::explain(&error))),
-            Err(_) => Err(Failed::Refused("TLS: too slow".into())),
-        },
+        Security::Tls(tls) => {
+            let shaken = timeout(GREETING, tls.acceptor.accept(stream).into_fallible()).await;
+            match shaken {
+                Ok(Ok(stream)) => {
+                    let objection = tls.objection(stream.get_ref().1.peer_certificates());
+                    converse(mesh, shared, stream, Side::They { stranger, objection }).await
+                }
+                Ok(Err((error, stream))) => {
+                    tls::let_them_read(stream).await;
+                    Err(Failed::Refused(tls::explain(&error)))
+                }
+                Err(_) => Err(Failed::Refused("TLS: too slow".into())),
+            }
+        }
         Security::None | Security::Key(_) => {
-            converse_with(mesh, shared, stream, false, None, stranger).await
+            let side = Side::They { stranger, objection: None };
+            converse(mesh, shared, stream, side).await
         }
     };
     if let Err(Failed::Refused(reason)) = answered {
@@ -231,32 +256,29 @@ pub(super) async fn answer<S>(
     }
 }
 
-async fn converse<S>(
-    mesh: &Arc<Mesh>,
-    shared: &Arc<Shared>,
-    stream: S,
-    we_call: bool,
-    seed: Option<usize>,
-) -> Result<Call, Failed>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
-    converse_with(mesh, shared, stream, we_call, seed, None).await
+/// Who calls whom.
+enum Side {
+    /// We call one of the founders, or another.
+    We { seed: Option<usize> },
+    /// We are called, by a stranger as long as it has not introduced itself.
+    They { stranger: Stranger, objection: Option<String> },
 }
 
 /// Greets, and talks until the connection ends.
-async fn converse_with<S>(
+async fn converse<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
     mut stream: S,
-    we_call: bool,
-    seed: Option<usize>,
-    stranger: Option<OwnedSemaphorePermit>,
+    side: Side,
 ) -> Result<Call, Failed>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let greeted = timeout(GREETING, mesh.greet(&mut stream, we_call)).await;
+    let (we_call, seed, stranger, objection) = match side {
+        Side::We { seed } => (true, seed, None, None),
+        Side::They { stranger, objection } => (false, None, Some(stranger), objection),
+    };
+    let greeted = timeout(GREETING, mesh.greet(&mut stream, we_call, objection)).await;
     let greeted = greeted.map_err(|_| Failed::Refused("it did not introduce itself".into()))??;
     drop(stranger);
     let (hello, settings) = (&greeted.hello, &mesh.settings);

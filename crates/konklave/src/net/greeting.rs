@@ -53,8 +53,14 @@ impl Mesh {
         }
     }
 
-    /// Greets, and is greeted. What a stranger can make us read or keep is bounded.
-    pub(super) async fn greet<S>(&self, stream: &mut S, we_call: bool) -> Result<Greeted, Failed>
+    /// Greets, and is greeted, and says what there is to object. What a stranger can make us read or keep
+    /// is bounded.
+    pub(super) async fn greet<S>(
+        &self,
+        stream: &mut S,
+        we_call: bool,
+        objection: Option<String>,
+    ) -> Result<Greeted, Failed>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -71,6 +77,9 @@ impl Mesh {
             Ok(hello) => hello,
             Err(_) => return Err(refuse(stream, "its greeting makes no sense".into()).await),
         };
+        if let Some(reason) = objection {
+            return Err(refuse(stream, reason).await);
+        }
         if hello.cluster != self.settings.cluster {
             let reason =
                 format!("it belongs to {:?}, we to {:?}", hello.cluster, self.settings.cluster);

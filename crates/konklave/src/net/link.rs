@@ -4,7 +4,7 @@
 //! what it has heard already it passes over. A process that was started anew is another peer.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use konklave_process::ProcessId;
@@ -15,6 +15,8 @@ use crate::wire::{Frame, Hello};
 
 /// How much goes into one record.
 const CHUNK: usize = 256 << 10;
+/// How much room is kept for the next record.
+const SPARE: usize = 4 << 10;
 /// How much is kept for a peer that does not confirm. What is older is lost; the group copes.
 const KEPT: usize = 64 << 20;
 
@@ -23,7 +25,7 @@ const KEPT: usize = 64 << 20;
 pub(super) struct Chunk {
     pub(super) first: u64,
     count: u64,
-    pub(super) bytes: std::sync::Arc<Vec<u8>>,
+    pub(super) bytes: Arc<Vec<u8>>,
 }
 
 #[derive(Default)]
@@ -33,8 +35,9 @@ struct State {
     key: u64,
     /// The number of the next frame.
     next: u64,
-    /// What is being collected.
+    /// What is being collected, and room for what comes after it.
     open: Vec<u8>,
+    spare: Vec<u8>,
     open_count: u64,
     /// How many of these nobody waits for.
     lazy: u64,
@@ -210,7 +213,8 @@ impl Link {
         {
             state.bytes -= chunk.bytes.len();
             state.written -= 1;
-            state.kept.pop_front();
+            let done = state.kept.pop_front();
+            state.reuse(done);
         }
         Some((state.received + 1).saturating_sub(first))
     }
@@ -243,11 +247,20 @@ impl State {
         number
     }
 
+    /// What was confirmed leaves room for what comes next.
+    fn reuse(&mut self, done: Option<Chunk>) {
+        let bytes = done.and_then(|chunk| Arc::into_inner(chunk.bytes));
+        if let Some(mut bytes) = bytes.filter(|bytes| bytes.capacity() <= SPARE) {
+            bytes.clear();
+            self.spare = bytes;
+        }
+    }
+
     fn close_chunk(&mut self) {
         if self.open_count == 0 {
             return;
         }
-        let bytes = std::mem::take(&mut self.open);
+        let bytes = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
         let count = std::mem::take(&mut self.open_count);
         (self.lazy, self.soon) = (0, 0);
         self.bytes += bytes.len();
@@ -263,10 +276,10 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn hello(boot: u64) -> Hello {
+    pub(in crate::net) fn hello(boot: u64) -> Hello {
         let (cluster, name, address) = (String::new(), String::new(), String::new());
         let mutex = "table".into();
         Hello {

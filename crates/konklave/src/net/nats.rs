@@ -274,11 +274,9 @@ impl Office {
         message: &Message,
     ) {
         let Some(line) = self.line_back(client, number, message) else { return };
-        // Too many strangers at a time: this one calls again.
-        let Ok(stranger) = mesh.strangers.clone().try_acquire_owned() else { return };
         let from = line.to.clone();
         let (stream, _) = self.begin(number, line);
-        tokio::spawn(dial::answer(mesh.clone(), shared.clone(), stream, stranger, from));
+        tokio::spawn(dial::answer(mesh.clone(), shared.clone(), stream, from));
     }
 }
 

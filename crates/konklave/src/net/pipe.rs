@@ -69,12 +69,9 @@ impl Pipe {
             }
             tokio::select! {
                 () = self.link.ready.notified() => {
-                    // Those who were woken speak first: what they say leaves with what waits. Twice, for
-                    // what this task has read itself has woken it already.
-                    for _ in 0..2 {
-                        if self.link.can_wait() {
-                            tokio::task::yield_now().await;
-                        }
+                    // Those who were woken speak first: what they say leaves with what waits.
+                    if self.link.can_wait() {
+                        self.shared.streak.others_first().await;
                     }
                 }
                 _ = stop.changed() => {}

@@ -2,14 +2,22 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_rustls::rustls::client::verify_server_name;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig, crypto};
+use tokio_rustls::rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig, crypto};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::error::Error;
+
+/// How much of what one who is refused says is read, and for how long.
+const UNREAD: u64 = 16 << 10;
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Certificates for mutual TLS: ours, and the authority that signed everyone's.
 #[derive(Clone)]
@@ -28,7 +36,8 @@ impl std::fmt::Debug for Tls {
 impl Tls {
     /// From PEM: the authority's certificate, our chain of certificates, and our private key. All
     /// members' certificates must be good for the name `konklave`, unless
-    /// [`server_name`](Self::server_name) says otherwise, and for clients and servers alike.
+    /// [`server_name`](Self::server_name) says otherwise, and for clients and servers alike: who calls and who
+    /// is called are both asked for that name, so that an authority may sign for others, too.
     pub fn from_pem(authority: &[u8], chain: &[u8], key: &[u8]) -> Result<Self, Error> {
         let wrong =
             |what: &str, e: &dyn std::fmt::Display| Error::Config(format!("TLS: {what}: {e}"));
@@ -66,6 +75,19 @@ impl Tls {
         })
     }
 
+    /// What there is to object to the certificates of one who called us. The authority has signed them; whom
+    /// for, only we can tell.
+    pub(super) fn objection(&self, certificates: Option<&[CertificateDer<'_>]>) -> Option<String> {
+        let first = certificates.and_then(<[_]>::first);
+        let parsed = first.map(ParsedCertificate::try_from).transpose();
+        let good = match &parsed {
+            Ok(Some(certificate)) => verify_server_name(certificate, &self.name).is_ok(),
+            Ok(None) | Err(_) => false,
+        };
+        let name = self.name.to_str();
+        (!good).then(|| format!("its certificate is not good for the name {name}"))
+    }
+
     /// The name that the certificates of the others must be good for.
     pub fn server_name(mut self, name: &str) -> Result<Self, Error> {
         let parsed = ServerName::try_from(name.to_owned());
@@ -77,4 +99,18 @@ impl Tls {
 /// Why TLS failed, in a few words.
 pub(super) fn explain(error: &io::Error) -> String {
     format!("TLS: {error}")
+}
+
+/// Whether the other side did not like what we showed it. Whoever calls learns that only when it reads.
+pub(super) fn is_refusal(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::AlertReceived(_)))
+}
+
+/// Whoever is refused shall read why: a connection that is closed with something unread in it is cut off, and
+/// what was said last with it.
+pub(super) async fn let_them_read<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
+    let _ = stream.shutdown().await;
+    let (mut rest, mut nowhere) = (stream.take(UNREAD), tokio::io::sink());
+    let _ = timeout(PATIENCE, tokio::io::copy(&mut rest, &mut nowhere)).await;
 }

@@ -24,7 +24,13 @@ pub(crate) enum Space {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Key {
     pub(crate) space: Space,
+    #[serde(deserialize_with = "text")]
     pub(crate) name: Name,
+}
+
+/// Text that lies in a frame, copied once.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    <&str>::deserialize(deserializer).map(Arc::from)
 }
 
 /// How it is held.
@@ -66,6 +72,7 @@ pub(crate) enum Op {
         /// Who has more is served first.
         priority: i32,
         /// For people.
+        #[serde(deserialize_with = "text")]
         label: Arc<str>,
     },
     /// I let it go.

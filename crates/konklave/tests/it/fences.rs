@@ -1,5 +1,8 @@
 //! At the resource.
 
+mod postgresql;
+mod server;
+
 use konklave::fence::{FenceGate, FencedFile, HEADER, HeaderError, SQL};
 use konklave::testing::Cluster;
 use konklave::{Handover, Token};
@@ -37,6 +40,11 @@ fn a_file_is_not_written_by_a_holder_of_the_past() {
     other.write(new, b"new").unwrap().unwrap();
     assert!(file.write(old, b"late").unwrap().is_err());
     assert_eq!(std::fs::read(folder.join("report")).unwrap(), b"new");
+    // A fence that was written by hand may be longer than ours.
+    std::fs::write(folder.join("report.fence"), format!("{new}{:>40}", "")).unwrap();
+    file.write(new, b"newer").unwrap().unwrap();
+    assert_eq!(std::fs::read_to_string(folder.join("report.fence")).unwrap(), new.to_hex());
+    file.write(new, b"newest").unwrap().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

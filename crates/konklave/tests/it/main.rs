@@ -1,5 +1,7 @@
 //! Whole groups.
 
+mod certificates;
+mod endings;
 mod engine;
 mod fences;
 mod leases;

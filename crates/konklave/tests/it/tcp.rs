@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use konklave::{Builder, Error, Event, Handover, Mutex, Node, State, Tls, Token};
+use konklave::{Builder, Error, Event, Handover, Mutex, Node, State, Token};
 use tokio::time::timeout;
 
 use crate::refusal;
 
-const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(20);
 const KEY: [u8; 32] = [7; 32];
 
 /// Free ports, as addresses.
@@ -25,7 +25,10 @@ fn builder(addresses: &[String], i: usize) -> Builder {
     Node::builder().name(name).listen(addresses[i].clone()).seeds(addresses.iter().cloned())
 }
 
-async fn group(n: usize, with: impl Fn(Builder, usize) -> Builder) -> (Vec<Node>, Vec<String>) {
+pub(crate) async fn group(
+    n: usize,
+    with: impl Fn(Builder, usize) -> Builder,
+) -> (Vec<Node>, Vec<String>) {
     let addresses = addresses(n);
     let mut nodes = Vec::new();
     for i in 0..n {
@@ -37,7 +40,7 @@ async fn group(n: usize, with: impl Fn(Builder, usize) -> Builder) -> (Vec<Node>
     (nodes, addresses)
 }
 
-async fn lock_around(nodes: &[Node]) {
+pub(crate) async fn lock_around(nodes: &[Node]) {
     let mut last = None;
     for round in 0..20 {
         let node = &nodes[round % nodes.len()];
@@ -75,20 +78,6 @@ async fn with_a_shared_key() {
     let refused = timeout(LONG, events.next()).await.unwrap();
     assert!(matches!(refused, Some(Event::Refused { .. })), "{refused:?}");
     assert_eq!(nodes[0].status().members.len(), 3);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_mutual_tls() {
-    let authority = Authority::new();
-    let (nodes, addresses) = group(3, |b, _| b.tls(authority.member())).await;
-    lock_around(&nodes).await;
-    let other = Authority::new();
-    let stranger = Node::builder().id(77).seeds(addresses).tls(other.member());
-    let stranger = stranger.start().await.unwrap();
-    let mut events = stranger.events();
-    let refused = timeout(LONG, events.next()).await.unwrap();
-    assert!(matches!(refused, Some(Event::Refused { .. })), "{refused:?}");
-    assert!(!stranger.status().member);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -228,6 +217,31 @@ async fn a_disk_that_takes_nothing_keeps_a_node_out_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_cannot_write_says_so_and_is_named_by_the_others() {
+    let addresses = addresses(2);
+    let folder = std::env::temp_dir().join(format!("konklave-mute-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("node.json.new")).unwrap();
+    let well = builder(&addresses, 0).start().await.unwrap();
+    let ill = builder(&addresses, 1).data_dir(&folder).start().await.unwrap();
+    let mut events = ill.events();
+    let missing = || well.what_is_missing().unwrap_or_default();
+    let named = async {
+        while !missing().contains("connected to n1") {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, named).await.expect("the other says for whom it waits");
+    assert!(missing().contains("disk"), "{}", missing());
+    std::fs::remove_dir(folder.join("node.json.new")).unwrap();
+    timeout(LONG, well.ready()).await.unwrap().unwrap();
+    let works = async { while events.next().await != Some(Event::Disk { trouble: None }) {} };
+    timeout(LONG, works).await.expect("it is told that it works again");
+    drop((well, ill));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn garbage_on_the_port_is_refused_and_does_no_harm() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
@@ -252,36 +266,39 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
     lock_around(&nodes).await;
 }
 
+/// Whoever opens connections and says nothing has all the places of strangers, and takes each one again that
+/// becomes free.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_door_full_of_silent_strangers_lets_members_in() {
+    let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
+    let mut silent = tokio::task::JoinSet::new();
+    for i in 0..300 {
+        let address = addresses[i % addresses.len()].clone();
+        silent.spawn(async move {
+            use tokio::io::AsyncReadExt;
+            loop {
+                if let Ok(mut stream) = tokio::net::TcpStream::connect(&address).await {
+                    // Until it is sent away.
+                    let _ = stream.read_to_end(&mut Vec::new()).await;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        });
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let late = Node::builder().name("late").seeds(addresses).pre_shared_key(KEY).start();
+    let late = late.await.unwrap();
+    timeout(LONG, late.ready()).await.expect("it gets in").unwrap();
+    silent.shutdown().await;
+    lock_around(&nodes).await;
+}
+
 #[tokio::test]
 async fn nobody_stands_unprotected_where_strangers_come_by() {
     let open = Node::builder().listen("0.0.0.0:0").start().await;
     assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
     assert!(Node::builder().listen("0.0.0.0:0").insecure().start().await.is_ok());
     assert!(Node::builder().pre_shared_key("short").start().await.is_err());
-}
-
-/// Who signs certificates for a test.
-struct Authority {
-    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
-    pem: String,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        let key = rcgen::KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { issuer: rcgen::Issuer::new(params, key), pem }
-    }
-
-    fn member(&self) -> Tls {
-        let params = rcgen::CertificateParams::new(vec!["konklave".into()]).unwrap();
-        let key = rcgen::KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        let (chain, key) = (certificate.pem(), key.serialize_pem());
-        Tls::from_pem(self.pem.as_bytes(), chain.as_bytes(), key.as_bytes()).unwrap()
-    }
 }
 
 /// A kept lock is given without a wait, so whoever takes it again and again never rests by itself.

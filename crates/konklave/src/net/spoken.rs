@@ -1,0 +1,71 @@
+//! Whom a step speaks to, and in which order they are woken.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::link::Link;
+
+/// Those who were spoken to in this step, in this order.
+#[derive(Default)]
+pub(super) struct Spoken(Mutex<Vec<Arc<Link>>>);
+
+impl Spoken {
+    fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note(&self, to: &Arc<Link>) {
+        let mut links = self.links();
+        if !links.iter().any(|other| Arc::ptr_eq(other, to)) {
+            links.push(to.clone());
+        }
+    }
+
+    /// The step is over. Who was spoken to last is woken first: whoever lets a lock go and wants it again
+    /// sends the lock on its way before it asks. Who gets it may have our processor at once, and
+    /// would then ask, and be asked by others, before us.
+    pub(super) fn wake(&self) {
+        self.links().drain(..).rev().for_each(|link| link.wake());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use konklave_algorithms::group::ViewId;
+    use konklave_process::ProcessId;
+
+    use super::*;
+    use crate::net::link::tests::hello;
+    use crate::shared::Hurry;
+    use crate::wire::Frame;
+
+    #[tokio::test]
+    async fn who_was_spoken_to_last_is_written_to_first() {
+        let spoken = Spoken::default();
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let links: Vec<Arc<Link>> = (0..3).map(|_| Arc::new(Link::new())).collect();
+        for (i, link) in links.iter().enumerate() {
+            link.attach(&hello(7), ProcessId(0), Duration::from_secs(1));
+            let (link, written) = (link.clone(), written.clone());
+            tokio::spawn(async move {
+                loop {
+                    link.ready.notified().await;
+                    written.lock().unwrap().push(i);
+                }
+            });
+        }
+        tokio::task::yield_now().await;
+        let frame = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
+        for i in [1, 2, 0, 1] {
+            links[i].push(&frame, Hurry::Now);
+            spoken.note(&links[i]);
+        }
+        spoken.wake();
+        tokio::task::yield_now().await;
+        assert_eq!(*written.lock().unwrap(), [0, 2, 1], "and everyone once");
+        spoken.wake();
+        tokio::task::yield_now().await;
+        assert_eq!(written.lock().unwrap().len(), 3, "a step is over when it is over");
+    }
+}

@@ -1,0 +1,75 @@
+//! Those who call and have not introduced themselves yet.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// How many at a time.
+const AT_A_TIME: usize = 64;
+
+/// When there are too many, the one that has been at it longest has to go: who means it is done in a moment,
+/// and who only keeps the door open must not keep others out.
+#[derive(Default)]
+pub(super) struct Strangers(Mutex<VecDeque<Arc<Notify>>>);
+
+/// One of them, until it is dropped.
+pub(super) struct Stranger {
+    all: Arc<Strangers>,
+    go: Arc<Notify>,
+}
+
+impl Strangers {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Arc<Notify>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn enter(self: &Arc<Self>) -> Stranger {
+        let go = Arc::<Notify>::default();
+        let mut waiting = self.waiting();
+        if waiting.len() == AT_A_TIME
+            && let Some(oldest) = waiting.pop_front()
+        {
+            oldest.notify_one();
+        }
+        waiting.push_back(go.clone());
+        Stranger { all: self.clone(), go }
+    }
+}
+
+impl Stranger {
+    /// Returns when it has to go; never, once it is no stranger any more.
+    pub(super) fn sent_away(&self) -> impl Future<Output = ()> + Send + use<> {
+        let go = self.go.clone();
+        async move { go.notified().await }
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.all.waiting().retain(|go| !Arc::ptr_eq(go, &self.go));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_oldest_goes_when_there_are_too_many() {
+        let all = Arc::<Strangers>::default();
+        let mut inside: Vec<Stranger> = (0..AT_A_TIME).map(|_| all.enter()).collect();
+        let goes = |stranger: &Stranger| {
+            let mut gone = std::pin::pin!(stranger.go.notified());
+            gone.as_mut().enable()
+        };
+        assert!(!inside.iter().any(goes));
+        drop(inside.remove(1));
+        inside.push(all.enter());
+        assert!(!inside.iter().any(goes), "one has introduced itself");
+        inside.push(all.enter());
+        let gone: Vec<usize> = (0..inside.len()).filter(|i| goes(&inside[*i])).collect();
+        assert_eq!(gone, [0]);
+        assert_eq!(all.waiting().len(), AT_A_TIME);
+    }
+}

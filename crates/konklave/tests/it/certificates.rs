@@ -1,0 +1,75 @@
+//! Who gets in with which certificate.
+
+use konklave::{Node, Tls};
+
+use crate::refusal;
+use crate::tcp::{group, lock_around};
+
+/// Who signs certificates for a test.
+struct Authority {
+    issuer: rcgen::Issuer<'static, rcgen::KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { issuer: rcgen::Issuer::new(params, key), pem }
+    }
+
+    fn member(&self) -> Tls {
+        self.signed("konklave", self)
+    }
+
+    /// A certificate for `name`, of one who trusts `trusted`.
+    fn signed(&self, name: &str, trusted: &Self) -> Tls {
+        let params = rcgen::CertificateParams::new(vec![name.into()]).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let (chain, key) = (certificate.pem(), key.serialize_pem());
+        Tls::from_pem(trusted.pem.as_bytes(), chain.as_bytes(), key.as_bytes()).unwrap()
+    }
+}
+
+/// What the stranger is told, and what a member.
+async fn turned_away(authority: &Authority, stranger: Tls) -> (String, String) {
+    let (nodes, addresses) = group(3, |b, _| b.tls(authority.member())).await;
+    lock_around(&nodes).await;
+    let mut member = nodes[0].events();
+    let stranger = Node::builder().id(77).seeds(addresses).tls(stranger).start().await.unwrap();
+    let mut events = stranger.events();
+    let reasons = (refusal(&mut events).await, refusal(&mut member).await);
+    assert!(!stranger.status().member);
+    assert_eq!(nodes[0].status().members.len(), 3);
+    lock_around(&nodes).await;
+    reasons
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stranger_with_an_authority_of_its_own_is_refused() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let (told, noted) = turned_away(&authority, other.member()).await;
+    assert!(told.contains("UnknownIssuer") || told.contains("BadSignature"), "{told}");
+    assert!(noted.contains("TLS"), "{noted}");
+}
+
+/// It finds nothing wrong with the others, and finishes its part of the handshake before they look at it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_trusts_us_and_whom_we_do_not_trust_is_told_so() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let (told, noted) = turned_away(&authority, other.signed("konklave", &authority)).await;
+    assert!(told.contains("it refused us: TLS"), "{told}");
+    assert!(noted.contains("UnknownIssuer") || noted.contains("BadSignature"), "{noted}");
+}
+
+/// An authority may sign for other services, too: these are no members.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_for_another_name_is_refused_though_the_authority_is_ours() {
+    let authority = Authority::new();
+    let (told, noted) = turned_away(&authority, authority.signed("other", &authority)).await;
+    assert!(told.contains("it refused us: its certificate is not good for the name"), "{told}");
+    assert!(noted.contains("not good for the name konklave"), "{noted}");
+}
