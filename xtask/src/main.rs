@@ -16,7 +16,7 @@ cargo xtask verify                   fmt, clippy, docs, house rules: reads, neve
 cargo xtask fix                      fmt and clippy fixes: writes
 cargo xtask tidy                     the house rules alone
 cargo xtask bench [sim|elections|mutex|group|trace|check|cli|net] [...]  measure, as ratios
-cargo xtask bench net --peers        the library beside etcd, Redlock, ZooKeeper and PostgreSQL";
+cargo xtask bench net --peers        the library beside etcd, Redlock, ZooKeeper, PostgreSQL, Corosync";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

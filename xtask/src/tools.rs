@@ -1,32 +1,37 @@
 //! Programs of the distribution that tests start: they are installed where that is possible.
 
 use std::env;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Programs that tests of the network and of faults use, the package of each, and what is not tested without.
-const NETWORK: &[(&str, &str, &str)] = &[
+/// Programs that tests of the network, of faults and of fences use, the package of each, and what is not tested without.
+const NEEDED: &[(&str, &str, &str)] = &[
     ("nats-server", "nats-server", "groups over NATS"),
     ("ip", "iproute2", "cuts in the network"),
     ("nft", "nftables", "cuts in the network, slow members"),
     ("unshare", "util-linux", "full disks, names of hosts"),
     ("faketime", "faketime", "clocks that jump"),
+    ("postgres", "postgresql", "fences in PostgreSQL"),
 ];
 
 /// Sets up what is missing; what cannot be had is named, and its tests skip themselves.
 pub(crate) fn set_up() {
-    for (program, package, tests) in NETWORK {
+    for (program, package, tests) in NEEDED {
         if !is_there(program) && !install(package) {
             println!("xtask: {package} is not here and cannot be installed: not tested: {tests}");
         }
     }
 }
 
-/// Whether a program can be started; packages put some where only root looks.
+/// Whether a program can be started; packages put some where only root looks, or nobody.
 fn is_there(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).to_owned());
-    env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let versions = versions.map(|version| version.path().join("bin"));
+    let mut folders = env::split_paths(&path).chain(more).chain(versions);
+    folders.any(|folder| folder.join(program).is_file())
 }
 
 /// Installs a package of the distribution; whether it could.

@@ -57,3 +57,45 @@ pub(crate) fn ping_pong(here: usize, there: usize) -> Duration {
     let _ = echo.join();
     Duration::from_nanos(time as u64)
 }
+
+/// The same between two runtimes, as everything here has one: what waiting for a readable socket costs on top.
+pub(crate) fn ping_pong_of_runtimes(core: usize) -> Duration {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    fn runtime(core: usize) -> tokio::runtime::Runtime {
+        keep_to(&[core]);
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().expect("a runtime")
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let address = listener.local_addr().expect("it is bound");
+    let echo = thread::spawn(move || {
+        runtime(core).block_on(async {
+            listener.set_nonblocking(true).expect("it is a socket");
+            let listener = tokio::net::TcpListener::from_std(listener).expect("it listens");
+            let (mut stream, _) = listener.accept().await.expect("someone calls");
+            stream.set_nodelay(true).expect("it is TCP");
+            let mut bytes = [0; BYTES];
+            while stream.read_exact(&mut bytes).await.is_ok() {
+                stream.write_all(&bytes).await.expect("it listens");
+            }
+        });
+    });
+    let times = thread::spawn(move || {
+        runtime(core).block_on(async {
+            let mut stream = tokio::net::TcpStream::connect(address).await.expect("it listens");
+            stream.set_nodelay(true).expect("it is TCP");
+            let mut times = Vec::new();
+            for _ in 0..ROUNDS {
+                let start = Instant::now();
+                let mut bytes = [1; BYTES];
+                stream.write_all(&bytes).await.expect("it listens");
+                stream.read_exact(&mut bytes).await.expect("it answers");
+                times.push(start.elapsed().as_nanos() as f64);
+            }
+            median(&mut times)
+        })
+    });
+    let time = times.join().expect("it is measured");
+    let _ = echo.join();
+    Duration::from_nanos(time as u64)
+}

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use crate::report::{Report, measures};
+
 /// How long a server has to stop by itself.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -98,9 +100,8 @@ impl Leashed {
         let _ = kill_process(self.pid, Signal::KILL);
     }
 
-    /// The memory it has, in MiB, with all its processes.
-    pub(crate) fn memory(&self) -> f64 {
-        memory(self.pid.as_raw_nonzero().get())
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
     }
 }
 
@@ -111,9 +112,35 @@ impl Drop for Leashed {
     }
 }
 
+/// What processes cost that have nothing to do, each with what it has started: the dearest of them.
+pub(crate) fn idle(report: &mut Report, system: &str, pids: &[i32]) {
+    // What was to be done before is done.
+    sleep(Duration::from_secs(1));
+    let before: Vec<f64> = pids.iter().map(|pid| busy(*pid)).collect();
+    let start = Instant::now();
+    sleep(Duration::from_secs(1));
+    let span = start.elapsed().as_nanos() as f64;
+    let shares = pids.iter().zip(before).map(|(pid, before)| (busy(*pid) - before) / span);
+    let memory = pids.iter().map(|pid| memory(*pid)).fold(0.0, f64::max);
+    report.add_cost(system, measures::MEMORY, memory, None);
+    report.add_cost(system, measures::BUSY, 100.0 * shares.fold(0.0, f64::max), None);
+}
+
+/// Processor time of a process and those below it so far, in nanoseconds.
+fn busy(pid: i32) -> f64 {
+    let all = children(pid).into_iter().chain([pid]);
+    let threads =
+        all.flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten());
+    let times = threads.flatten().map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+        text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
+    });
+    times.sum()
+}
+
 /// What a process has in memory, in MiB. Where it has processes below it, pages that they share count
 /// once.
-pub(crate) fn memory(pid: i32) -> f64 {
+fn memory(pid: i32) -> f64 {
     let below: Vec<i32> = children(pid);
     if below.is_empty() {
         return kib(&format!("/proc/{pid}/status"), "VmRSS:") / 1024.0;

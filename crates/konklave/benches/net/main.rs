@@ -1,5 +1,5 @@
 //! Three processes on loopback, against a ping-pong on the same machine in the same run; and against
-//! others who give locks, if they are installed.
+//! others who give locks or order messages, if they are installed.
 //!
 //! `cargo xtask bench net [--peers [NAME,...]] [--only] [--seconds S] [--cores LIST] [--json FILE]`.
 //! The program starts itself as its own members, which take orders on standard input. All times are of
@@ -9,8 +9,10 @@ mod floor;
 mod group;
 mod leash;
 mod member;
+mod order;
 mod peers;
 mod report;
+mod worker;
 
 use konklave::Mutex;
 use report::Report;
@@ -38,9 +40,10 @@ fn measure(args: &[String]) {
         add_floor(&mut report);
         if given("--only").is_none() {
             eprintln!("konklave {}/3", round + 1);
-            group::one_round(&mut report, seconds, round);
+            group::one_round(&mut report, seconds, round).expect("members answer");
             for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami] {
-                group::lifted_round(&mut report, seconds, round, mutex);
+                let measured = group::lifted_round(&mut report, seconds, round, mutex);
+                measured.expect("members answer");
             }
         }
     }
@@ -61,5 +64,5 @@ fn add_floor(report: &mut Report) {
     let cores = floor::cores();
     let first = cores.first().copied().unwrap_or(0);
     let two = cores.get(1).map(|second| floor::ping_pong(first, *second));
-    report.add_floor(floor::ping_pong(first, first), two);
+    report.add_floor(floor::ping_pong(first, first), two, floor::ping_pong_of_runtimes(first));
 }

@@ -40,12 +40,12 @@ pub(crate) fn run(args: &[String]) {
             .await
             .expect("the others come");
         println!("{}", json!({ "ready": now() }));
-        let mut member = Member { node, group: None, held: None, seen: 0 };
+        let mut member = Member { node, group: None, held: None, seen: 0, view: 0 };
         loop {
             let order = tokio::select! {
                 order = next.recv() => order,
-                messages = serve(member.group.as_mut()) => {
-                    member.seen += messages;
+                event = next_event(member.group.as_mut()) => {
+                    member.take(event);
                     continue;
                 }
             };
@@ -59,10 +59,10 @@ pub(crate) fn run(args: &[String]) {
     ended.expect("a member does not panic");
 }
 
-/// Takes what comes, and answers who joins, while nothing else is to be done: how many messages came.
-async fn serve(group: Option<&mut Group>) -> u64 {
+/// What comes while nothing else is to be done.
+async fn next_event(group: Option<&mut Group>) -> GroupEvent {
     match group {
-        Some(group) => u64::from(matches!(group.next().await, Some(GroupEvent::Message { .. }))),
+        Some(group) => group.next().await.expect("the node lives"),
         None => std::future::pending().await,
     }
 }
@@ -73,6 +73,8 @@ struct Member {
     held: Option<Guard>,
     /// How many messages came that nobody has asked for yet.
     seen: u64,
+    /// How many the group has.
+    view: usize,
 }
 
 fn word<T: std::str::FromStr>(words: &[&str], at: usize) -> T {
@@ -92,8 +94,16 @@ impl Member {
                 json!({})
             }
             "part" => {
-                (self.group, self.seen) = (None, 0);
+                (self.group, self.seen, self.view) = (None, 0, 0);
                 json!({})
+            }
+            "views" => {
+                let members: usize = word(words, 1);
+                while self.view != members {
+                    let event = next_event(self.group.as_mut()).await;
+                    self.take(event);
+                }
+                json!({ "at": now() })
             }
             "send" => self.send(word(words, 1), word(words, 2)).await,
             "latency" => self.latency(word(words, 1), word(words, 2)).await,
@@ -189,15 +199,20 @@ impl Member {
         json!({ "rate": total as f64 / seconds })
     }
 
+    fn take(&mut self, event: GroupEvent) {
+        match event {
+            GroupEvent::Message { .. } => self.seen += 1,
+            GroupEvent::View(view) => self.view = view.members.len(),
+            GroupEvent::Snapshot(wanted) => drop(wanted),
+            GroupEvent::State(_) => {}
+            _ => panic!("the group is lost"),
+        }
+    }
+
     async fn receive(&mut self, count: u64) {
-        let group = self.group.as_mut().expect("it has joined");
         while self.seen < count {
-            match group.next().await.expect("the node lives") {
-                GroupEvent::Message { .. } => self.seen += 1,
-                GroupEvent::Snapshot(wanted) => drop(wanted),
-                GroupEvent::State(_) | GroupEvent::View(_) => {}
-                GroupEvent::Lost => panic!("the group is lost"),
-            }
+            let event = next_event(self.group.as_mut()).await;
+            self.take(event);
         }
         self.seen -= count;
     }

@@ -91,7 +91,7 @@ pub(crate) fn measure(report: &mut Report, only: &[&str], seconds: f64) {
         }
     }
     if only.is_empty() || only.contains(&"corosync") {
-        corosync::measure(report);
+        corosync::measure(report, seconds);
     }
 }
 
@@ -167,10 +167,8 @@ fn one_round(report: &mut Report, peer: &dyn Peer, seconds: f64) -> io::Result<(
     let mut attempts = 0;
     until_it_works(|| fresh_lock(peer, &system.ports, &mut attempts))?;
     report.add_time(peer.name(), measures::COLD, system.since.elapsed(), None);
-    thread::sleep(Duration::from_secs(1));
-    let memory: Vec<f64> = system.servers.iter().map(Leashed::memory).collect();
-    let memory = memory.iter().copied().fold(0.0, f64::max);
-    report.add_cost(peer.name(), measures::MEMORY, memory, None);
+    let pids: Vec<i32> = system.servers.iter().map(Leashed::pid).collect();
+    leash::idle(report, peer.name(), &pids);
     free(report, peer, &system, seconds)?;
     contended(report, peer, &system, seconds)?;
     holder_killed(report, peer, &system)?;

@@ -17,7 +17,37 @@ pub(crate) mod measures {
     pub(crate) const COLD: &str = "cold processes, to the first grant";
     pub(crate) const MEMORY: &str = "memory of an idle process, MiB";
 
-    pub(super) const ALL: [&str; 10] = [
+    pub(crate) const FIRST_VIEW: &str = "cold processes, to the first view with all three";
+    pub(crate) const PROCESS_KILLED: &str = "kill -9 of a process, to the view without it";
+    /// Where there is a daemon, it is killed.
+    pub(crate) const ALL_KILLED: &str = "kill -9 of what serves it, to the view without it";
+    pub(crate) const BUSY: &str = "processor time of an idle process, %";
+
+    /// What is measured of messages of one size.
+    pub(crate) struct Order {
+        pub(crate) bytes: u32,
+        pub(crate) rate: &'static str,
+        /// What we must reach.
+        pub(crate) least: f64,
+        pub(crate) time: &'static str,
+    }
+
+    pub(crate) const ORDER: [Order; 2] = [
+        Order {
+            bytes: 100,
+            rate: "total order, 100 B: messages/s at every member",
+            least: 300_000.0,
+            time: "total order, 100 B: one in flight",
+        },
+        Order {
+            bytes: 1024,
+            rate: "total order, 1024 B: messages/s at every member",
+            least: 150_000.0,
+            time: "total order, 1024 B: one in flight",
+        },
+    ];
+
+    pub(super) const ALL: [&str; 18] = [
         ACQUIRE,
         CYCLE,
         HAND_OVER,
@@ -27,7 +57,15 @@ pub(crate) mod measures {
         LEADER_KILLED,
         HOLDER_KILLED,
         COLD,
+        ORDER[0].rate,
+        ORDER[0].time,
+        ORDER[1].rate,
+        ORDER[1].time,
+        FIRST_VIEW,
+        PROCESS_KILLED,
+        ALL_KILLED,
         MEMORY,
+        BUSY,
     ];
 }
 
@@ -67,15 +105,22 @@ pub(crate) const OURS: &str = "konklave";
 
 #[derive(Default)]
 pub(crate) struct Report {
-    /// Ping-pongs on one core, and between two, in nanoseconds.
+    /// Ping-pongs on one core, between two, and of runtimes on one, in nanoseconds.
     one_core: Vec<f64>,
     two_cores: Vec<f64>,
+    runtimes: Vec<f64>,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn add_floor(&mut self, one_core: Duration, two_cores: Option<Duration>) {
+    pub(crate) fn add_floor(
+        &mut self,
+        one_core: Duration,
+        two_cores: Option<Duration>,
+        runtimes: Duration,
+    ) {
+        self.runtimes.push(runtimes.as_nanos() as f64);
         self.one_core.push(one_core.as_nanos() as f64);
         self.two_cores.extend(two_cores.map(|time| time.as_nanos() as f64));
     }
@@ -160,16 +205,25 @@ impl Report {
             let two = median(&mut self.two_cores.clone());
             text.push_str(&format!(", {:.1} µs between two", two / 1e3));
         }
+        let runtimes = median(&mut self.runtimes.clone());
+        text.push_str(&format!(", {:.1} µs of runtimes on one core", runtimes / 1e3));
         text.push_str("; x is a multiple of the first\n");
         for row in self.rows.iter().filter(|row| row.system == OURS) {
             text.push_str(&self.line(row, &row.name, 58));
         }
-        if self.rows.iter().any(|row| row.system != OURS) {
-            for measure in measures::ALL {
+        // What only algorithms inside views are asked.
+        let told = |row: &&Row| measures::ALL.contains(&row.name.as_str());
+        for row in self.rows.iter().filter(|row| !told(row)) {
+            if let Some(mutex) = row.system.strip_prefix(OURS).and_then(|m| m.strip_prefix(", ")) {
+                text.push_str(&self.line(row, &format!("{mutex}: {}", row.name), 58));
+            }
+        }
+        for measure in measures::ALL {
+            let rows: Vec<&Row> = self.rows.iter().filter(|row| row.name == measure).collect();
+            // Of ours alone it was told above.
+            if rows.iter().any(|row| row.system != OURS) {
                 text.push_str(&format!("\n{measure}\n"));
-                for row in self.rows.iter().filter(|row| row.name == measure) {
-                    text.push_str(&self.line(row, &row.system, 20));
-                }
+                text.extend(rows.iter().map(|row| self.line(row, &row.system, 20)));
             }
         }
         for note in &self.notes {
@@ -205,6 +259,7 @@ impl Report {
         let rows: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
         json!({ "schema": "konklave.bench.net/2", "ping_pong_ns": self.floor(),
             "ping_pongs_ns": self.one_core, "ping_pongs_between_two_cores_ns": self.two_cores,
+            "ping_pongs_of_runtimes_ns": self.runtimes,
             "rows": rows, "notes": self.notes })
     }
 

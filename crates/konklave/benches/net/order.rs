@@ -1,0 +1,99 @@
+//! Groups, their views and the one order of their messages: the same measures for members of ours and
+//! for clients of a peer, which obey the same orders.
+
+use std::io;
+use std::time::Duration;
+
+use crate::member::now;
+use crate::report::{OURS, Report, measures};
+use crate::worker::{Worker, number};
+
+/// All join a group that nobody has been in, until each has seen the view with all of them: when.
+pub(crate) fn join(workers: &mut [Worker], group: &str) -> io::Result<u64> {
+    for worker in workers.iter_mut() {
+        worker.order(&format!("join {group}"))?;
+    }
+    for worker in workers.iter() {
+        worker.answer()?;
+    }
+    wanted(workers, workers.len())?;
+    seen(workers)
+}
+
+/// All are to wait for a view with so many members.
+fn wanted(workers: &mut [Worker], members: usize) -> io::Result<()> {
+    workers.iter_mut().try_for_each(|worker| worker.order(&format!("views {members}")))
+}
+
+/// When the last one saw it.
+fn seen(workers: &[Worker]) -> io::Result<u64> {
+    let mut times = workers.iter().map(|worker| Ok(number(&worker.answer()?, "at") as u64));
+    times.try_fold(0, |last, time: io::Result<u64>| Ok(last.max(time?)))
+}
+
+/// Processes that were started at `start` form their first group.
+pub(crate) fn first_view(
+    report: &mut Report,
+    system: &str,
+    workers: &mut [Worker],
+    start: u64,
+) -> io::Result<()> {
+    let took = join(workers, "first")?.saturating_sub(start);
+    report.add_time(system, measures::FIRST_VIEW, Duration::from_nanos(took), None);
+    part(workers)
+}
+
+fn part(workers: &mut [Worker]) -> io::Result<()> {
+    workers.iter_mut().try_for_each(|worker| worker.ask("part").map(drop))
+}
+
+/// One member sends to all: as many as it can, then one at a time.
+pub(crate) fn total_order(
+    report: &mut Report,
+    system: &str,
+    workers: &mut [Worker],
+    row: &measures::Order,
+    count: u64,
+) -> io::Result<()> {
+    let ours = |target: f64| (system == OURS).then_some(target);
+    let bytes = row.bytes;
+    join(workers, &format!("g{bytes}"))?;
+    for (order, count) in [("send", count), ("latency", 2000)] {
+        let Some((first, others)) = workers.split_first_mut() else { return Ok(()) };
+        for other in others.iter_mut() {
+            other.order(&format!("receive {count}"))?;
+        }
+        let sent = first.ask(&format!("{order} {bytes} {count}"))?;
+        let mut end = number(&sent, "end");
+        for other in others.iter() {
+            end = end.max(number(&other.answer()?, "end"));
+        }
+        if order == "send" {
+            let rate = count as f64 / ((end - number(&sent, "start")) / 1e9);
+            report.add_rate(system, row.rate, rate, ours(row.least));
+        } else {
+            report.add_nanos(system, row.time, number(&sent, "p50"), ours(4.0));
+        }
+    }
+    part(workers)
+}
+
+/// Somebody is killed: how long until the others, who were with it in a group, have seen their view
+/// without it.
+pub(crate) fn killed(
+    report: &mut Report,
+    system: &str,
+    measure: &str,
+    others: &mut [Worker],
+    kill: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    wanted(others, others.len())?;
+    // So that they wait for it.
+    std::thread::sleep(Duration::from_millis(200));
+    let start = now();
+    kill()?;
+    let took = Duration::from_nanos(seen(others)?.saturating_sub(start));
+    let most = (system == OURS).then_some(Duration::from_millis(100));
+    report.add_time(system, measure, took, most);
+    Ok(())
+}
