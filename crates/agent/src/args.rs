@@ -50,6 +50,34 @@ pub enum Command {
     Gate(GateArgs),
 }
 
+/// How JSON is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// One object, indented.
+    Object,
+    /// One object a line.
+    Lines,
+}
+
+impl Command {
+    /// How the output is written, if it is JSON.
+    pub(crate) fn form(&self) -> Option<Form> {
+        let (format, form) = match self {
+            Self::Status(args) if !args.metrics => (args.format, Form::Object),
+            Self::Who(args) => (args.format, Form::Object),
+            Self::Why(args) => (args.format, Form::Object),
+            Self::Members(args) => (args.format, Form::Object),
+            Self::Revoke(args) => (args.format, Form::Object),
+            Self::StepDown(args) => (args.format, Form::Object),
+            Self::Doctor(args) => (args.format, Form::Object),
+            Self::Watch(args) => (args.format, Form::Lines),
+            Self::Recv(args) => (args.format, Form::Lines),
+            _ => return None,
+        };
+        (format == Format::Json).then_some(form)
+    }
+}
+
 /// `agent`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -61,7 +89,8 @@ Examples:
   konklave agent --nats nats://broker:4222/team --founders 3 --key-file key    over subjects of NATS
   konklave agent --config /etc/konklave/agent.toml       each flag is a key of the file
 Signals: TERM, INT leave in order, the second time at once · HUP reads the file again
-Exit codes: 0 left in order · 69 no group · 71 the system refused · 78 wrong configuration")]
+Exit codes: 0 left in order · 66 a file cannot be read · 69 no group · 71 the system refused
+  73 the data directory cannot be written · 78 wrong configuration")]
 pub struct DaemonArgs {
     /// Form a group of three in this process, on loopback, that forgets everything
     #[arg(long)]
@@ -127,9 +156,11 @@ pub struct RunArgs {
     pub words: Vec<OsString>,
 }
 
-/// `lock`.
+/// `lock`. As of flock, the last of two flags counts.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    args_override_self = true,
+    after_help = "\
 Examples:
   konklave lock reports -- ./make-reports --all
   konklave lock -n nightly -- backup.sh          not if it runs elsewhere: exit code 75
@@ -140,13 +171,14 @@ Examples:
 The command finds KONKLAVE_LOCK, KONKLAVE_TOKEN, KONKLAVE_DEADLINE, KONKLAVE_NODE and KONKLAVE_SOCKET.
 Exit codes:
   the command's own, 128+n if signal n ended it · 75 not obtained (-E) · 76 lost while it ran
-  126 not executable · 127 not found · 69 no agent · 77 not allowed")]
+  126 not executable · 127 not found · 69 no agent · 77 not allowed"
+)]
 pub struct LockArgs {
     /// Share the lock with other readers
-    #[arg(short = 's', long, conflicts_with_all = ["exclusive", "slots"])]
+    #[arg(short = 's', long, overrides_with = "exclusive", conflicts_with = "slots")]
     pub shared: bool,
     /// Have the lock alone (as it is anyway)
-    #[arg(short = 'x', visible_short_alias = 'e', long)]
+    #[arg(short = 'x', visible_short_alias = 'e', long, overrides_with = "shared")]
     pub exclusive: bool,
     /// Have one of so many slots: a semaphore
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535), conflicts_with = "exclusive")]
@@ -160,12 +192,15 @@ pub struct LockArgs {
 
 /// `elect`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
+#[command(
+    args_override_self = true,
+    after_help = "\
 Examples:
   konklave elect scheduler -- ./scheduler        waits as a standby, runs as the leader
   konklave elect --again scheduler -- ./scheduler    and stands by again when it lost
 The command finds KONKLAVE_ELECTION, KONKLAVE_TOKEN, KONKLAVE_DEADLINE, KONKLAVE_NODE and KONKLAVE_SOCKET.
-Exit codes: as of `lock`.")]
+Exit codes: as of `lock`."
+)]
 pub struct ElectArgs {
     /// Go before candidates with a lower one
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
@@ -278,7 +313,8 @@ Examples:
   konklave revoke reports
   konklave revoke --slots gpu                    all slots of a semaphore
   konklave revoke --slots gpu --token 1.3.42     one of them
-The holder's command is asked to end, killed after its grace, and exits with 76; then the next one is
+The holder's command is asked to end, killed after its grace (or before the agent's lease is over,
+if that is sooner), and exits with 76; then the next one is
 served. A holder whose machine does not answer is stopped by its own deadline.")]
 pub struct RevokeArgs {
     /// The name of the lock
@@ -390,7 +426,7 @@ pub struct RecordArgs {
 Examples:
   konklave lock reports -c './make-reports | konklave fence reports.csv'
 The highest token lies beside the file, in FILE.fence. All who write must write so.
-Exit codes: 0 written, whole · 76 refused: a later holder was here")]
+Exit codes: 0 written, whole · 65 FILE.fence holds no token · 73 cannot write · 76 refused: a later holder was here")]
 pub struct FenceArgs {
     /// The file
     pub file: PathBuf,

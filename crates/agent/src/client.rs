@@ -17,6 +17,9 @@ use crate::protocol::{
 /// An agent that does not answer for so long will not.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long to look for the last words of one who closed the connection: they are there, or not.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
 /// A session with the agent. It ends when this is dropped, or the process dies.
 #[derive(Debug)]
 pub struct Client {
@@ -75,8 +78,14 @@ impl Client {
     /// Sends a request and gives its number.
     pub async fn send(&mut self, request: Request) -> Result<u64, Failure> {
         self.next += 1;
-        let frame = encode(&Call { id: self.next, request }).map_err(misframed)?;
-        self.stream.write_all(&frame).await.map_err(|why| gone(&why))?;
+        // What we ask is our own wrong if it is too long.
+        let frame = encode(&Call { id: self.next, request })
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        if let Err(why) = self.stream.write_all(&frame).await {
+            // Whoever closes the door on us may have said why.
+            let last = tokio::time::timeout(LAST_WORDS, self.last_words()).await;
+            return Err(last.ok().flatten().unwrap_or_else(|| gone(&why)));
+        }
         Ok(self.next)
     }
 
@@ -88,10 +97,25 @@ impl Client {
         self.read().await
     }
 
+    /// What an agent that closed the connection said of it, if it did.
+    async fn last_words(&mut self) -> Option<Failure> {
+        loop {
+            match self.read().await {
+                Ok(_) => {}
+                Err(Failure::Forbidden(why)) => return Some(Failure::Forbidden(why)),
+                Err(Failure::Usage(why)) => return Some(Failure::Usage(why)),
+                Err(_) => return None,
+            }
+        }
+    }
+
     async fn read(&mut self) -> Result<Reply, Failure> {
         loop {
-            if let Some(reply) = self.frames.take().map_err(misframed)? {
-                return Ok(reply);
+            match self.frames.take().map_err(misframed)? {
+                // We number what we ask: this one speaks of the whole connection.
+                Some(Reply::Unaddressed(answer)) => return Err(unaddressed(answer)),
+                Some(reply) => return Ok(reply),
+                None => {}
             }
             let read = self.stream.read_buf(self.frames.buffer()).await;
             if read.map_err(|why| gone(&why))? == 0 {
@@ -108,7 +132,7 @@ impl Client {
                 match self.read().await? {
                     Reply::Answer { id, answer } if id == number => return accept(answer),
                     // The answer to an earlier call that nobody awaits any more.
-                    Reply::Answer { .. } => {}
+                    Reply::Answer { .. } | Reply::Unaddressed(_) => {}
                     Reply::Event(event) => self.pending.push(event),
                 }
             }
@@ -142,6 +166,10 @@ pub fn accept(answer: Answer) -> Result<Answer, Failure> {
         }),
         other => Ok(other),
     }
+}
+
+fn unaddressed(answer: Answer) -> Failure {
+    accept(answer).map_or_else(|failure| failure, |other| unexpected(&other))
 }
 
 /// What no agent should answer.

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, Form};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::protocol::{Answer, Request, legible};
@@ -50,6 +50,37 @@ fn print_json(value: &impl Serialize) -> Result<u8, Failure> {
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(0)
+}
+
+/// Prints `value` with the name of its schema.
+fn print_as(schema: &'static str, value: &impl Serialize) -> Result<u8, Failure> {
+    #[derive(Serialize)]
+    struct Named<'a, T> {
+        schema: &'static str,
+        #[serde(flatten)]
+        value: &'a T,
+    }
+    print_json(&Named { schema, value })
+}
+
+/// Prints why a command failed, for those who read JSON; people find it on stderr.
+pub(crate) fn print_failure(failure: &Failure, form: Form) {
+    #[derive(Serialize)]
+    struct Failed {
+        schema: &'static str,
+        error: String,
+        exit_code: u8,
+    }
+    let exit_code = failure.exit_code();
+    // A reader who went away wants to hear nothing; and what cannot be written cannot tell so.
+    if matches!(failure, Failure::Output(_)) {
+        return;
+    }
+    let failed = Failed { schema: "konklave.error/1", error: failure.to_string(), exit_code };
+    let _ = match form {
+        Form::Object => print_json(&failed).map(drop),
+        Form::Lines => print_line(&failed),
+    };
 }
 
 fn print_line(value: &impl Serialize) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use konklave::Mutex;
 use serde::{Deserialize, Deserializer};
 
@@ -18,16 +18,17 @@ use crate::failure::Failure;
 #[derive(Args, Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Settings {
-    /// What people call this node; decides nothing
+    /// What people call this node; decides nothing (default: its address)
     #[arg(long, env = "KONKLAVE_NAME", value_name = "NAME")]
     pub name: Option<String>,
-    /// The name of the group; agents of other groups are not heard
+    /// The name of the group; agents of other groups are not heard (default: konklave)
     #[arg(long, env = "KONKLAVE_CLUSTER", value_name = "NAME")]
     pub cluster: Option<String>,
-    /// Where who we are, and how high the numbers went, is kept
+    /// Where who we are, and how high the numbers went, is kept (default: of root
+    /// /var/lib/konklave, else ~/.local/state/konklave)
     #[arg(long, env = "KONKLAVE_DATA_DIR", value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
-    /// Where to listen for other agents [127.0.0.1:7400]
+    /// Where to listen for other agents (default: 127.0.0.1:7400)
     #[arg(long, env = "KONKLAVE_LISTEN", value_name = "ADDRESS", help_heading = "Group")]
     pub listen: Option<String>,
     /// Where other agents reach us, if not where we listen
@@ -61,7 +62,10 @@ pub struct Settings {
     #[arg(long, env = "KONKLAVE_FOUNDERS", value_name = "N", help_heading = "Group")]
     pub founders: Option<usize>,
     /// Found a group of one now, for others to join (once, or when a majority is lost for good)
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Group")]
+    #[arg(
+        long, env = "KONKLAVE_FOUND_ALONE", help_heading = "Group", value_parser = BoolishValueParser::new(),
+        num_args = 0..=1, require_equals = true, default_missing_value = "true"
+    )]
     pub found_alone: Option<bool>,
     /// A file with the key that all agents share: 16 bytes at least
     #[arg(long, env = "KONKLAVE_KEY_FILE", value_name = "FILE", help_heading = "Protection")]
@@ -81,9 +85,13 @@ pub struct Settings {
     #[arg(long, env = "KONKLAVE_TLS_AUTHORITY", value_name = "FILE", help_heading = "Protection")]
     pub tls_authority: Option<PathBuf>,
     /// No protection, beyond loopback, too: whoever reaches the port is a member
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Protection")]
+    #[arg(
+        long, env = "KONKLAVE_INSECURE", help_heading = "Protection", value_parser = BoolishValueParser::new(),
+        num_args = 0..=1, require_equals = true, default_missing_value = "true"
+    )]
     pub insecure: Option<bool>,
-    /// The socket for clients
+    /// The socket for clients (default: of root /run/konklave/agent.sock, else
+    /// $XDG_RUNTIME_DIR/konklave/agent.sock)
     #[arg(long, env = "KONKLAVE_SOCKET", value_name = "PATH", help_heading = "Clients")]
     pub socket: Option<PathBuf>,
     /// Users, by name or number, who may be clients besides ours and root
@@ -110,23 +118,26 @@ pub struct Settings {
     /// What serves exclusive locks, the same for all agents of a group (default: table)
     #[arg(long, env = "KONKLAVE_MUTEX", value_name = "ALGORITHM", value_parser = mutexes(), help_heading = "Group")]
     pub mutex: Option<Mutex>,
-    /// How often agents give a sign of life
+    /// How often agents give a sign of life (default: 0.1)
     #[arg(long, env = "KONKLAVE_HEARTBEAT", value_name = "SECONDS", help_heading = "Times")]
     pub heartbeat: Option<Span>,
-    /// How long an agent may be silent before it is excluded
+    /// How long an agent may be silent before it is excluded (default: 1.4)
     #[arg(long, env = "KONKLAVE_SILENCE", value_name = "SECONDS", help_heading = "Times")]
     pub silence: Option<Span>,
-    /// How long a grant is safe without a majority; what others wait for after an exclusion
+    /// How long a grant is safe without a majority; what others wait for after an exclusion (default: 1)
     #[arg(long, env = "KONKLAVE_LEASE", value_name = "SECONDS", help_heading = "Times")]
     pub lease: Option<Span>,
-    /// How long commands may take to end when the agent leaves
+    /// How long commands may take to end when the agent leaves (default: 10)
     #[arg(long, env = "KONKLAVE_DRAIN", value_name = "SECONDS", help_heading = "Times")]
     pub drain: Option<Span>,
-    /// What is logged: error, warn, info, debug, trace
+    /// What is logged: error, warn, info, debug, trace (default: info)
     #[arg(long, env = "KONKLAVE_LOG", value_name = "LEVEL", help_heading = "Log")]
     pub log: Option<Level>,
     /// Log lines as JSON objects
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Log")]
+    #[arg(
+        long, env = "KONKLAVE_LOG_JSON", help_heading = "Log", value_parser = BoolishValueParser::new(),
+        num_args = 0..=1, require_equals = true, default_missing_value = "true"
+    )]
     pub log_json: Option<bool>,
 }
 
@@ -176,8 +187,12 @@ impl Settings {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let what = format!("cannot read {}", path.display());
-        let text = std::fs::read_to_string(path).map_err(Failure::system(what))?;
+        let text = std::fs::read_to_string(path).map_err(|why| match why.kind() {
+            std::io::ErrorKind::InvalidData => {
+                Failure::Config(format!("{}: {why}", path.display()))
+            }
+            _ => Failure::unreadable(path)(why),
+        })?;
         toml::from_str(&text).map_err(|error| {
             Failure::Config(format!("{}: {}", path.display(), error.to_string().trim_end()))
         })
@@ -200,6 +215,7 @@ impl Settings {
             return wrong("insecure, and yet a key or TLS: which is meant?");
         }
         let listen = self.listen();
+        check_address(&listen, true).map_err(Failure::Config)?;
         if !protected && !insecure && self.nats.is_none() && !is_loopback(&listen) {
             return Err(Failure::Config(format!(
                 "{listen} can be reached from other machines, and nothing protects it\n  \
@@ -212,7 +228,6 @@ impl Settings {
         for address in self.peers.iter().flatten().chain(&self.advertise) {
             check_address(address, false).map_err(Failure::Config)?;
         }
-        check_address(&listen, true).map_err(Failure::Config)?;
         if self.peers.as_ref().is_some_and(Vec::is_empty) {
             return wrong("peers: at least one address, ourselves included");
         }
@@ -268,9 +283,9 @@ impl Settings {
 
 /// Whether this is `host:port`; only where we listen may the port be 0, for any.
 pub(crate) fn check_address(address: &str, any: bool) -> Result<(), String> {
-    let (host, port) = address
-        .rsplit_once(':')
-        .ok_or_else(|| format!("`{address}` has no port: host:port is needed"))?;
+    let (host, port) = address.rsplit_once(':').ok_or_else(|| {
+        format!("`{address}` has no port: host:port is needed, such as 10.0.0.1:7400")
+    })?;
     if host.is_empty() || host.contains(':') != (host.starts_with('[') && host.ends_with(']')) {
         return Err(format!("`{address}` is no address: host:port, or [IPv6]:port"));
     }
@@ -385,6 +400,46 @@ mod tests {
         assert!(error.contains("line 1") && error.contains("naimi-trehel"), "{error}");
     }
 
+    /// What `--help` says of each flag, and its variable.
+    fn flags() -> Vec<(String, String, Option<String>)> {
+        let command = Settings::augment_args(clap::Command::new("agent"));
+        let args = command.get_arguments().map(|arg| {
+            let flag = arg.get_long().unwrap_or_default().to_owned();
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            (flag, help, arg.get_env().map(|name| name.to_string_lossy().into_owned()))
+        });
+        args.collect()
+    }
+
+    #[test]
+    fn the_defaults_that_the_help_names_are_those_that_hold() {
+        let timings = konklave::Timings::default();
+        let seconds = |time: Duration| format!("(default: {})", time.as_secs_f64());
+        let defaults = [
+            ("heartbeat", seconds(timings.heartbeat)),
+            ("silence", seconds(timings.silence)),
+            ("lease", seconds(timings.lease)),
+            ("drain", seconds(crate::daemon::DRAIN)),
+            ("listen", format!("(default: {})", Settings::default().listen())),
+            ("mutex", format!("(default: {})", Mutex::default())),
+            ("data-dir", "/var/lib/konklave".into()),
+            ("socket", "/run/konklave/agent.sock".into()),
+        ];
+        let flags = flags();
+        for (name, default) in defaults {
+            let (_, help, _) = flags.iter().find(|flag| flag.0 == name).expect("a flag");
+            assert!(help.contains(&default), "{name}: {default}: {help}");
+        }
+    }
+
+    #[test]
+    fn every_key_has_a_variable() {
+        for (flag, _, variable) in flags() {
+            let name = format!("KONKLAVE_{}", flag.replace('-', "_").to_uppercase());
+            assert_eq!(variable, Some(name));
+        }
+    }
+
     #[test]
     fn an_unknown_key_is_named_with_its_line() {
         let error = parse("name = 'a'\nlissten = 'x'").expect_err("unknown");
@@ -399,6 +454,12 @@ mod tests {
         let file = parse("name = 'file'\ncluster = 'c'").expect("known");
         let both = flags.or(file);
         assert_eq!((both.name.as_deref(), both.cluster.as_deref()), (Some("flag"), Some("c")));
+    }
+
+    #[test]
+    fn an_address_without_a_port_is_told_what_an_address_is() {
+        let error = parse("listen = 'foo'").expect("known").check().expect_err("no port");
+        assert!(error.to_string().contains("host:port is needed"), "{error}");
     }
 
     #[test]

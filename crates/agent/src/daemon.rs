@@ -6,6 +6,7 @@ mod http;
 mod log;
 mod notify;
 mod reload;
+mod secrets;
 
 use std::io;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ use crate::server::{Counts, Door, Doorman, SharedDoorman};
 use crate::service::Service;
 
 /// How long commands may take to end when the agent leaves.
-const DRAIN: Duration = Duration::from_secs(10);
+pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 
 /// Runs an agent until a signal ends it.
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8, Failure> {
@@ -74,7 +75,8 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     };
     let protected = settings.key_file.is_some() || settings.tls_key.is_some();
     let founders = if args.dev { Vec::new() } else { seeds(&settings)? };
-    let group = Arc::new(Group::new(nodes, counts, protected, founders));
+    let secrets = if args.dev { Vec::new() } else { secrets::files(&settings) };
+    let group = Arc::new(Group::new(nodes, counts, protected, secrets, founders));
     let page = match settings.metrics {
         Some(address) => Some(tokio::spawn(http::serve(address, Arc::clone(&group)).await?)),
         None => None,
@@ -175,6 +177,24 @@ fn refused(error: konklave::Error) -> Failure {
                  restore it from a backup of this agent, if there is one\n  \
                  or remove it: the agent then comes as a new member, and needs a group that runs",
                 file.display()
+            ))
+        }
+        // It is another's, or a file, or on a disk that nobody may write to.
+        konklave::Error::Store(place, why)
+            if matches!(
+                why.kind(),
+                io::ErrorKind::NotFound
+                    | io::ErrorKind::AlreadyExists
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::IsADirectory
+                    | io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            Failure::Unwritable(format!(
+                "the data directory cannot be used: {}: {why}\n  \
+                 --data-dir FOLDER names another, which is made if it is not there",
+                place.display()
             ))
         }
         other => Failure::Unavailable(other.to_string()),
@@ -293,10 +313,10 @@ enum Protection {
 
 /// The key or the certificates, as the files say now.
 fn protection(settings: &Settings) -> Result<Option<Protection>, Failure> {
-    let read = |file: &PathBuf| {
-        let what = format!("cannot read {}", file.display());
-        std::fs::read(file).map_err(Failure::system(what))
-    };
+    let read = |file: &PathBuf| std::fs::read(file).map_err(Failure::unreadable(file));
+    for exposed in secrets::files(settings).iter().filter_map(|file| secrets::exposed(file)) {
+        tracing::warn!("{exposed}");
+    }
     if let Some(file) = &settings.key_file {
         return Ok(Some(Protection::Key(read(file)?)));
     }

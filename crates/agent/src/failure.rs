@@ -1,6 +1,7 @@
 //! Why a command failed, and the exit code that says so.
 
 use std::io;
+use std::path::Path;
 
 /// Not obtained: someone else has it, or the time was over.
 pub const NOT_OBTAINED: u8 = 75;
@@ -21,6 +22,12 @@ pub enum Failure {
     /// A file of ours, or what the other side sent, is not what it should be.
     #[error("{0}")]
     Data(String),
+    /// A file cannot be opened or read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A file or a folder cannot be made or written.
+    #[error("{0}")]
+    Unwritable(String),
     /// The configuration is wrong.
     #[error("{0}")]
     Config(String),
@@ -53,8 +60,10 @@ impl Failure {
         match self {
             Self::Usage(_) => 64,
             Self::Data(_) => 65,
+            Self::Unreadable(_) => 66,
             Self::Unavailable(_) => 69,
             Self::System { .. } => 71,
+            Self::Unwritable(_) => 73,
             // A reader who went away is no failure.
             Self::Output(why) if why.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Output(_) => 74,
@@ -72,6 +81,16 @@ impl Failure {
             eprintln!("konklave: {self}");
         }
         code
+    }
+
+    pub(crate) fn unreadable(file: &Path) -> impl FnOnce(io::Error) -> Self {
+        let file = file.display().to_string();
+        move |why| Self::Unreadable(format!("cannot read {file}: {why}"))
+    }
+
+    pub(crate) fn unwritable(file: &Path) -> impl FnOnce(io::Error) -> Self {
+        let file = file.display().to_string();
+        move |why| Self::Unwritable(format!("cannot write {file}: {why}"))
     }
 
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {

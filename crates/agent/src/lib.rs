@@ -26,8 +26,17 @@ use args::{ElectArgs, LockArgs, RunArgs};
 use protocol::{Claim, check_name};
 use wrapper::{Job, gate, watchdog};
 
-/// Does what was asked; gives the exit code.
+/// Does what was asked; gives the exit code. Who wants JSON has the failure, too, as an object.
 pub fn run(command: Command) -> Result<u8, Failure> {
+    let form = command.form();
+    let result = perform(command);
+    if let (Some(form), Err(failure)) = (form, &result) {
+        commands::print_failure(failure, form);
+    }
+    result
+}
+
+fn perform(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Agent(args) => daemon::run(&args),
         Command::Lock(args) => lock(args),

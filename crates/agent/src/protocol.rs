@@ -136,6 +136,8 @@ pub enum Reply {
     },
     /// Something that happened.
     Event(Event),
+    /// The answer to what had no number that could be read.
+    Unaddressed(Answer),
 }
 
 /// The answer to a call.
@@ -244,6 +246,15 @@ pub enum Event {
         name: String,
         /// In words.
         what: String,
+        /// When the agent learned of it, in seconds of its wall clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<f64>,
+        /// Which node it is about, if it is about one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<String>,
+        /// The token, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<String>,
     },
     /// A message of a group.
     Message {
@@ -338,6 +349,8 @@ mod tests {
             r#"{"id":2,"answer":"done"}"#,
             r#"{"event":"leaving"}"#,
             r#"{"id":9,"answer":"refused","why":"busy","message":"no"}"#,
+            r#"{"answer":"failed","kind":"usage","message":"no"}"#,
+            r#"{"event":"changed","kind":"held","name":"a","what":"by b","at":1.5,"node":"b"}"#,
         ] {
             let reply: Reply = serde_json::from_str(text).expect("a reply");
             assert_eq!(serde_json::to_string(&reply).expect("text"), text);

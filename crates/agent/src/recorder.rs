@@ -100,17 +100,31 @@ impl Recorder {
     }
 }
 
-fn wall() -> Duration {
+pub(crate) fn wall() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// What was recorded, and where it is from.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// A file, or a socket.
+    pub source: String,
+    /// The lines.
+    pub text: String,
 }
 
 /// Recordings as one: ordered by time, but never against the order in which an agent counted. What is
 /// in several of them is there once.
-pub fn merge(texts: &[String]) -> Result<String, String> {
+pub fn merge(recordings: &[Recording]) -> Result<String, String> {
     let mut lives = BTreeMap::<(String, u64, bool), BTreeMap<u64, Line>>::new();
-    for (i, text) in texts.iter().enumerate() {
-        for (j, line) in text.lines().enumerate() {
-            let wrong = |error| format!("recording {}, line {}: {error}", i + 1, j + 1);
+    for Recording { source, text } in recordings {
+        for (i, line) in text.lines().enumerate() {
+            let wrong = |error: serde_json::Error| {
+                let what = error.to_string();
+                // That it is the first line of the line says nothing.
+                let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);
+                format!("{source}:{}: {what}: this is no line of a recording", i + 1)
+            };
             let line: Line = serde_json::from_str(line).map_err(wrong)?;
             // Messages are counted apart.
             let message = matches!(line.kind.as_str(), "sent" | "received");
@@ -165,13 +179,15 @@ mod tests {
         // The clock of `a` was set back between its two lines.
         let a = line("a", 1, 5.0) + &line("a", 2, 1.0);
         let b = line("b", 1, 2.0) + &line("b", 2, 6.0);
-        let merged = merge(&[a.clone(), b.clone()]).expect("well formed");
+        let from = |text: &String| Recording { source: "s".into(), text: text.clone() };
+        let merged = merge(&[from(&a), from(&b)]).expect("well formed");
         let order: Vec<Line> =
             merged.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
         let order: Vec<_> = order.iter().map(|line| (line.node.as_str(), line.number)).collect();
         assert_eq!(order, [("b", 1), ("a", 1), ("a", 2), ("b", 2)]);
-        assert_eq!(merge(&[merged.clone(), b]).expect("well formed").lines().count(), 4);
-        assert_eq!(merge(&[merged.clone(), merged.clone()]), Ok(merged));
-        assert!(merge(&["nonsense".into()]).is_err());
+        assert_eq!(merge(&[from(&merged), from(&b)]).expect("well formed").lines().count(), 4);
+        assert_eq!(merge(&[from(&merged), from(&merged)]), Ok(merged.clone()));
+        let error = merge(&[from(&a), from(&(merged + "nonsense"))]).expect_err("no recording");
+        assert!(error.starts_with("s:5: ") && !error.contains("line 1"), "{error}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod claims;
 mod session;
+mod strangers;
 
 use std::ffi::CString;
 use std::fs;
@@ -16,6 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use self::strangers::Strangers;
 use crate::client::default_folder;
 use crate::failure::Failure;
 use crate::service::Service;
@@ -178,18 +180,20 @@ impl Door {
     /// Serves clients until `closing` says so, and then until their claims are given back.
     pub async fn serve(self, service: Arc<dyn Service>, mut closing: watch::Receiver<bool>) {
         let mut sessions = JoinSet::new();
+        let mut strangers = Strangers::default();
         let over = closing.clone();
         loop {
             tokio::select! {
                 () = closed(&mut closing) => break,
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        if self.known(&stream) {
+                    Ok((stream, _)) => match self.known(&stream) {
+                        Ok(()) => {
                             let session = session::Session::new(
                                 Arc::clone(&service), Arc::clone(&self.counts), over.clone());
                             sessions.spawn(session.run(stream));
                         }
-                    }
+                        Err(user) => strangers.turn_away(stream, user),
+                    },
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a client");
                         // Out of descriptors: some will be closed.
@@ -203,18 +207,16 @@ impl Door {
         while sessions.join_next().await.is_some() {}
     }
 
-    fn known(&self, stream: &UnixStream) -> bool {
-        let admitted = stream.peer_cred().is_ok_and(|peer| {
-            let admitted = self.doorman.ask(|doorman| doorman.admits(peer.uid(), peer.gid()));
-            if !admitted {
-                tracing::warn!(user = peer.uid(), "sent a stranger away");
-            }
-            admitted
-        });
-        if !admitted {
-            self.counts.turned_away.fetch_add(1, Ordering::Relaxed);
+    /// Whether the one at the other end may come in; if not, which user it is, as far as that is known.
+    fn known(&self, stream: &UnixStream) -> Result<(), Option<u32>> {
+        let peer = stream.peer_cred().ok();
+        let admitted = peer
+            .is_some_and(|peer| self.doorman.ask(|doorman| doorman.admits(peer.uid(), peer.gid())));
+        if admitted {
+            return Ok(());
         }
-        admitted
+        self.counts.turned_away.fetch_add(1, Ordering::Relaxed);
+        Err(peer.map(|peer| peer.uid()))
     }
 }
 
@@ -236,7 +238,8 @@ fn trusted(folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Config(format!(
-        "{}: others may write there; the agent's socket needs a folder of its own (chmod 700)",
-        folder.display()
+        "{place}: others may write there; the agent's socket needs a folder of its own (chmod 700)\n  \
+         one inside it is made for it: --socket {place}/agent/agent.sock",
+        place = folder.display()
     )))
 }

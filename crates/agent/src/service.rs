@@ -110,6 +110,9 @@ pub trait Hold: Send {
     /// Waits until it is lost, and says why.
     fn lost(&mut self) -> Promise<'_, String>;
 
+    /// Its client has shown no sign of life for too long: it is lost, and given back.
+    fn forfeit(self: Box<Self>, why: String) -> Promise<'static, ()>;
+
     /// Gives it back.
     fn release(self: Box<Self>) -> Promise<'static, Result<(), Problem>>;
 }

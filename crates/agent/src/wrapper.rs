@@ -34,6 +34,8 @@ use crate::protocol::{Answer, Claim, Event, Refusal, Reply, Request, millis};
 
 /// How long to wait for an agent that is gone, before the next try.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often who waits for an agent says why.
+const AGAIN: Duration = Duration::from_secs(60);
 /// How long the agent may take to greet us, beyond the time that we wait anyway.
 const GREETING: Duration = Duration::from_secs(1);
 /// How long the agent may take to say that the group has not answered, beyond that time.
@@ -100,6 +102,7 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
         .map_err(Failure::system("cannot start"))?;
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
+        let mut complaint = Complaint::default();
         loop {
             match attempt(job, &mut signals).await {
                 Ok(Ended::Lost) if job.again => {
@@ -110,7 +113,9 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
                 Ok(Ended::Code(code)) => return Ok(code),
                 // The agent may come back.
                 Err(Failure::Unavailable(why)) if job.again => {
-                    eprintln!("konklave: {why}");
+                    if complaint.is_due(&why, Instant::now()) {
+                        eprintln!("konklave: {why}");
+                    }
                     if let Some(code) = pause(&mut signals).await {
                         return Ok(code);
                     }
@@ -119,6 +124,21 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
             }
         }
     })
+}
+
+/// What was said last of an agent that is not there: the same is said again after a while only.
+#[derive(Default)]
+struct Complaint(Option<(String, Instant)>);
+
+impl Complaint {
+    fn is_due(&mut self, why: &str, now: Instant) -> bool {
+        let said = |(what, when): &(String, Instant)| what == why && now - *when < AGAIN;
+        if self.0.as_ref().is_some_and(said) {
+            return false;
+        }
+        self.0 = Some((why.to_owned(), now));
+        true
+    }
 }
 
 /// How an attempt ended.
@@ -258,6 +278,10 @@ fn left(wait: Duration, gone: Duration) -> u64 {
     if wait.is_zero() { 0 } else { millis(wait.saturating_sub(gone)).max(1) }
 }
 
+/// What a command that runs under a lock finds in its environment, besides where the agent is.
+pub(super) const GRANT: [&str; 5] =
+    ["KONKLAVE_LOCK", "KONKLAVE_ELECTION", "KONKLAVE_TOKEN", "KONKLAVE_DEADLINE", "KONKLAVE_NODE"];
+
 /// What the command finds in its environment.
 fn variables(job: &Job, node: &str, token: &str, until: Moment) -> BTreeMap<&'static str, String> {
     let name = match job.claim {
@@ -303,7 +327,7 @@ async fn obtain(
                 Reply::Event(Event::Leaving) => {
                     return Err(Failure::Unavailable("the agent leaves the group".into()));
                 }
-                Reply::Answer { .. } | Reply::Event(_) => {}
+                Reply::Answer { .. } | Reply::Event(_) | Reply::Unaddressed(_) => {}
             },
             _ = pulse.tick() => client.live().await?,
             () = &mut late => return Err(silent()),
@@ -321,4 +345,43 @@ fn refused(job: &Job, why: Refusal, message: &str) -> u8 {
         _ => eprintln!("konklave: {} was not obtained: {message}", job.name),
     }
     job.conflict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_complaint_is_made_once_a_minute() {
+        let (mut complaint, start) = (Complaint::default(), Instant::now());
+        let mut due = |why, after| complaint.is_due(why, start + Duration::from_secs(after));
+        assert!(due("no agent", 0));
+        assert!(!due("no agent", 1) && !due("no agent", 59));
+        assert!(due("no agent", 60));
+        assert!(due("another reason", 61));
+        assert!(!due("another reason", 62));
+    }
+
+    #[test]
+    fn all_that_a_grant_tells_is_taken_away_from_the_next_one() {
+        let claims = [Claim::Exclusive, Claim::Leadership { priority: 0 }];
+        for claim in claims {
+            let job = Job {
+                name: "a".into(),
+                claim,
+                wait: None,
+                conflict: 75,
+                command: Vec::new(),
+                label: None,
+                ttl: RETRY,
+                grace: RETRY,
+                again: false,
+                verbose: false,
+                socket: "s".into(),
+            };
+            for name in variables(&job, "n", "1", Moment::now()).keys() {
+                assert!(GRANT.contains(name) || *name == "KONKLAVE_SOCKET", "{name}");
+            }
+        }
+    }
 }

@@ -5,12 +5,23 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::Instant;
 
+use serde::Serialize;
+
 use super::{ask, print_json};
 use crate::args::{DoctorArgs, Format};
 use crate::client::unexpected;
 use crate::clock::Moment;
 use crate::failure::Failure;
 use crate::protocol::{Answer, Finding, Request, legible};
+
+/// All that was looked at.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    /// Whether all is well.
+    well: bool,
+    checks: Vec<Finding>,
+}
 
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     let mut findings = vec![socket(&args.agent.socket), clock(), processes()];
@@ -33,7 +44,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     }
     let well = findings.iter().all(|finding| finding.well);
     if args.format == Format::Json {
-        print_json(&findings)?;
+        print_json(&Report { schema: "konklave.doctor/1", well, checks: findings })?;
     } else {
         let mut out = io::stdout().lock();
         for Finding { what, well, detail } in findings {

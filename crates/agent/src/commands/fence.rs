@@ -10,9 +10,12 @@ use crate::failure::{Failure, LOST};
 pub(crate) fn fence(args: &FenceArgs) -> Result<u8, Failure> {
     let mut content = Vec::new();
     io::stdin().lock().read_to_end(&mut content).map_err(Failure::system("cannot read stdin"))?;
-    let what = format!("cannot write {}", args.file.display());
     let written = FencedFile::new(&args.file).write(args.token, &content);
-    match written.map_err(Failure::system(what))? {
+    let failed = |why: io::Error| match why.kind() {
+        io::ErrorKind::InvalidData => Failure::Data(why.to_string()),
+        _ => Failure::unwritable(&args.file)(why),
+    };
+    match written.map_err(failed)? {
         Ok(()) => Ok(0),
         Err(stale) => {
             eprintln!("konklave: {} is left as it is: {stale}", args.file.display());

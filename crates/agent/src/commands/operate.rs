@@ -11,6 +11,7 @@ use crate::args::{AgentArgs, Format, RecordArgs, RevokeArgs, StepDownArgs, Watch
 use crate::client::{accept, unexpected};
 use crate::failure::Failure;
 use crate::protocol::{Answer, Event, Holder, Reply, Request, check_name, legible};
+use crate::recorder::Recording;
 
 pub(crate) fn revoke(args: &RevokeArgs) -> Result<u8, Failure> {
     let kind = if args.slots { "semaphore" } else { "lock" };
@@ -95,8 +96,8 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
         let watching = client.send(Request::Watch).await?;
         loop {
             match client.next().await? {
-                Reply::Event(event) if args.format == Format::Json => print_line(&event)?,
-                Reply::Event(Event::Changed { kind, name, what }) => {
+                Reply::Event(event) if args.format == Format::Json => print_event(event)?,
+                Reply::Event(Event::Changed { kind, name, what, .. }) => {
                     let mut out = io::stdout().lock();
                     let line = legible(&format!("{kind} {name}: {what}"));
                     writeln!(out, "{line}").and_then(|()| out.flush())?;
@@ -112,34 +113,53 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<u8, Failure> {
                         other => Err(unexpected(&other)),
                     };
                 }
-                Reply::Answer { .. } => {}
+                Reply::Answer { .. } | Reply::Unaddressed(_) => {}
             }
         }
     })
 }
 
+/// An event with its time; by our clock where the agent does not say it.
+fn print_event(mut event: Event) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Timed {
+        #[serde(flatten)]
+        event: Event,
+        at: f64,
+    }
+    let now = crate::recorder::wall().as_secs_f64();
+    if let Event::Changed { at, .. } = &mut event {
+        at.get_or_insert(now);
+        return print_line(&event);
+    }
+    print_line(&Timed { event, at: now })
+}
+
 pub(crate) fn record(args: &RecordArgs) -> Result<u8, Failure> {
     let mut sockets = args.also.clone();
     sockets.insert(0, args.agent.socket.clone());
-    let mut texts = Vec::new();
+    let mut recordings = Vec::new();
     for socket in sockets {
+        let source = socket.display().to_string();
         match ask(&AgentArgs { socket }, Request::Record)? {
-            Answer::Text { text } => texts.push(text),
+            Answer::Text { text } => recordings.push(Recording { source, text }),
             other => return Err(unexpected(&other)),
         }
     }
     for file in &args.merge {
-        let what = format!("cannot read {}", file.display());
-        texts.push(fs::read_to_string(file).map_err(Failure::system(what))?);
+        let text = fs::read_to_string(file).map_err(|why| match why.kind() {
+            io::ErrorKind::InvalidData => Failure::Data(format!("{}: {why}", file.display())),
+            _ => Failure::unreadable(file)(why),
+        })?;
+        recordings.push(Recording { source: file.display().to_string(), text });
     }
-    let mut merged = crate::recorder::merge(&texts).map_err(Failure::Data)?;
+    let mut merged = crate::recorder::merge(&recordings).map_err(Failure::Data)?;
     if args.output.as_ref().is_some_and(|file| file.extension().is_some_and(|e| e == "run")) {
         merged = crate::recorder::as_run(&merged, args.only.as_deref()).map_err(Failure::Data)?;
     }
     match &args.output {
         Some(file) => {
-            let what = format!("cannot write {}", file.display());
-            fs::write(file, merged).map_err(Failure::system(what))?;
+            fs::write(file, merged).map_err(Failure::unwritable(file))?;
         }
         None => io::stdout().write_all(merged.as_bytes())?,
     }

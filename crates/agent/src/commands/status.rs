@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{ask, print_json, print_table, span, span_or_dash};
+use super::{ask, print_as, print_json, print_table, span, span_or_dash};
 use crate::args::{Format, MembersArgs, StatusArgs, WhoArgs, WhyArgs};
 use crate::client::unexpected;
 use crate::failure::Failure;
@@ -130,7 +130,7 @@ fn print_claims(title: &str, claims: &[LockReport]) -> Result<(), Failure> {
 pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
     let status = fetch(&args.agent, "", 0)?;
     if args.format == Format::Json {
-        return print_json(&status.view);
+        return print_as("konklave.members/1", &status.view);
     }
     print_members(&status.view)?;
     Ok(0)
@@ -148,7 +148,7 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
     };
     let report = all.into_iter().find(|report| report.name == args.name).unwrap_or_else(free);
     if args.format == Format::Json {
-        return print_json(&report);
+        return print_as("konklave.who/1", &report);
     }
     if report.holders.is_empty() {
         eprintln!("konklave: nobody has {}", args.name);

@@ -13,6 +13,12 @@ pub(crate) fn send(args: &SendArgs) -> Result<u8, Failure> {
     block_on(async {
         let mut client = connect(&args.agent).await?;
         let mut post = async |bytes: Vec<u8>| {
+            // Here, not there: what is far too long does not even fit into a frame.
+            if bytes.len() > konklave::MAX_MESSAGE {
+                let limit = konklave::MAX_MESSAGE;
+                let error = konklave::Error::TooLong { bytes: bytes.len(), limit };
+                return Err(Failure::Usage(error.to_string()));
+            }
             let request = Request::Send { group: args.group.clone(), payload: Payload::new(bytes) };
             match client.call(request).await? {
                 Answer::Done => Ok(()),
@@ -62,7 +68,7 @@ pub(crate) fn recv(args: &RecvArgs) -> Result<u8, Failure> {
                     }
                     print(event, args.format)?;
                 }
-                Reply::Answer { .. } => {}
+                Reply::Answer { .. } | Reply::Unaddressed(_) => {}
             }
         }
         Ok(0)

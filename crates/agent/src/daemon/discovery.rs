@@ -24,8 +24,7 @@ const MAX_CALL: usize = 1024;
 
 /// Reads a file of addresses: one a line; what follows a `#` is for people.
 pub(super) fn read_file(path: &Path) -> Result<Vec<String>, Failure> {
-    let what = format!("cannot read {}", path.display());
-    let text = std::fs::read_to_string(path).map_err(Failure::system(what))?;
+    let text = std::fs::read_to_string(path).map_err(Failure::unreadable(path))?;
     let addresses = parse_file(&text);
     if addresses.is_empty() {
         return Err(Failure::Config(format!("{}: no address in it", path.display())));

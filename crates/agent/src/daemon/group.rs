@@ -1,23 +1,26 @@
 //! The service on a real group: what clients ask, said in the words of the library.
 
+mod changes;
 mod circle;
+mod deadlocks;
 mod explain;
 mod families;
 mod held;
 mod metrics;
 mod report;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use konklave::{Error, Guard, Node, Session, Token};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 use self::circle::Circles;
 use self::families::Families;
-use self::held::Held;
+use self::held::{Claimed, Held, Losses};
 use crate::protocol::{
     Claim, Event, Explanation, Finding, MAX_FRAME, Payload, Refusal, Status, Trouble,
 };
@@ -25,6 +28,8 @@ use crate::recorder::Recorder;
 use crate::server::Counts;
 use crate::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
 
+/// How many losses are kept for who looks on and is slow.
+const LOSSES: usize = 64;
 /// How long the group may take to say whether something is free.
 const PROMPT: Duration = Duration::from_secs(3);
 
@@ -37,7 +42,10 @@ pub(super) struct Group {
     counts: Arc<Counts>,
     waits: metrics::Waits,
     recorder: Arc<Recorder>,
+    losses: Losses,
     protected: bool,
+    /// Files with keys.
+    secrets: Vec<PathBuf>,
     /// Where the founders are, as far as a list says.
     founders: Vec<String>,
 }
@@ -47,6 +55,7 @@ impl Group {
         nodes: Vec<Node>,
         counts: Arc<Counts>,
         protected: bool,
+        secrets: Vec<PathBuf>,
         founders: Vec<String>,
     ) -> Self {
         let name = nodes.first().map(|node| node.name().to_owned()).unwrap_or_default();
@@ -62,7 +71,9 @@ impl Group {
             counts,
             waits: metrics::Waits::default(),
             recorder,
+            losses: broadcast::Sender::new(LOSSES),
             protected,
+            secrets,
             founders,
         }
     }
@@ -144,7 +155,8 @@ impl Group {
                 self.families.holds(wish.session, &token);
                 let node = self.node().clone();
                 let (recorder, families) = (Arc::clone(&self.recorder), Arc::clone(&self.families));
-                Ok(Box::new(held::Claimed::new(held, wish.name, node, recorder, families)))
+                let losses = self.losses.clone();
+                Ok(Box::new(Claimed::new(held, wish.name, node, recorder, losses, families)))
             }
             Err(error) => {
                 let what = json!({ "name": wish.name, "why": error.to_string() });
@@ -249,12 +261,13 @@ async fn remember(node: Node, recorder: Arc<Recorder>) {
         }
         let (kind, name, what) = report::event(&event);
         match &event {
-            konklave::Event::View { generation, epoch, members, .. } => {
-                tracing::info!(generation, epoch, ?members, "view");
-            }
+            konklave::Event::View { .. } => tracing::info!(view = %name, "{what}"),
             konklave::Event::Left => tracing::info!("left"),
             konklave::Event::Network { trouble: None } => tracing::info!("the network works"),
             konklave::Event::Network { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
+            konklave::Event::Disk { trouble: None } => tracing::info!("the disk works again"),
+            konklave::Event::Disk { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
+            _ if name.is_empty() => tracing::warn!("{kind}: {what}"),
             konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
                 tracing::debug!(?event);
             }
@@ -302,6 +315,7 @@ impl Service for Group {
         let name = name.to_owned();
         Box::pin(async move {
             self.recorder.note("revoked", json!({ "name": name }));
+            tracing::info!(%name, "an operator takes it from whoever holds it");
             let revoked = async {
                 match target {
                     Target::Election => self.node().step_down(&name).await,
@@ -317,14 +331,19 @@ impl Service for Group {
     }
 
     fn watch(&self, to: mpsc::Sender<Event>) -> Promise<'_, Result<(), Problem>> {
-        let mut events = self.node().events();
+        let (mut events, mut losses) = (self.node().events(), self.losses.subscribe());
         Box::pin(async move {
             loop {
                 tokio::select! {
+                    // Who reads too slowly is told what it missed by the member's own events.
+                    Ok(lost) = losses.recv() => {
+                        if to.send(changes::forfeited(lost, self.node())).await.is_err() {
+                            return Ok(());
+                        }
+                    }
                     event = events.next() => {
                         let Some(event) = event else { return Ok(()) };
-                        let (kind, name, what) = report::event(&event);
-                        if to.send(Event::Changed { kind, name, what }).await.is_err() {
+                        if to.send(changes::changed(&event, self.node())).await.is_err() {
                             return Ok(());
                         }
                     }
@@ -363,6 +382,10 @@ impl Service for Group {
     fn examine(&self) -> Promise<'_, Vec<Finding>> {
         let status = self.node().status();
         let mut findings = report::examine(&status, self.protected);
+        findings.push(deadlocks::examine(&status.locks));
+        for detail in self.secrets.iter().filter_map(|file| super::secrets::exposed(file)) {
+            findings.push(Finding { what: "key".into(), well: false, detail });
+        }
         Box::pin(async move {
             // Who is missing, and why, where nobody has answered yet.
             if !status.member {

@@ -14,14 +14,20 @@ pub enum FrameError {
     #[error("a frame of {0} bytes; the limit is {MAX_FRAME}")]
     TooLong(usize),
     /// It is not what it should be.
-    #[error("a frame that is not understood: {0}")]
-    Malformed(#[from] serde_json::Error),
+    #[error("a frame that is not understood: {why}")]
+    Malformed {
+        /// Its number, as far as it has one.
+        id: Option<u64>,
+        /// What is wrong.
+        why: serde_json::Error,
+    },
 }
 
 /// A value as a frame.
 pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let mut frame = vec![0; 4];
-    serde_json::to_writer(&mut frame, value)?;
+    let malformed = |why| FrameError::Malformed { id: None, why };
+    serde_json::to_writer(&mut frame, value).map_err(malformed)?;
     let length = frame.len() - 4;
     match u32::try_from(length) {
         Ok(short) if length <= MAX_FRAME => {
@@ -50,7 +56,8 @@ impl Frames {
         &mut self.bytes
     }
 
-    /// The next whole frame, if it is there. After an error nothing can be read any more.
+    /// The next whole frame, if it is there. After one that is too long nothing can be read any more:
+    /// nobody knows where the next one begins. One that is not understood is passed over.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let rest = &self.bytes[self.start..];
         let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
@@ -59,10 +66,20 @@ impl Frames {
             return Err(FrameError::TooLong(length));
         }
         let Some(body) = rest.get(..length) else { return Ok(None) };
-        let value = serde_json::from_slice(body)?;
+        let value = serde_json::from_slice(body)
+            .map_err(|why| FrameError::Malformed { id: number_of(body), why });
         self.start += 4 + length;
-        Ok(Some(value))
+        value.map(Some)
     }
+}
+
+/// The number of a call that is otherwise not understood, for the answer to have it.
+fn number_of(body: &[u8]) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Numbered {
+        id: u64,
+    }
+    serde_json::from_slice::<Numbered>(body).ok().map(|numbered| numbered.id)
 }
 
 #[cfg(test)]
@@ -100,6 +117,10 @@ mod tests {
     fn garbage_is_an_error_and_no_panic() {
         let mut frames = Frames::default();
         frames.buffer().extend_from_slice(&[0, 0, 0, 2, b'{', 0xff]);
-        assert!(matches!(frames.take::<String>(), Err(FrameError::Malformed(_))));
+        frames.buffer().extend(encode(&serde_json::json!({ "id": 7 })).expect("short"));
+        frames.buffer().extend(encode(&"after it").expect("short"));
+        assert!(matches!(frames.take::<String>(), Err(FrameError::Malformed { id: None, .. })));
+        assert!(matches!(frames.take::<String>(), Err(FrameError::Malformed { id: Some(7), .. })));
+        assert_eq!(frames.take::<String>().expect("well formed").as_deref(), Some("after it"));
     }
 }

@@ -4,6 +4,9 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+/// From here on it matters how long the bytes become.
+const LONG: usize = 1 << 16;
+
 /// The bytes of a message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -15,20 +18,27 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Wraps `bytes`.
+    /// Wraps `bytes`: as text where they are text, unless that would become far too long.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
+        // In JSON, a control character takes up to six bytes, and a quote two.
+        let control = bytes.iter().filter(|byte| byte.is_ascii_control()).count();
+        if bytes.len() > LONG && control * 4 > bytes.len() {
+            return Self::digits(&bytes);
+        }
         match String::from_utf8(bytes) {
             Ok(text) => Self::Text(text),
-            Err(error) => {
-                let mut digits = String::new();
-                for byte in error.as_bytes() {
-                    // Writing to a string does not fail.
-                    let _ = write!(digits, "{byte:02x}");
-                }
-                Self::Hex(digits)
-            }
+            Err(error) => Self::digits(error.as_bytes()),
         }
+    }
+
+    fn digits(bytes: &[u8]) -> Self {
+        let mut digits = String::new();
+        for byte in bytes {
+            // Writing to a string does not fail.
+            let _ = write!(digits, "{byte:02x}");
+        }
+        Self::Hex(digits)
     }
 
     /// The bytes; none if the digits are not digits.
@@ -61,6 +71,16 @@ mod tests {
             assert_eq!(Payload::new(bytes.to_vec()).into_bytes().as_deref(), Some(bytes));
         }
         assert_eq!(Payload::new(vec![255, 1]), Payload::Hex("ff01".into()));
+        assert_eq!(Payload::new(b"\t\n".to_vec()), Payload::Text("\t\n".into()));
+        // Whatever a message consists of, it fits into a frame.
+        for byte in [0, b'"', b'a', 0xff] {
+            for other in [b'a', 0, b'\\'] {
+                let mut bytes = [byte, other, other, other].repeat(konklave::MAX_MESSAGE / 4);
+                bytes.sort_unstable();
+                let frame = crate::protocol::encode(&Payload::new(bytes));
+                assert!(frame.is_ok_and(|frame| frame.len() < (4 << 20) - 4096), "{byte} {other}");
+            }
+        }
         assert_eq!(Payload::Hex("0".into()).into_bytes(), None);
         assert_eq!(Payload::Hex("0ü".into()).into_bytes(), None);
         assert_eq!(Payload::Hex("zz".into()).into_bytes(), None);

@@ -37,6 +37,8 @@ enum Word {
     Until(oneshot::Sender<Moment>),
     /// You are no longer wanted; this call wants to know when you are gone.
     Over(Option<u64>),
+    /// Nobody shows a sign of life any more: this is what happened.
+    Expired(String),
 }
 
 impl Claims {
@@ -104,10 +106,11 @@ impl Claims {
         all
     }
 
-    /// Gives back everything.
-    pub(super) async fn give_back(self) {
+    /// Gives back everything; what is held is lost if the client has `expired`.
+    pub(super) async fn give_back(self, expired: Option<&str>) {
         for entry in self.claims.values() {
-            let _ = entry.words.send(Word::Over(None));
+            let word = expired.map_or(Word::Over(None), |why| Word::Expired(why.to_owned()));
+            let _ = entry.words.send(word);
         }
         let all = async {
             for (_, entry) in self.claims {
@@ -184,7 +187,7 @@ impl Claim {
                         let why = Refusal::Cancelled;
                         return Err((Answer::Refused { why, message: "taken back".into() }, asked));
                     }
-                    None => {
+                    Some(Word::Expired(_)) | None => {
                         let why = Refusal::Cancelled;
                         return Err((Answer::Refused { why, message: "gone".into() }, None));
                     }
@@ -213,6 +216,10 @@ impl Claim {
                         }
                         return;
                     }
+                    Some(Word::Expired(why)) => {
+                        self.counts.lost.fetch_add(1, Ordering::Relaxed);
+                        return hold.forfeit(why).await;
+                    }
                     None => return,
                 },
                 why = hold.lost() => {
@@ -228,10 +235,15 @@ impl Claim {
     /// What is lost is let go when the client says that it is, or is gone: the next one waits for that.
     async fn let_go(mut self, hold: Box<dyn Hold>) {
         while let Some(word) = self.mailbox.recv().await {
-            // It is good for nothing any more, so nobody is told until when.
-            if let Word::Over(asked) = word {
-                let _ = hold.release().await;
-                return self.done(asked).await;
+            match word {
+                // It is good for nothing any more, so nobody is told until when.
+                Word::Until(_) => {}
+                Word::Over(asked) => {
+                    let _ = hold.release().await;
+                    return self.done(asked).await;
+                }
+                // Counted and told before.
+                Word::Expired(_) => return drop(hold.release().await),
             }
         }
     }

@@ -14,8 +14,8 @@ use super::Counts;
 use super::claims::Claims;
 use crate::clock::Moment;
 use crate::protocol::{
-    Answer, Call, Event, Frames, Reply, Request, Trouble, VERSION, check_name, encode, legible,
-    millis,
+    Answer, Call, Event, FrameError, Frames, Reply, Request, Trouble, VERSION, check_name, encode,
+    legible, millis,
 };
 use crate::service::{Problem, Service, Target, Wish};
 
@@ -29,6 +29,8 @@ const TTL: (Duration, Duration) = (Duration::from_millis(200), Duration::from_se
 const PULSE: Duration = Duration::from_millis(250);
 /// What a client may leave unread before it waits for its own answers.
 const OUTBOX: usize = 256;
+/// How long a stranger may take to say what it is answered by, and how much it may say.
+const STRANGER: (Duration, usize) = (Duration::from_secs(1), 1 << 16);
 /// The longest label.
 const LABEL: usize = 200;
 
@@ -43,6 +45,8 @@ pub(super) struct Session {
     ttl: Duration,
     /// When the session ends unless the client says that it lives. Told to everything that is held.
     expires: watch::Sender<Moment>,
+    /// Whether it did so, in words.
+    expired: Option<String>,
 }
 
 /// Counts a session as long as it lives, however it ends.
@@ -73,7 +77,7 @@ impl Session {
         let (expires, _) = watch::channel(Moment::now());
         let number = counts.opened.fetch_add(1, Ordering::Relaxed);
         let (label, within) = (String::new(), None);
-        Self { service, counts, closing, number, label, within, ttl: TTL.1, expires }
+        Self { service, counts, closing, number, label, within, ttl: TTL.1, expires, expired: None }
     }
 
     /// Serves the client until it is gone, and gives back what it held.
@@ -82,7 +86,7 @@ impl Session {
         let (reader, writer) = stream.into_split();
         let (outbox, letters) = mpsc::channel(OUTBOX);
         let mut writing = tokio::spawn(write(writer, letters));
-        let mut reading = Reading { reader, frames: Frames::default() };
+        let mut reading = Reading { reader, frames: Frames::default(), limit: usize::MAX };
         let mut claims = Claims::new(outbox.clone(), Arc::clone(&self.counts));
         let mut tasks = JoinSet::new();
         let (ending, writes) = tokio::select! {
@@ -91,7 +95,7 @@ impl Session {
         };
         tracing::debug!(client = %self.label, %ending, "session over");
         tasks.shutdown().await;
-        claims.give_back().await;
+        claims.give_back(self.expired.as_deref()).await;
         self.service.over(self.number);
         drop(outbox);
         if writes {
@@ -118,13 +122,21 @@ impl Session {
             // Only who holds something has to live: a reader of status may take its time.
             let mortal = !claims.is_empty();
             tokio::select! {
-                call = reading.next() => match call {
-                    Ok(call) => self.serve(call, claims, tasks, outbox).await,
+                word = reading.next() => match word {
+                    Ok(Word::Call(call)) => self.serve(call, claims, tasks, outbox).await,
+                    Ok(Word::Nonsense { id, why, last }) => {
+                        let _ = outbox.send(reply(id, failed((Trouble::Usage, why)))).await;
+                        if last {
+                            return "not understood".into();
+                        }
+                    }
                     Err(ending) => return ending,
                 },
                 () = nap(expires), if mortal => if expires.passed() && *self.expires.borrow() == expires {
                     self.counts.expired.fetch_add(1, Ordering::Relaxed);
-                    return format!("no sign of life for {:?}", self.ttl);
+                    let why = format!("its client showed no sign of life for {:?}", self.ttl);
+                    self.expired = Some(why.clone());
+                    return why;
                 },
                 () = super::closed(&mut closing), if !told => {
                     told = true;
@@ -145,7 +157,13 @@ impl Session {
         reading: &mut Reading,
         outbox: &mpsc::Sender<Reply>,
     ) -> Result<(), Ending> {
-        let Call { id, request } = reading.next().await?;
+        let Call { id, request } = match reading.next().await? {
+            Word::Call(call) => call,
+            Word::Nonsense { id, why, .. } => {
+                let _ = outbox.send(reply(id, failed((Trouble::Usage, why)))).await;
+                return Err("not understood".into());
+            }
+        };
         let answer = match request {
             Request::Hello { protocol: VERSION, label, ttl, within } => {
                 self.label = legible(&label).chars().take(LABEL).collect();
@@ -300,17 +318,73 @@ pub(super) async fn nap(moment: Moment) {
     tokio::time::sleep(moment.left().min(Duration::from_millis(500))).await;
 }
 
+/// An answer to the call with a number, or to one whose number cannot be read.
+fn reply(id: Option<u64>, answer: Answer) -> Reply {
+    match id {
+        Some(id) => Reply::Answer { id, answer },
+        None => Reply::Unaddressed(answer),
+    }
+}
+
+/// Tells one who may not come in why, in answer to its first word: who asks reads, and whoever wrote to
+/// a closed door would not.
+pub(super) async fn turn_away(stream: UnixStream, why: String) {
+    let (reader, mut writer) = stream.into_split();
+    let mut reading = Reading { reader, frames: Frames::default(), limit: STRANGER.1 };
+    let id = match tokio::time::timeout(STRANGER.0, reading.next()).await {
+        Ok(Ok(Word::Call(call))) => Some(call.id),
+        Ok(Ok(Word::Nonsense { id, .. })) => id,
+        Ok(Err(_)) => return,
+        Err(_) => None,
+    };
+    if let Ok(frame) = encode(&reply(id, failed((Trouble::Forbidden, why)))) {
+        let _ = tokio::time::timeout(STRANGER.0, writer.write_all(&frame)).await;
+    }
+}
+
+/// The same without waiting for a word.
+pub(super) fn shut_out(stream: &UnixStream, why: String) {
+    if let Ok(frame) = encode(&reply(None, failed((Trouble::Forbidden, why)))) {
+        let _ = stream.try_write(&frame);
+    }
+}
+
+/// What a client said.
+enum Word {
+    Call(Call),
+    /// Something else; the last thing, if nobody knows where the next one begins.
+    Nonsense {
+        id: Option<u64>,
+        why: String,
+        last: bool,
+    },
+}
+
 struct Reading {
     reader: OwnedReadHalf,
     frames: Frames,
+    /// How much may come before a call is whole.
+    limit: usize,
 }
 
 impl Reading {
     /// The next call. Nothing is lost when this is dropped before it is done.
-    async fn next(&mut self) -> Result<Call, Ending> {
+    async fn next(&mut self) -> Result<Word, Ending> {
         loop {
-            if let Some(call) = self.frames.take().map_err(|error| error.to_string())? {
-                return Ok(call);
+            match self.frames.take() {
+                Ok(Some(call)) => return Ok(Word::Call(call)),
+                Err(error) => {
+                    let why = error.to_string();
+                    let (id, last) = match error {
+                        FrameError::Malformed { id, .. } => (id, false),
+                        FrameError::TooLong(_) => (None, true),
+                    };
+                    return Ok(Word::Nonsense { id, why, last });
+                }
+                Ok(None) if self.frames.buffer().len() > self.limit => {
+                    return Ok(Word::Nonsense { id: None, why: "too much".into(), last: true });
+                }
+                Ok(None) => {}
             }
             match self.reader.read_buf(self.frames.buffer()).await {
                 Ok(0) => return Err("the client closed the connection".into()),

@@ -14,6 +14,7 @@ use std::process::{Child, Command};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::unistd::Pid;
 
+use super::GRANT;
 use super::group::{Group, pid_of, self_command};
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 
@@ -99,7 +100,13 @@ pub(crate) fn main(pipe: i32, wrapper: i32, command: &[OsString]) -> u8 {
         }
     };
     let Some((program, arguments)) = command.split_first() else { return 64 };
-    let error = Command::new(program).args(arguments).envs(variables).exec();
+    let mut command = Command::new(program);
+    command.args(arguments);
+    // What the lock around us told is not of our lock.
+    for name in GRANT {
+        command.env_remove(name);
+    }
+    let error = command.envs(variables).exec();
     eprintln!("konklave: cannot run {}: {error}", program.display());
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
 }

@@ -239,7 +239,7 @@ impl Running<'_> {
                 self.lose(&why);
             }
             Ok(Reply::Event(Event::Leaving)) => self.retire("the agent leaves the group"),
-            Ok(Reply::Answer { .. } | Reply::Event(_)) => {}
+            Ok(Reply::Answer { .. } | Reply::Event(_) | Reply::Unaddressed(_)) => {}
             Err(failure) => self.part(&failure.to_string()),
         }
     }

@@ -226,6 +226,10 @@ impl Hold for Held {
         })
     }
 
+    fn forfeit(self: Box<Self>, _why: String) -> Promise<'static, ()> {
+        Box::pin(async {})
+    }
+
     fn release(self: Box<Self>) -> Promise<'static, Result<(), Problem>> {
         // As it is dropped.
         Box::pin(async { Ok(()) })

@@ -57,6 +57,7 @@ fn a_full_disk_is_named_and_costs_the_others_nothing() {
         let said = output(&cluster.socket(0), &["doctor"]);
         String::from_utf8_lossy(&said.stdout).contains("No space left")
     });
+    assert!(cluster.logged(0).contains("No space left"), "{}", cluster.logged(0));
     let second = token(&cluster, 1, "a");
     assert!(second > first);
     cluster.start(2);

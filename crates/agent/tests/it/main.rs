@@ -1,6 +1,7 @@
 //! Real processes: the wrapper against a fake service, and whole agents.
 
 mod agents;
+mod answers;
 mod cluster;
 mod courtesy;
 mod doors;
@@ -19,5 +20,6 @@ mod network;
 mod operators;
 mod partitions;
 mod promises;
+mod recipes;
 mod sessions;
 mod wrapper;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -67,6 +67,23 @@ fn slots_are_shown_and_taken_and_a_lock_of_the_same_name_is_another() {
 }
 
 #[test]
+fn why_tells_of_all_that_have_a_name() {
+    let cluster = Cluster::new(3);
+    let full = start(&cluster.socket(0), &["lock", "--slots", "1", "x", "--", "cat"]);
+    let boss = start(&cluster.socket(1), &["elect", "x", "--", "cat"]);
+    let one = |list: &Value| list.as_array().is_some_and(|all| all.len() == 1);
+    cluster.until(2, "both", |s| one(&s["locks"]) && one(&s["elections"]));
+    assert_eq!(code(&output(&cluster.socket(2), &["lock", "x", "--", "true"])), 0);
+    let why = json(&cluster.ask(2, &["why", "x", "--format", "json"]));
+    assert_eq!(why["free"], false, "its only slot is held: {why}");
+    let reasons = why["reasons"].to_string();
+    for said in ["as a semaphore:", "1 of 1 slots are held", "as an election:", "leads"] {
+        assert!(reasons.contains(said), "{said}: {reasons}");
+    }
+    drop((full, boss));
+}
+
+#[test]
 fn why_sees_a_circle_of_nested_commands() {
     let cluster = Cluster::new(3);
     let program = env!("CARGO_BIN_EXE_konklave-agent");
@@ -82,12 +99,20 @@ fn why_sees_a_circle_of_nested_commands() {
     // Not used by another just before: kept locks are known by who had them first.
     let why = json(&cluster.ask(2, &["why", "ca", "--format", "json"]));
     assert_eq!(why["cycle"], serde_json::json!([]), "{why}");
+    let doctor =
+        || String::from_utf8_lossy(&output(&cluster.socket(2), &["doctor"]).stdout).into_owned();
+    assert!(doctor().contains("ok   circles: "), "{}", doctor());
     fs::write(&go, "").expect("written");
     let start_of = Instant::now();
     loop {
         let why = json(&cluster.ask(2, &["why", "ca", "--format", "json"]));
         if why["cycle"].as_array().is_some_and(|cycle| cycle.len() == 2) {
             assert!(why["reasons"].to_string().contains("wait for each other"), "{why}");
+            assert!(!why["cycle"].to_string().contains("session"), "who, not which number: {why}");
+            let found = doctor();
+            let found = found.lines().find(|line| line.starts_with("FAIL circles: "));
+            let both = |line: &str| line.contains("waits for ca") && line.contains("waits for cb");
+            assert!(found.is_some_and(both), "{}", doctor());
             break;
         }
         assert!(start_of.elapsed() < Duration::from_secs(20), "no circle: {why}");
@@ -117,17 +142,24 @@ fn what_changes_anywhere_is_followed_everywhere() {
     cluster.ask(1, &["lock", "a", "--", "true"]);
     cluster.ask(2, &["elect", "boss", "--", "true"]);
     let mut awaited = vec![
-        ("held", "a", "by n1"),
-        ("freed", "a", "by n1"),
-        ("leads", "boss", "by n2"),
-        ("led", "boss", "by n2"),
+        ("held", "a", "n1", true),
+        ("freed", "a", "n1", false),
+        ("leads", "boss", "n2", true),
+        ("led", "boss", "n2", false),
     ];
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
+    let start = now();
     for line in out.lines() {
         let event = json(&line.expect("a line"));
-        awaited.retain(|(kind, name, what)| {
+        let at = event["at"].as_f64().expect("a time");
+        assert!(at > start - 60.0 && at <= now(), "{event}");
+        awaited.retain(|(kind, name, node, token)| {
+            let by = format!("by {node}");
             !(event["kind"] == *kind
                 && event["name"] == *name
-                && event["what"].as_str().is_some_and(|text| text.contains(what)))
+                && event["node"] == *node
+                && event["token"].as_str().is_some_and(|t| t.split('.').count() == 3) == *token
+                && event["what"].as_str().is_some_and(|text| text.contains(&by)))
         });
         if awaited.is_empty() {
             return;
@@ -192,6 +224,8 @@ fn while_founders_are_missing_clients_are_served_and_told_who_is() {
     agent.signal(Signal::SIGTERM);
     let (_, log) = agent.end();
     assert!(log.contains("no-such-host.invalid"), "{log}");
+    assert!(log.contains("2 of 2 other founders do not answer"), "{log}");
+    assert!(!log.contains("3 of 3"), "{log}");
     // By multicast, too.
     let group = format!("239.255.75.{}:{}", 1 + std::process::id() % 250, 21_000);
     let probe = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
@@ -210,7 +244,8 @@ fn while_founders_are_missing_clients_are_served_and_told_who_is() {
     let said = String::from_utf8_lossy(&why.stdout);
     assert!(said.contains("1 of 3 founders are here"), "{said}");
     agent.signal(Signal::SIGTERM);
-    agent.end();
+    let (_, log) = agent.end();
+    assert!(!log.contains("0 of 3"), "{log}");
 }
 
 #[test]

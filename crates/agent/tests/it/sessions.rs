@@ -45,10 +45,11 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     assert!(say(&socket, &twice).contains("we have met"));
     // Nonsense of all kinds, and then one that is well.
     assert_eq!(say(&socket, &[]), "");
-    assert_eq!(say(&socket, &u32::MAX.to_be_bytes()), "");
-    assert_eq!(say(&socket, &frame("{")), "");
-    assert_eq!(say(&socket, &frame("\u{0}\u{1}")), "");
-    assert_eq!(say(&socket, b"GET / HTTP/1.1\r\n\r\n"), "");
+    for nonsense in [&u32::MAX.to_be_bytes()[..], &frame("{"), &frame("\u{0}\u{1}")] {
+        let said = say(&socket, nonsense);
+        assert!(said.contains(r#"{"answer":"failed","kind":"usage","message":"a frame"#), "{said}");
+    }
+    assert!(say(&socket, b"GET / HTTP/1.1\r\n\r\n").contains("the limit is"));
     let mut noise = 1_u32;
     for length in 0..200 {
         let bytes: Vec<u8> = (0..length)
@@ -71,6 +72,37 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(code(&output(&socket, &["lock", "-n", "a", "--", "true"])), 0);
+}
+
+#[test]
+fn a_word_that_is_not_understood_is_answered_and_the_session_goes_on() {
+    let folder = Folder::new();
+    let (_fake, socket) = Fake::serve(folder.path());
+    let words = [
+        r#"{"id":1,"op":"hello","protocol":1,"label":"x","ttl":1000}"#,
+        r#"{"id":2,"op":"dance"}"#,
+        r#"{"id":3,"op":"acquire","name":"a","claim":"exclusive","wait":0}"#,
+        r#"{"id":4,"op":"acquire","name":"a","claim":{"kind":"slot"},"wait":0}"#,
+        r#"{"id":5,"op":"why"}"#,
+        r#"{"id":"six","op":"metrics"}"#,
+        r#"{"id":7,"#,
+        r#"{"id":8,"op":"acquire","name":"a","claim":{"kind":"exclusive"},"wait":0}"#,
+    ];
+    let all: Vec<u8> = words.into_iter().flat_map(frame).collect();
+    let said = say(&socket, &all);
+    for (id, word) in [(2, "dance"), (3, "claim"), (4, "of"), (5, "name")] {
+        let start = format!(r#"{{"id":{id},"answer":"failed","kind":"usage","message":""#);
+        let (_, rest) = said.split_once(&start).unwrap_or_else(|| panic!("{id}: {said}"));
+        let (message, _) = rest.split_once("\"}").expect("its end");
+        assert!(message.to_lowercase().contains(word), "{id}: {message}");
+    }
+    assert_eq!(said.matches(r#"{"answer":"failed","kind":"usage""#).count(), 2, "{said}");
+    assert!(said.contains(r#"{"id":8,"answer":"granted""#), "{said}");
+    // Where a frame ends is not known after a length that cannot be.
+    let lost = [frame(words[0]), u32::MAX.to_be_bytes().to_vec(), frame(words[7])].concat();
+    let said = say(&socket, &lost);
+    assert!(said.contains("welcome") && said.contains("the limit is"), "{said}");
+    assert!(!said.contains("granted"), "{said}");
 }
 
 #[test]
@@ -100,13 +132,49 @@ fn strangers_are_sent_away() {
     // The mode alone does not let anyone in: the kernel says who it is.
     open(&socket.display().to_string(), "666");
     let output = as_stranger(&socket).expect("as before");
-    assert_eq!(code(&output), 69, "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(code(&output), 77, "{said}");
+    assert!(said.contains("65534") && said.contains("--allow-users"), "{said}");
+}
+
+#[test]
+fn a_stranger_who_knocks_again_and_again_is_logged_once() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    let program = folder.file("konklave");
+    fs::copy(env!("CARGO_BIN_EXE_konklave-agent"), &program).expect("a copy that others may run");
+    Command::new("chmod").args(["755", &program, &folder.file("")]).status().expect("chmod");
+    let agent = start(&socket, &["agent", "--dev", "--allow-users", "65533"]);
+    until("there", || output(&socket, &["status"]).status.success());
+    for _ in 0..20 {
+        let stranger = Command::new("setpriv")
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+            .args([&program, "status"])
+            .env("KONKLAVE_SOCKET", &socket)
+            .output();
+        let Ok(stranger) = stranger else { return };
+        if String::from_utf8_lossy(&stranger.stderr).contains("setpriv") {
+            eprintln!("skipped: nobody else to be here (it needs root and setpriv)");
+            return;
+        }
+        assert_eq!(code(&stranger), 77, "{}", String::from_utf8_lossy(&stranger.stderr));
+    }
+    let metrics = output(&socket, &["status", "--metrics"]);
+    let metrics = String::from_utf8_lossy(&metrics.stdout).into_owned();
+    agent.signal(Signal::SIGTERM);
+    let (_, log) = agent.end();
+    assert_eq!(log.matches("sent a stranger away").count(), 1, "{log}");
+    assert!(
+        metrics.lines().any(|line| line.contains("strangers_total") && line.ends_with(" 20")),
+        "{metrics}"
+    );
 }
 
 #[test]
 fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() {
     let cluster = Cluster::new(3);
     let file = cluster.file("file");
+    let watch = start(&cluster.socket(0), &["watch"]);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -132,6 +200,15 @@ fn a_client_that_shows_no_life_loses_its_lock_and_the_fence_refuses_its_write() 
         file.write(old, b"old").expect("readable").expect_err("a write of the past");
         assert!(matches!(paused.next().await, Ok(Reply::Event(Event::Lost { .. })) | Err(_)));
     });
+    // Whoever looks on, counts or reads the log hears of it.
+    let why = "its client showed no sign of life for 600ms";
+    assert!(cluster.logged(0).contains(&format!("lost: {why}")), "{}", cluster.logged(0));
+    let metrics = cluster.ask(0, &["status", "--metrics"]);
+    assert!(metrics.contains("konklave_lost_total 1"), "{metrics}");
+    watch.signal(Signal::SIGTERM);
+    let seen = String::from_utf8_lossy(&watch.output().stdout).into_owned();
+    let lost: Vec<&str> = seen.lines().filter(|line| line.contains("lost")).collect();
+    assert!(matches!(lost[..], [line] if line.contains(why)), "{seen}");
 }
 
 #[test]

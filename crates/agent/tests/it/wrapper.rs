@@ -36,6 +36,60 @@ fn the_exit_code_is_the_commands_own() {
 }
 
 #[test]
+fn a_nested_command_finds_its_own_grant_and_nothing_of_the_one_around_it() {
+    let folder = Folder::new();
+    let (_fake, socket) = Fake::serve(folder.path());
+    let program = env!("CARGO_BIN_EXE_konklave-agent");
+    let tell = "echo lock=$KONKLAVE_LOCK election=$KONKLAVE_ELECTION token=$KONKLAVE_TOKEN";
+    for (arguments, expected) in [
+        (["lock", "out", "--", program, "elect", "in", "-c", tell], "lock= election=in token="),
+        (["elect", "out", "--", program, "lock", "in", "-c", tell], "lock=in election= token="),
+    ] {
+        let output = output(&socket, &arguments);
+        let said = String::from_utf8_lossy(&output.stdout);
+        let token = said.trim_end().strip_prefix(expected);
+        assert!(token.is_some_and(|token| token.parse::<u64>().is_ok()), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn flags_of_flock_may_be_said_twice_and_the_last_one_counts() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let reader = start(&socket, &["lock", "-s", "a", "--", "cat"]);
+    until("it reads", || fake.holders("a").len() == 1);
+    for (arguments, expected) in [
+        (&["lock", "-x", "-x", "b", "--", "true"][..], 0),
+        (&["lock", "-x", "-e", "--exclusive", "b", "--", "true"], 0),
+        (&["lock", "-n", "-n", "b", "--", "true"], 0),
+        (&["lock", "-w", "9", "-w", "0.1", "-E", "3", "-E", "4", "a", "--", "true"], 4),
+        (&["lock", "-n", "-s", "-s", "a", "--", "true"], 0),
+        (&["lock", "-n", "-x", "-s", "a", "--", "true"], 0),
+        (&["lock", "-n", "-s", "-x", "a", "--", "true"], 75),
+        (&["lock", "-n", "b", "--", "sh", "-c", "exit $#", "sh", "-n", "-n"], 2),
+        (&["lock", "-x", "--slots", "2", "b", "--", "true"], 64),
+        (&["lock", "-s", "--slots", "2", "b", "--", "true"], 64),
+    ] {
+        let output = output(&socket, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code(&output), expected, "{arguments:?}: {said}");
+    }
+    drop(reader);
+}
+
+#[test]
+fn who_stands_by_without_an_agent_says_so_once() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    let standby = start(&socket, &["elect", "--again", "a", "--", "true"]);
+    std::thread::sleep(Duration::from_millis(3500));
+    let (_fake, _) = Fake::serve(folder.path());
+    let (code, said) = standby.end();
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(said.matches("no agent listens").count(), 1, "{said}");
+}
+
+#[test]
 fn the_command_gets_its_flags_stdin_and_environment() {
     let folder = Folder::new();
     let (_fake, socket) = Fake::serve(folder.path());

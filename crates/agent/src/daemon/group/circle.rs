@@ -215,13 +215,13 @@ impl Circle {
                         self.news = Some(news.clone());
                         self.tell(&news, EVENT);
                     }
-                    // There is no state: whoever comes hears what is said from then on.
-                    Some(GroupEvent::State(_) | GroupEvent::Snapshot(_)) => {}
                     Some(GroupEvent::Lost) => {
                         // What is said until we are back we do not hear.
                         self.lost = true;
                         return false;
                     }
+                    // There is no state: whoever comes hears what is said from then on.
+                    Some(_) => {}
                     None => return true,
                 },
                 _ = idle.tick() => {

@@ -2,13 +2,15 @@
 
 use konklave::{Holder, LockStatus, MemberStatus, Status, Waiter, Why, WhyState};
 
+use super::report::called;
 use crate::protocol::Explanation;
 
 pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
     let mut reasons = Vec::new();
-    // The same name may be a lock, a semaphore, an election: whichever is in use.
-    let used = |lock: &&LockStatus| lock.name == why.name;
-    let lock = why.lock.as_ref().or_else(|| status.locks.iter().find(used));
+    // The same name may be a lock, a semaphore, an election: all that are in use.
+    let others = |lock: &&LockStatus| lock.name == why.name && lock.kind != "lock";
+    let locks: Vec<&LockStatus> =
+        why.lock.iter().chain(status.locks.iter().filter(others)).collect();
     let free = match why.state {
         WhyState::NoGroup => {
             let missing = why.missing.as_deref().unwrap_or("it looks for others");
@@ -23,9 +25,14 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
             reasons.push("those who hold it and want it wait for each other".to_owned());
             false
         }
-        WhyState::Frozen | WhyState::Held | WhyState::Free => lock.is_none_or(can_be_had),
+        WhyState::Frozen | WhyState::Held | WhyState::Free => locks.iter().all(|l| can_be_had(l)),
     };
-    if let Some(lock) = lock {
+    for lock in &locks {
+        if locks.len() > 1 {
+            let kind =
+                if lock.kind == "campaign" { "an election" } else { &*format!("a {}", lock.kind) };
+            reasons.push(format!("as {kind}:"));
+        }
         if let Some(slots) = lock.permits {
             reasons.push(format!("{} of {slots} slots are held", lock.holders.len()));
         }
@@ -40,17 +47,21 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
         quorum.heard,
         if quorum.heard < quorum.needed { ": too few" } else { "" }
     ));
-    if free && lock.is_none_or(|lock| lock.holders.is_empty()) {
+    if free && locks.iter().all(|lock| lock.holders.is_empty()) {
         reasons.insert(0, "nobody holds it, nobody waits".into());
     }
     let mut cycle: Vec<String> = why
         .cycle
         .iter()
         .map(|(node, session, lock)| {
-            format!("{} (session {session}) waits for {lock}", name_of(status, *node))
+            let party = (*node, *session);
+            let label =
+                label_of(status, lock, party).unwrap_or_else(|| format!("session {session}"));
+            format!("{} ({label}) waits for {lock}", name_of(status, *node))
         })
         .collect();
-    if let Some(own) = lock.filter(|_| cycle.is_empty()).and_then(waits_for_itself) {
+    let own = locks.iter().find_map(|lock| waits_for_itself(lock));
+    if let Some(own) = own.filter(|_| cycle.is_empty()) {
         let node = name_of(status, own.node);
         cycle.push(format!("{node} ({}) waits for what the command around it holds", own.label));
     }
@@ -75,9 +86,17 @@ fn waits_for_itself(lock: &LockStatus) -> Option<&Waiter> {
     })
 }
 
+/// What who waits for `lock` says of itself.
+fn label_of(status: &Status, lock: &str, party: (u32, u32)) -> Option<String> {
+    let locks = status.locks.iter().filter(|l| l.name == lock);
+    let waiters = locks.flat_map(|l| &l.queue);
+    let mut own = waiters.filter(|w| (w.node, w.session) == party && !w.label.is_empty());
+    own.next().map(|w| w.label.clone())
+}
+
 fn name_of(status: &Status, node: u32) -> String {
     let member = status.members.iter().find(|member| member.node == node);
-    member.map(|m| m.name.clone()).filter(|n| !n.is_empty()).unwrap_or_else(|| format!("#{node}"))
+    called(member.map_or("", |m| &m.name), node)
 }
 
 fn seconds(milliseconds: u64) -> String {
@@ -86,7 +105,7 @@ fn seconds(milliseconds: u64) -> String {
 
 fn holders(lock: &LockStatus, why: &Why, status: &Status, reasons: &mut Vec<String>) {
     for holder in &lock.holders {
-        let node = name_of(status, holder.node);
+        let node = called(&holder.name, holder.node);
         let verb = if lock.kind == "campaign" { "leads" } else { "holds it" };
         let mut reason = format!(
             "{node} ({}) {verb}, {}, token {}, for {}",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use konklave::{Guard, Leadership, Loss, Node};
 use serde_json::json;
+use tokio::sync::broadcast;
 
 use super::families::Families;
 use super::problem;
@@ -24,7 +25,26 @@ impl Held {
             Self::Leadership(leadership) => leadership.token().to_string(),
         }
     }
+
+    async fn give_back(self) -> Result<(), Problem> {
+        match self {
+            Self::Lock(guard) => guard.release().await,
+            Self::Leadership(leadership) => leadership.resign().await,
+        }
+        .map_err(problem)
+    }
 }
+
+/// What a client lost because it showed no sign of life.
+#[derive(Clone, Debug)]
+pub(super) struct Forfeited {
+    pub(super) name: String,
+    pub(super) token: String,
+    pub(super) why: String,
+}
+
+/// Tells those who look on.
+pub(super) type Losses = broadcast::Sender<Forfeited>;
 
 /// What is held, and where to say what becomes of it.
 pub(super) struct Claimed {
@@ -32,6 +52,7 @@ pub(super) struct Claimed {
     name: String,
     node: Node,
     recorder: Arc<Recorder>,
+    losses: Losses,
     _known: Known,
 }
 
@@ -53,10 +74,11 @@ impl Claimed {
         name: String,
         node: Node,
         recorder: Arc<Recorder>,
+        losses: Losses,
         families: Arc<Families>,
     ) -> Self {
         let known = Known { token: held.token(), families };
-        Self { held, name, node, recorder, _known: known }
+        Self { held, name, node, recorder, losses, _known: known }
     }
 
     fn reason(&self) -> String {
@@ -103,15 +125,20 @@ impl Hold for Claimed {
         })
     }
 
+    fn forfeit(self: Box<Self>, why: String) -> Promise<'static, ()> {
+        let (name, token) = (self.name.clone(), self.held.token());
+        self.recorder.note("lost", json!({ "name": name, "token": token, "why": why }));
+        tracing::warn!(%name, "lost: {why}");
+        let _ = self.losses.send(Forfeited { name, token, why });
+        // It may have been lost before.
+        Box::pin(async { drop(self.held.give_back().await) })
+    }
+
     fn release(self: Box<Self>) -> Promise<'static, Result<(), Problem>> {
         Box::pin(async {
             let Self { held, name, recorder, .. } = *self;
             recorder.note("released", json!({ "name": name, "token": held.token() }));
-            match held {
-                Held::Lock(guard) => guard.release().await,
-                Held::Leadership(leadership) => leadership.resign().await,
-            }
-            .map_err(problem)
+            held.give_back().await
         })
     }
 }

@@ -16,7 +16,7 @@ fn seconds(milliseconds: u64) -> f64 {
 }
 
 /// A name, or the number of one who has none.
-fn called(name: &str, id: u32) -> String {
+pub(super) fn called(name: &str, id: u32) -> String {
     if name.is_empty() { format!("#{id}") } else { name.to_owned() }
 }
 
@@ -107,23 +107,25 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
 pub(super) fn event(event: &Event) -> (String, String, String) {
     let told = |kind: &str, name: &str, what: String| (kind.to_owned(), name.to_owned(), what);
     match event {
-        Event::View { generation, epoch, members, entering } => {
-            let list = |ids: &[u32]| {
-                let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-                ids.join(" ")
+        Event::View { generation, epoch, members, entering, names } => {
+            let mut names = members.iter().chain(entering).zip(names);
+            let mut next = |n: usize| -> Vec<String> {
+                names.by_ref().take(n).map(|(id, name)| called(name, *id)).collect()
             };
-            let mut what = format!("members {}", list(members));
+            let mut what = format!("members {}", next(members.len()).join(" "));
             if !entering.is_empty() {
-                what.push_str(&format!(", entering {}", list(entering)));
+                what.push_str(&format!(", entering {}", next(entering.len()).join(" ")));
             }
             told("view", &format!("{generation}.{epoch}"), what)
         }
         Event::Excluded => told("excluded", "", "the others went on without this agent".into()),
         Event::Left => told("left", "", "this agent left".into()),
         Event::Blocked => told("blocked", "", "no majority answers: nothing is granted".into()),
-        Event::Connected { node } => told("connected", &node.to_string(), "is there".into()),
-        Event::Suspected { node } => {
-            told("suspected", &node.to_string(), "does not answer, or is gone".into())
+        Event::Connected { node, name } => {
+            told("connected", &called(name, *node), "is there".into())
+        }
+        Event::Suspected { node, name } => {
+            told("suspected", &called(name, *node), "does not answer, or is gone".into())
         }
         Event::Refused { address, reason, again: 0 } => told("stranger", address, reason.clone()),
         Event::Refused { address, reason, again } => {
@@ -131,6 +133,8 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
         }
         Event::Network { trouble: Some(trouble) } => told("network", "", trouble.clone()),
         Event::Network { trouble: None } => told("network", "", "works".into()),
+        Event::Disk { trouble: Some(trouble) } => told("disk", "", trouble.clone()),
+        Event::Disk { trouble: None } => told("disk", "", "takes what must survive".into()),
         Event::Granted { name, token } => told("granted", name, format!("token {token}")),
         Event::Lost { name, why } => told("lost", name, why.to_string()),
         Event::Held { kind, name, node, by, label, token } => {

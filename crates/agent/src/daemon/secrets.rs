@@ -1,0 +1,56 @@
+//! Files that nobody else should be able to read.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::config::Settings;
+
+/// The files with keys.
+pub(super) fn files(settings: &Settings) -> Vec<PathBuf> {
+    let files = [&settings.key_file, &settings.tls_key, &settings.nats_credentials];
+    files.into_iter().flatten().cloned().collect()
+}
+
+/// What is wrong with a file of a key: that anyone can read it, or more than its owner can write it. Its
+/// group may read it: that is how a secret of Kubernetes comes.
+pub(super) fn exposed(file: &Path) -> Option<String> {
+    let facts = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
+    let mode = facts.mode() & 0o777;
+    let what = match (mode & 0o004, mode & 0o022) {
+        (0, 0) => return None,
+        (0, _) => "others can change it",
+        _ => "everyone on this machine can read it",
+    };
+    let file = file.display();
+    Some(format!("{file}: {what} (mode {mode:03o}); chmod 400 {file}, and make a new key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_for_its_owner_and_at_most_readers_of_its_group() {
+        let file = std::env::temp_dir().join(format!("konklave-secret-{}", std::process::id()));
+        fs::write(&file, "secret").expect("written");
+        for (mode, well) in [
+            (0o400, true),
+            (0o600, true),
+            (0o440, true),
+            (0o640, true),
+            (0o644, false),
+            (0o404, false),
+            (0o660, false),
+            (0o602, false),
+        ] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("ours");
+            assert_eq!(exposed(&file).is_none(), well, "{mode:o}: {:?}", exposed(&file));
+        }
+        fs::remove_file(&file).expect("ours");
+        assert_eq!(exposed(&file), None, "what is not there is told where it is read");
+        assert_eq!(exposed(Path::new("/dev/null")), None, "no file");
+    }
+}
