@@ -86,7 +86,15 @@ impl Running {
         self.0.take().expect("running").wait_with_output().expect("output")
     }
 
-    /// Waits for the end; the exit code, 128+n for a signal.
+    /// Waits for the end with its input open: a command that reads it ends when it is made to, not before.
+    pub(crate) fn stopped(mut self) -> i32 {
+        let input = self.child_mut().stdin.take();
+        let end = self.end();
+        drop(input);
+        end.0
+    }
+
+    /// Waits for the end; the exit code, 128+n for a signal. Its input ends at once.
     pub(crate) fn end(self) -> (i32, String) {
         let output = self.output();
         (code(&output), String::from_utf8_lossy(&output.stderr).into_owned())

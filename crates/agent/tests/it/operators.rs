@@ -55,7 +55,7 @@ fn slots_are_shown_and_taken_and_a_lock_of_the_same_name_is_another() {
     assert_eq!(taken["holders"].as_array().map(Vec::len), Some(1), "{taken}");
     cluster.until(0, "one is left", held(1));
     cluster.ask(0, &["revoke", "--slots", "disk"]);
-    assert_eq!((one.end().0, two.end().0), (76, 76));
+    assert_eq!((one.stopped(), two.stopped()), (76, 76));
     drop(lock.child_mut().stdin.take());
     assert_eq!(lock.end().0, 0, "nobody took the lock");
     // Leaders, too, in JSON.
@@ -63,7 +63,7 @@ fn slots_are_shown_and_taken_and_a_lock_of_the_same_name_is_another() {
     cluster.until(0, "led", |s| s["elections"][0]["holders"][0]["node"] == "n1");
     let taken = json(&cluster.ask(0, &["step-down", "boss", "--format", "json"]));
     assert_eq!(taken["holders"][0]["node"], "n1", "{taken}");
-    assert_eq!(boss.end().0, 76);
+    assert_eq!(boss.stopped(), 76);
 }
 
 #[test]
