@@ -121,8 +121,8 @@ pub enum Indication<C> {
         view: View,
         /// Who is gone since the last one, and had asked for it.
         left: ProcessSet,
-        /// What those who were in the last view had to say at its end.
-        summaries: Vec<(ProcessId, C)>,
+        /// What a majority of the last view had to say at its end, those included that do not go on.
+        summaries: Vec<(Member, C)>,
     },
     /// The others formed a view without us, which we did not ask for: what we held is lost.
     Excluded,

@@ -486,7 +486,7 @@ impl Core {
         None
     }
 
-    fn on_view(&mut self, view: View, left: &ProcessSet, said: Vec<(ProcessId, Batch)>) {
+    fn on_view(&mut self, view: View, left: &ProcessSet, said: Vec<(Member, Batch)>) {
         (self.blocked, self.applied) = (false, 0);
         self.waits = hurry::Waits::default();
         self.promises.clear();

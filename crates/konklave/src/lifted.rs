@@ -21,11 +21,12 @@ pub(crate) struct Inside {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Say {
-    /// A message of the algorithm, of one who knows of so many entries.
-    Step { count: u64, message: AnyMessage },
-    /// From now on I may hold it safely: if I fall silent, wait until I must know.
+    /// A message of the algorithm, of one who knows of so many entries; who may hold it safely, as with
+    /// [`Safe`](Self::Safe), and knows that of the receiver.
+    Step { count: u64, safe: bool, noted: bool, message: AnyMessage },
+    /// From now on I may hold it safely: if I fall silent, wait until I must know. Confirm that.
     Safe,
-    /// I shall.
+    /// I know that you may.
     Noted,
     /// I want it now or not at all: who has it, or wants it, says so.
     Try { number: u64 },
@@ -66,7 +67,7 @@ pub(crate) enum Report {
     Waiting(u64),
     /// Nobody holds it: the right to is here.
     Parked,
-    /// This member said that it may hold it safely.
+    /// This member holds it safely, or said that it may.
     Safe(Member),
     /// This one is gone, and may not know that yet.
     Frozen(Member),

@@ -160,6 +160,8 @@ impl Carrier for Mesh {
 
     fn stop(&self) {
         self.stop.send_replace(true);
+        // Those who talk look up when there is something to say.
+        self.links().values().for_each(|link| link.ready.notify_one());
     }
 
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

@@ -166,9 +166,14 @@ impl Shared {
         result
     }
 
+    /// Whether there is something to say that waits for company.
+    pub(crate) fn lingers(&self) -> bool {
+        self.lingers.load(Ordering::Acquire)
+    }
+
     /// Something leaves: what waited for company leaves with it.
     pub(crate) fn say_all(&self) {
-        if self.lingers.load(Ordering::Acquire) {
+        if self.lingers() {
             self.with(|core, _| core.pump_all());
         }
     }

@@ -17,7 +17,7 @@ mod sheet;
 mod wishes;
 
 pub use any::{Any, AnyMessage, NAMES};
-pub use instance::{Instance, Outcome, home};
+pub use instance::{Homes, Instance, Outcome, home};
 pub use messages::{Inside, Message, Report, Summary, Timer};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -173,7 +173,9 @@ impl<A: Inner> Lifted<A> {
                 return Some(Wish::Freeze(self.said.clone()));
             }
             Told::Installed { view, left, summaries } => {
-                self.on_view(view, &left, &summaries, ctx);
+                let stays = summaries.into_iter().filter(|(member, _)| view.includes(*member));
+                let said: Vec<_> = stays.map(|(member, said)| (member.id, said)).collect();
+                self.on_view(view, &left, &said, ctx);
             }
             Told::StateWanted => {
                 // The next view will tell: there is no state besides.

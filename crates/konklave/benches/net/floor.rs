@@ -1,17 +1,29 @@
-//! The floor: what a message there and one back cost with nothing in between.
+//! The floor: what a message there and one back cost between two processes, with nothing in between.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::thread;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::report::median;
+use crate::worker::{Worker, number};
 
 /// As many bytes as a small message of ours has.
 const BYTES: usize = 64;
 const ROUNDS: u32 = 20_000;
+
+/// What waits for an answer.
+#[derive(Clone, Copy)]
+pub(crate) enum Waiting {
+    /// A thread that reads.
+    Thread,
+    /// A task of a runtime, as everything here is: what waiting for a readable socket costs on top.
+    Task,
+}
 
 /// The cores that we may use.
 pub(crate) fn cores() -> Vec<usize> {
@@ -26,76 +38,89 @@ pub(crate) fn keep_to(cores: &[usize]) {
     sched_setaffinity(None, &set).unwrap_or_else(|error| eprintln!("cores {cores:?}: {error}"));
 }
 
-/// A TCP ping-pong of two threads, each on its core.
-pub(crate) fn ping_pong(here: usize, there: usize) -> Duration {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    let address = listener.local_addr().expect("it is bound");
-    let echo = thread::spawn(move || {
-        keep_to(&[there]);
-        let (mut stream, _) = listener.accept().expect("someone calls");
-        stream.set_nodelay(true).expect("it is TCP");
-        let mut bytes = [0; BYTES];
-        while stream.read_exact(&mut bytes).is_ok() {
-            stream.write_all(&bytes).expect("it listens");
-        }
-    });
-    let times = thread::spawn(move || {
-        keep_to(&[here]);
-        let mut stream = TcpStream::connect(address).expect("someone listens");
-        stream.set_nodelay(true).expect("it is TCP");
-        let mut times = Vec::new();
-        for _ in 0..ROUNDS {
-            let start = Instant::now();
-            let mut bytes = [1; BYTES];
-            stream.write_all(&bytes).expect("it listens");
-            stream.read_exact(&mut bytes).expect("it answers");
-            times.push(start.elapsed().as_nanos() as f64);
-        }
-        median(&mut times)
-    });
-    let time = times.join().expect("it is measured");
-    let _ = echo.join();
-    Duration::from_nanos(time as u64)
+/// The one that others are compared with: on one core.
+pub(crate) fn ping_pong_here() -> Duration {
+    let core = cores().first().copied().unwrap_or(0);
+    ping_pong(core, core, Waiting::Thread)
 }
 
-/// The same between two runtimes, as everything here has one: what waiting for a readable socket costs on top.
-pub(crate) fn ping_pong_of_runtimes(core: usize) -> Duration {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    fn runtime(core: usize) -> tokio::runtime::Runtime {
-        keep_to(&[core]);
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        builder.enable_all().build().expect("a runtime")
+/// A TCP ping-pong of two processes, each on its core.
+pub(crate) fn ping_pong(here: usize, there: usize, waiting: Waiting) -> Duration {
+    let program = std::env::current_exe().expect("we are a program");
+    let start = |core: usize, to: &str| {
+        let how = match waiting {
+            Waiting::Thread => "thread",
+            Waiting::Task => "task",
+        };
+        let mut command = Command::new(&program);
+        Worker::start(command.args(["floor", how, &core.to_string(), to])).expect("it starts")
+    };
+    let echo = start(there, "");
+    let address = echo.answer().expect("it listens");
+    let times = start(here, address["address"].as_str().unwrap_or_default());
+    let answer = times.answer().expect("it is measured");
+    Duration::from_nanos(number(&answer, "p50") as u64)
+}
+
+/// `net floor HOW CORE ADDRESS`: one side of it. Without an address, the one that answers.
+pub(crate) fn run(args: &[String]) {
+    let [how, core, address] = args else { panic!("floor HOW CORE ADDRESS") };
+    keep_to(&[core.parse().expect("a core is a number")]);
+    let tasks = how == "task";
+    let stream = if address.is_empty() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        println!("{}", json!({ "address": address }));
+        listener.accept().expect("someone calls").0
+    } else {
+        TcpStream::connect(address).expect("someone listens")
+    };
+    stream.set_nodelay(true).expect("it is TCP");
+    if tasks {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let talk = async move {
+            stream.set_nonblocking(true).expect("it is a socket");
+            let stream = tokio::net::TcpStream::from_std(stream).expect("it is a socket");
+            if address.is_empty() { echo_task(stream).await } else { ask_task(stream).await }
+        };
+        runtime.expect("there is a runtime").block_on(talk);
+    } else if address.is_empty() {
+        echo(stream);
+    } else {
+        ask(stream);
     }
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    let address = listener.local_addr().expect("it is bound");
-    let echo = thread::spawn(move || {
-        runtime(core).block_on(async {
-            listener.set_nonblocking(true).expect("it is a socket");
-            let listener = tokio::net::TcpListener::from_std(listener).expect("it listens");
-            let (mut stream, _) = listener.accept().await.expect("someone calls");
-            stream.set_nodelay(true).expect("it is TCP");
-            let mut bytes = [0; BYTES];
-            while stream.read_exact(&mut bytes).await.is_ok() {
-                stream.write_all(&bytes).await.expect("it listens");
-            }
-        });
-    });
-    let times = thread::spawn(move || {
-        runtime(core).block_on(async {
-            let mut stream = tokio::net::TcpStream::connect(address).await.expect("it listens");
-            stream.set_nodelay(true).expect("it is TCP");
-            let mut times = Vec::new();
-            for _ in 0..ROUNDS {
-                let start = Instant::now();
-                let mut bytes = [1; BYTES];
-                stream.write_all(&bytes).await.expect("it listens");
-                stream.read_exact(&mut bytes).await.expect("it answers");
-                times.push(start.elapsed().as_nanos() as f64);
-            }
-            median(&mut times)
-        })
-    });
-    let time = times.join().expect("it is measured");
-    let _ = echo.join();
-    Duration::from_nanos(time as u64)
+}
+
+fn echo(mut stream: TcpStream) {
+    let mut bytes = [0; BYTES];
+    while stream.read_exact(&mut bytes).is_ok() && stream.write_all(&bytes).is_ok() {}
+}
+
+fn ask(mut stream: TcpStream) {
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let mut bytes = [1; BYTES];
+        stream.write_all(&bytes).expect("it listens");
+        stream.read_exact(&mut bytes).expect("it answers");
+        times.push(start.elapsed().as_nanos() as f64);
+    }
+    println!("{}", json!({ "p50": median(&mut times) }));
+}
+
+async fn echo_task(mut stream: tokio::net::TcpStream) {
+    let mut bytes = [0; BYTES];
+    while stream.read_exact(&mut bytes).await.is_ok() && stream.write_all(&bytes).await.is_ok() {}
+}
+
+async fn ask_task(mut stream: tokio::net::TcpStream) {
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let mut bytes = [1; BYTES];
+        stream.write_all(&bytes).await.expect("it listens");
+        stream.read_exact(&mut bytes).await.expect("it answers");
+        times.push(start.elapsed().as_nanos() as f64);
+    }
+    println!("{}", json!({ "p50": median(&mut times) }));
 }

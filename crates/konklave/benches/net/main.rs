@@ -14,6 +14,7 @@ mod peers;
 mod report;
 mod worker;
 
+use floor::Waiting;
 use konklave::Mutex;
 use report::Report;
 
@@ -21,6 +22,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     match args.first().map(String::as_str) {
         Some("member") => member::run(&args[1..]),
+        Some("floor") => floor::run(&args[1..]),
         Some("leash") => leash::run(&args[1..]),
         Some("holder") => peers::hold(&args[1..]),
         _ => measure(&args),
@@ -37,7 +39,7 @@ fn measure(args: &[String]) {
     }
     let mut report = Report::default();
     for round in 0..3 {
-        add_floor(&mut report);
+        add_floors(&mut report);
         if given("--only").is_none() {
             eprintln!("konklave {}/3", round + 1);
             group::one_round(&mut report, seconds, round).expect("members answer");
@@ -51,7 +53,7 @@ fn measure(args: &[String]) {
         let named = after("--peers").filter(|names| !names.starts_with("--"));
         let only: Vec<&str> = named.map(|names| names.split(',').collect()).unwrap_or_default();
         peers::measure(&mut report, &only, seconds);
-        add_floor(&mut report);
+        add_floors(&mut report);
     }
     print!("{}", report.text());
     if let Some(file) = after("--json") {
@@ -60,9 +62,9 @@ fn measure(args: &[String]) {
     }
 }
 
-fn add_floor(report: &mut Report) {
+fn add_floors(report: &mut Report) {
     let cores = floor::cores();
     let first = cores.first().copied().unwrap_or(0);
-    let two = cores.get(1).map(|second| floor::ping_pong(first, *second));
-    report.add_floor(floor::ping_pong(first, first), two, floor::ping_pong_of_runtimes(first));
+    let two = cores.get(1).map(|second| floor::ping_pong(first, *second, Waiting::Thread));
+    report.add_floors(two, floor::ping_pong(first, first, Waiting::Task));
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::floor;
+
 /// What is measured of every system, in the order in which it is told.
 pub(crate) mod measures {
     pub(crate) const ACQUIRE: &str = "a free lock: acquire";
@@ -94,6 +96,8 @@ struct Row {
     name: String,
     kind: Kind,
     values: Vec<f64>,
+    /// What a ping-pong took, right after each of these, where they are compared.
+    floors: Vec<f64>,
     target: Option<f64>,
 }
 
@@ -114,14 +118,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn add_floor(
-        &mut self,
-        one_core: Duration,
-        two_cores: Option<Duration>,
-        runtimes: Duration,
-    ) {
+    pub(crate) fn add_floors(&mut self, two_cores: Option<Duration>, runtimes: Duration) {
         self.runtimes.push(runtimes.as_nanos() as f64);
-        self.one_core.push(one_core.as_nanos() as f64);
         self.two_cores.extend(two_cores.map(|time| time.as_nanos() as f64));
     }
 
@@ -137,10 +135,20 @@ impl Report {
     }
 
     fn add(&mut self, system: &str, name: &str, kind: Kind, value: f64, target: Option<f64>) {
-        let (system, name) = (system.to_owned(), name.to_owned());
-        match self.rows.iter_mut().find(|row| row.name == name && row.system == system) {
-            Some(row) => row.values.push(value),
-            None => self.rows.push(Row { system, name, kind, values: vec![value], target }),
+        let at = self.rows.iter().position(|row| row.name == name && row.system == system);
+        let at = at.unwrap_or_else(|| {
+            let (system, name) = (system.to_owned(), name.to_owned());
+            let (values, floors) = (Vec::new(), Vec::new());
+            self.rows.push(Row { system, name, kind, values, floors, target });
+            self.rows.len() - 1
+        });
+        self.rows[at].values.push(value);
+        if kind == Kind::RoundTrips {
+            // A neighbour on the same machine may slow everything for a while: what is compared is
+            // measured one right after the other.
+            let floor = floor::ping_pong_here().as_nanos() as f64;
+            self.rows[at].floors.push(floor);
+            self.one_core.push(floor);
         }
     }
 
@@ -207,15 +215,15 @@ impl Report {
         }
         let runtimes = median(&mut self.runtimes.clone());
         text.push_str(&format!(", {:.1} µs of runtimes on one core", runtimes / 1e3));
-        text.push_str("; x is a multiple of the first\n");
+        text.push_str("; x is a multiple of the first, right after\n");
         for row in self.rows.iter().filter(|row| row.system == OURS) {
-            text.push_str(&self.line(row, &row.name, 58));
+            text.push_str(&Self::line(row, &row.name, 58));
         }
         // What only algorithms inside views are asked.
         let told = |row: &&Row| measures::ALL.contains(&row.name.as_str());
         for row in self.rows.iter().filter(|row| !told(row)) {
             if let Some(mutex) = row.system.strip_prefix(OURS).and_then(|m| m.strip_prefix(", ")) {
-                text.push_str(&self.line(row, &format!("{mutex}: {}", row.name), 58));
+                text.push_str(&Self::line(row, &format!("{mutex}: {}", row.name), 58));
             }
         }
         for measure in measures::ALL {
@@ -223,7 +231,7 @@ impl Report {
             // Of ours alone it was told above.
             if rows.iter().any(|row| row.system != OURS) {
                 text.push_str(&format!("\n{measure}\n"));
-                text.extend(rows.iter().map(|row| self.line(row, &row.system, 20)));
+                text.extend(rows.iter().map(|row| Self::line(row, &row.system, 20)));
             }
         }
         for note in &self.notes {
@@ -235,11 +243,10 @@ impl Report {
         text
     }
 
-    fn line(&self, row: &Row, label: &str, width: usize) -> String {
-        let floor = self.floor();
+    fn line(row: &Row, label: &str, width: usize) -> String {
         let value = median(&mut row.values.clone());
         let shown = match row.kind {
-            Kind::RoundTrips => format!("{:.2} µs = {:.2}x", value / 1e3, value / floor),
+            Kind::RoundTrips => format!("{:.2} µs = {:.2}x", value / 1e3, row.round_trips()),
             Kind::Time => format!("{:.1} ms", value / 1e6),
             Kind::Rate => format!("{value:.0}"),
             Kind::Plain | Kind::Cost => format!("{value:.2}"),
@@ -251,32 +258,38 @@ impl Report {
             (Kind::Cost, Some(t)) => format!("at most {t}"),
             (Kind::Rate | Kind::Plain, Some(t)) => format!("at least {t}"),
         };
-        let mark = if row.reached(value, floor) { ' ' } else { '!' };
+        let mark = if row.reached(value) { ' ' } else { '!' };
         format!("{mark} {label:<width$} {shown:>24}  {target}").trim_end().to_owned() + "\n"
     }
 
     pub(crate) fn json(&self) -> Value {
-        let rows: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
-        json!({ "schema": "konklave.bench.net/2", "ping_pong_ns": self.floor(),
+        let rows: Vec<Value> = self.rows.iter().map(Self::row_json).collect();
+        json!({ "schema": "konklave.bench.net/3", "ping_pong_ns": self.floor(),
             "ping_pongs_ns": self.one_core, "ping_pongs_between_two_cores_ns": self.two_cores,
             "ping_pongs_of_runtimes_ns": self.runtimes,
             "rows": rows, "notes": self.notes })
     }
 
-    fn row_json(&self, row: &Row) -> Value {
+    fn row_json(row: &Row) -> Value {
         let value = median(&mut row.values.clone());
-        let ratio = (row.kind == Kind::RoundTrips).then_some(value / self.floor());
+        let ratio = (row.kind == Kind::RoundTrips).then(|| row.round_trips());
         json!({ "system": row.system, "name": row.name, "median": value, "values": row.values,
-            "round_trips": ratio, "target": row.target,
-            "reached": row.reached(value, self.floor()) })
+            "ping_pongs_ns": row.floors, "round_trips": ratio, "target": row.target,
+            "reached": row.reached(value) })
     }
 }
 
 impl Row {
-    fn reached(&self, value: f64, floor: f64) -> bool {
+    /// How many ping-pongs it takes, each time against the one that was measured with it.
+    fn round_trips(&self) -> f64 {
+        let pairs = self.values.iter().zip(&self.floors);
+        median(&mut pairs.map(|(value, floor)| value / floor).collect::<Vec<_>>())
+    }
+
+    fn reached(&self, value: f64) -> bool {
         match (self.kind, self.target) {
             (_, None) => true,
-            (Kind::RoundTrips, Some(target)) => value <= target * floor,
+            (Kind::RoundTrips, Some(target)) => self.round_trips() <= target,
             (Kind::Time | Kind::Cost, Some(target)) => value <= target,
             (Kind::Rate | Kind::Plain, Some(target)) => value >= target,
         }

@@ -5,18 +5,20 @@
 //! and the next one starts it anew from what all who go on have said: see `barrier`.
 
 mod barrier;
+mod safety;
 mod show;
 mod talk;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use konklave_algorithms::Setup;
-use konklave_algorithms::group::lifted::{Any, Instance};
+use konklave_algorithms::group::lifted::{Any, Homes, Instance};
 use konklave_algorithms::group::{Member, Request, ViewId};
 use konklave_algorithms::mutex;
 use konklave_process::{Group, Input, Process, ProcessId, ProcessSet, Topology};
+use rustc_hash::FxHashMap;
 
 use super::Core;
 use crate::error::Error;
@@ -24,6 +26,7 @@ use crate::lifted::{Inside, Say};
 use crate::mutex::Mutex;
 use crate::table::{Claim, Hold, Key, Name, Space};
 use crate::token::Token;
+use safety::Safety;
 
 /// From so many names on, a new view makes room: it forgets what nobody uses.
 const NAMES: usize = if cfg!(test) { 64 } else { 1 << 16 };
@@ -61,10 +64,8 @@ struct Lock {
     queue: VecDeque<(u64, Duration)>,
     /// How many of them are served before others are: those who waited when it came.
     turn: usize,
-    /// Who has not yet noted that we may hold it safely; none: we have told nobody.
-    unnoted: Option<ProcessSet>,
-    /// Who else may hold it safely.
-    safe: BTreeSet<Member>,
+    /// Who may hold it safely, and who knows that of us.
+    safety: Safety,
     /// Who wants it only if nobody has it.
     tries: Vec<(ProcessId, u64)>,
     /// Whether a message made no sense to the algorithm, so that only a new view can go on.
@@ -74,6 +75,13 @@ struct Lock {
 }
 
 impl Lock {
+    /// The others do not know yet how it stands here; `names` are those of which that is so.
+    fn note_news(&mut self, name: &Name, names: &mut Vec<Name>) {
+        if !std::mem::replace(&mut self.news, true) {
+            names.push(name.clone());
+        }
+    }
+
     fn count(&self) -> u64 {
         self.instance.as_ref().map_or(0, |instance| instance.count)
     }
@@ -86,7 +94,9 @@ impl Lock {
 pub(super) struct Lifted {
     setup: Setup,
     view: ViewId,
-    names: BTreeMap<Name, Lock>,
+    /// How a lock begins in this view.
+    homes: Homes,
+    names: FxHashMap<Name, Lock>,
     /// Locks that one who is gone may still believe to hold, and until when.
     frozen: BTreeMap<Name, BTreeMap<Member, Duration>>,
     /// What belongs to views to come.
@@ -116,7 +126,8 @@ impl Lifted {
         Self {
             setup,
             view: ViewId::default(),
-            names: BTreeMap::new(),
+            homes: Homes::default(),
+            names: FxHashMap::default(),
             frozen: BTreeMap::new(),
             ahead: Vec::new(),
             sent: BTreeMap::new(),
@@ -141,12 +152,12 @@ impl Lifted {
         self.frozen.values().flat_map(BTreeMap::values).min().copied()
     }
 
-    fn note_news(&mut self, name: &Name) {
-        if let Some(lock) = self.names.get_mut(name)
-            && !std::mem::replace(&mut lock.news, true)
-        {
-            self.news.push(name.clone());
-        }
+    /// Those of our locks that are `meant`, by name.
+    fn names_of(&self, meant: impl Fn(&Lock) -> bool) -> Vec<Name> {
+        let names = self.names.iter().filter(|(_, lock)| meant(lock));
+        let mut names: Vec<Name> = names.map(|(name, _)| name.clone()).collect();
+        names.sort_unstable();
+        names
     }
 }
 
@@ -179,9 +190,12 @@ impl Core {
             return self.refuse_busy(number);
         }
         lock.queue.push_back((number, now));
-        self.lifted.note_news(name);
+        lock.note_news(name, &mut self.lifted.news);
         self.prepare(number, name, wait, safe);
         self.advance(name);
+        if safe {
+            self.spread_word(name);
+        }
     }
 
     fn refuse_busy(&mut self, number: u64) {
@@ -190,18 +204,19 @@ impl Core {
         }
     }
 
-    /// Tells the others in good time what they must know before we enter.
+    /// Sees to what others must know before we enter.
     fn prepare(&mut self, number: u64, name: &Name, wait: bool, safe: bool) {
         if !self.runs() {
             return;
         }
+        let Some(lock) = self.lifted.names.get_mut(name) else { return };
         if safe {
-            self.tell_safe(name);
+            lock.safety.want(self.me);
         }
-        let here = self.lifted.names.get(name).is_some_and(|lock| {
+        let here = |lock: &Lock| {
             lock.stage == Stage::Inside || lock.instance.as_ref().is_some_and(Instance::has_token)
-        });
-        if !wait && !here {
+        };
+        if !wait && !here(lock) {
             self.send_to_all(name, &Say::Try { number });
         }
     }
@@ -233,27 +248,42 @@ impl Core {
 
     /// One step of the algorithm.
     fn drive(&mut self, name: &Name, input: Input<Any>) {
+        self.drive_to(name, input, 0);
+    }
+
+    /// The same, for one who may know of more entries than we do; whether messages left, and one of them
+    /// to whom this one is from.
+    fn drive_to(&mut self, name: &Name, input: Input<Any>, count: u64) -> (bool, bool) {
         let me = self.me;
         let Some(lock) = self.lifted.names.get_mut(name).filter(|lock| !lock.broken) else {
-            return;
+            return (false, false);
         };
         if lock.instance.is_none() {
-            lock.instance = Instance::fresh(me, name, self.below.view(), &self.lifted.setup);
+            lock.instance = Instance::fresh_in(me, name, &self.lifted.homes);
         }
-        let Some(instance) = &mut lock.instance else { return };
+        let Some(instance) = &mut lock.instance else { return (false, false) };
+        instance.count = instance.count.max(count);
+        let asker = match &input {
+            Input::Message { from, .. } => Some(*from),
+            _ => None,
+        };
         // The algorithms trust their messages: what a member garbled may be more than they can bear.
         let step = std::panic::AssertUnwindSafe(|| instance.step(me, input));
         let Ok(outcome) = std::panic::catch_unwind(step) else {
             (lock.instance, lock.broken, self.lifted.worn) = (None, true, true);
-            return;
+            return (false, false);
         };
         let count = instance.count;
         if outcome.granted {
             (lock.stage, lock.turn) = (Stage::Inside, lock.queue.len());
         }
+        let (mut sent, mut answered) = (false, false);
         for (to, message) in outcome.sent {
-            self.send_inside(to, name, Say::Step { count, message });
+            (sent, answered) = (true, answered || asker == Some(to));
+            let (safe, noted) = self.safety_for(name, to);
+            self.send_inside(to, name, Say::Step { count, safe, noted, message });
         }
+        (sent, answered)
     }
 
     /// Lets the next one here in, if nothing forbids it; whether anything changed.
@@ -281,12 +311,11 @@ impl Core {
             self.refuse_busy(number);
             return true;
         }
-        if wish.safe && lock.unnoted.as_ref().is_none_or(|others| !others.is_empty()) {
-            if lock.unnoted.is_none() {
-                self.tell_safe(name);
-            }
+        if wish.safe && !lock.safety.is_known(self.below.view()) {
+            lock.safety.want(self.me);
+            self.ask_the_rest(name);
             // Alone, there is nobody to tell.
-            return self.lifted.names[name].unnoted.as_ref().is_some_and(ProcessSet::is_empty);
+            return self.lifted.names[name].safety.is_known(self.below.view());
         }
         let Some(instance) = &mut lock.instance else { return false };
         instance.count += 1;
@@ -297,11 +326,10 @@ impl Core {
         lock.queue.pop_front();
         lock.turn -= 1;
         lock.user = Some(User { number, session, label, safe, token, since: now });
-        let tries = std::mem::take(&mut lock.tries);
-        for (from, number) in tries {
+        lock.note_news(name, &mut self.lifted.news);
+        for (from, number) in std::mem::take(&mut lock.tries) {
             self.send_inside(from, name, Say::Used { number });
         }
-        self.lifted.note_news(name);
         if let Some(wanted) = self.desk.take_wanted(number) {
             let claim = Claim { member: me, session, number };
             self.hand_out(number, wanted.into_wish(), claim, token);
@@ -317,7 +345,7 @@ impl Core {
             if lost {
                 lock.turn = 0;
             }
-            self.lifted.note_news(name);
+            lock.note_news(name, &mut self.lifted.news);
             self.advance(name);
         }
     }
@@ -328,7 +356,7 @@ impl Core {
         if let Some(place) = lock.queue.iter().position(|(n, _)| *n == number) {
             lock.queue.remove(place);
             lock.turn -= usize::from(place < lock.turn);
-            self.lifted.note_news(name);
+            lock.note_news(name, &mut self.lifted.news);
             self.advance(name);
         }
     }
@@ -336,9 +364,7 @@ impl Core {
     /// Serves where something stood in the way that may be gone: a lease, one who was silent.
     pub(super) fn advance_all(&mut self) {
         let stands = |lock: &Lock| lock.stage == Stage::Inside && lock.user.is_none();
-        let names = self.lifted.names.iter().filter(|(_, lock)| stands(lock));
-        let names: Vec<Name> = names.map(|(name, _)| name.clone()).collect();
-        for name in names {
+        for name in self.lifted.names_of(stands) {
             self.advance(&name);
         }
     }

@@ -172,7 +172,7 @@ async fn greet_safely<S>(
     seed: Option<usize>,
 ) -> Result<Call, Failed>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     match &mesh.security() {
         Security::Tls(tls) => {
@@ -211,7 +211,7 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
 /// Answers a call, and talks until the connection ends.
 pub(super) async fn answer<S>(mesh: Arc<Mesh>, shared: Arc<Shared>, stream: S, from: String)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let stranger = mesh.strangers.enter();
     let sent_away = stranger.sent_away();
@@ -228,7 +228,7 @@ async fn answer_stranger<S>(
     stranger: Stranger,
     from: String,
 ) where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mesh, shared) = (&mesh, &shared);
     let answered = match &mesh.security() {
@@ -272,7 +272,7 @@ async fn converse<S>(
     side: Side,
 ) -> Result<Call, Failed>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (we_call, seed, stranger, objection) = match side {
         Side::We { seed } => (true, seed, None, None),
@@ -316,14 +316,16 @@ where
     }
     link.wake();
     call(mesh, shared, hello.address.clone(), None, Some(peer));
-    let pipe = Pipe { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
-    let ended = pipe.run(stream, greeted.sealer, greeted.opener).await;
-    if let Err(error) = &ended
+    let pipe =
+        Pipe { mesh: mesh.clone(), shared: shared.clone(), link: link.clone(), peer, number };
+    // A task of its own: whatever comes or goes wakes it and nothing that waits for its end.
+    let ended = tokio::spawn(pipe.run(stream, greeted.sealer, greeted.opener)).await;
+    if let Ok(Err(error)) = &ended
         && error.kind() == io::ErrorKind::InvalidData
     {
         shared.with(|core, now| core.refused(hello.address.clone(), error.to_string(), now));
     }
-    if pipe.link.detach(number) {
+    if link.detach(number) {
         // Everyone who calls finds out whether it is gone.
         mesh.redial.notify_waiters();
     }

@@ -28,7 +28,7 @@ pub(super) struct Pipe {
 
 impl Pipe {
     /// Reads and writes until the connection ends: why it did.
-    pub(super) async fn run<S>(&self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
+    pub(super) async fn run<S>(self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
     where
         S: AsyncRead + AsyncWrite,
     {
@@ -47,13 +47,12 @@ impl Pipe {
         mut sealer: Sealer,
     ) -> io::Result<()> {
         let settings = &self.mesh.settings;
-        let mut stop = self.mesh.stop.subscribe();
         let mut beat = tokio::time::interval(settings.heartbeat);
         let mut record = Vec::new();
         // Whether something has left since the last beat: then that was a sign of life.
         let mut spoke = false;
         loop {
-            if self.link.has_more() {
+            if self.shared.lingers() && self.link.has_more() {
                 self.shared.say_all();
             }
             let Some((chunk, received)) = self.link.next_chunk(self.number) else { return Ok(()) };
@@ -64,7 +63,7 @@ impl Pipe {
                 continue;
             }
             writer.flush().await?;
-            if *stop.borrow_and_update() {
+            if *self.mesh.stop.borrow() {
                 return writer.shutdown().await;
             }
             tokio::select! {
@@ -74,7 +73,6 @@ impl Pipe {
                         self.shared.streak.others_first().await;
                     }
                 }
-                _ = stop.changed() => {}
                 _ = beat.tick() => {
                     if self.link.silent_for() > settings.silence {
                         return Err(io::Error::new(io::ErrorKind::TimedOut, "silent for too long"));

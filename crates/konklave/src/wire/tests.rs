@@ -97,7 +97,7 @@ fn messages() -> Vec<Message<Batch>> {
         from: 4,
         cut: vec![entry(small.clone())],
         left: suspects.clone(),
-        summaries: Vec::new(),
+        summaries: vec![(member(2), Batch::of(vec![Op::Summary(Vec::new())]))],
     });
     let promise = Arc::new(Promise {
         accepted: Some((ballot, next.clone())),
@@ -167,7 +167,7 @@ fn says() -> Vec<Say> {
             flight.extend(sent.into_iter().map(|(to, message)| (from, to, message)));
         }
         while let Some((from, to, message)) = flight.pop_front() {
-            says.push(Say::Step { count: 7, message: message.clone() });
+            says.push(Say::Step { count: 7, safe: true, noted: false, message: message.clone() });
             let sent = both[to.0 as usize - 1].step(to, Input::Message { from, message }).sent;
             flight.extend(sent.into_iter().map(|(next, message)| (to, next, message)));
         }

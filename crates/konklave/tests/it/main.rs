@@ -9,6 +9,7 @@ mod lifted;
 mod locks;
 mod losses;
 mod nats;
+mod safety;
 mod sweep;
 mod tcp;
 mod together;

@@ -37,11 +37,25 @@ pub struct Outcome<M> {
 
 /// Which member has the token of a name at first: by a hash, so that names spread.
 pub fn home(name: &Name, view: &View) -> Option<ProcessId> {
+    view.members.get(place(name, view.members.len())).map(|member| member.id)
+}
+
+fn place(name: &Name, n: usize) -> usize {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let n = view.members.len();
-    (n > 0).then(|| view.members[(hash % n as u64) as usize].id)
+    (hash % n.max(1) as u64) as usize
+}
+
+/// How instances of a view begin, for each of its members as the one who has the token first.
+#[derive(Clone, Debug, Default)]
+pub struct Homes(Vec<Setup>);
+
+impl Homes {
+    /// Those of `view`.
+    pub fn of(view: &View, chosen: &Setup) -> Self {
+        Self(view.members.iter().filter_map(|m| setup(view, m.id, chosen)).collect())
+    }
 }
 
 /// The members of `view` from `first` on: whoever is first has the token or coordinates.
@@ -60,7 +74,16 @@ impl<A: Inner> Instance<A> {
     /// At the beginning of a view, with nobody inside and nobody waiting.
     pub fn fresh(me: ProcessId, name: &Name, view: &View, chosen: &Setup) -> Option<Self> {
         let setup = setup(view, home(name, view)?, chosen)?;
-        Some(Self { process: A::build(me, &setup), count: 0, group: Fixed(setup.group) })
+        Some(Self::begin(me, &setup))
+    }
+
+    /// The same, where there are many names.
+    pub fn fresh_in(me: ProcessId, name: &Name, homes: &Homes) -> Option<Self> {
+        homes.0.get(place(name, homes.0.len())).map(|setup| Self::begin(me, setup))
+    }
+
+    fn begin(me: ProcessId, setup: &Setup) -> Self {
+        Self { process: A::build(me, setup), count: 0, group: Fixed(setup.group.clone()) }
     }
 
     /// At the beginning of a view in which `holder` is inside and `waiters` wait, in this order; with

@@ -277,10 +277,8 @@ impl<C: Data> VirtualSynchrony<C> {
         }
         let (from, cut) = self.cut(promises);
         let view = self.successor(promises, &leaves, &synced, joins, me);
-        let stays = |id: &ProcessId| self.view.find(*id).is_some_and(|m| view.includes(m));
-        let said = promises.iter().filter(|(id, _)| stays(id));
-        let summaries =
-            said.filter_map(|(id, p)| p.summary.clone().map(|summary| (*id, summary))).collect();
+        let said = |m: Member| Some((m, promises.get(&m.id)?.summary.clone()?));
+        let summaries = self.view.everyone().filter_map(said).collect();
         let left = self.view.everyone().map(|m| m.id).filter(|id| leaves.contains(*id)).collect();
         Next { view, from, cut, left, summaries }
     }

@@ -38,8 +38,8 @@ pub struct Next<C> {
     pub cut: Vec<Entry<C>>,
     /// Who leaves because it wants to.
     pub left: ProcessSet,
-    /// What those who go on had to say.
-    pub summaries: Vec<(ProcessId, C)>,
+    /// What those who stopped had to say, be it that they go on or not.
+    pub summaries: Vec<(Member, C)>,
 }
 
 /// What someone who stops for a ballot knows.

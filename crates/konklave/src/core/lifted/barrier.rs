@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use konklave_algorithms::group::lifted::Instance;
+use konklave_algorithms::group::lifted::{Homes, Instance};
 use konklave_algorithms::group::{Member, View};
 use konklave_process::{ProcessId, ProcessSet};
+use rustc_hash::FxHashMap;
 
 use super::{Core, Lock, Stage};
 use crate::lifted::{Report, Summary};
@@ -28,17 +29,22 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(summaries: &[(ProcessId, Summary)]) -> BTreeMap<Name, Self> {
+    /// Of who does not go on only counts what it knows of those who may believe to hold something.
+    fn of(summaries: &[(Member, Summary)], view: &View) -> BTreeMap<Name, Self> {
         let mut names: BTreeMap<Name, Self> = BTreeMap::new();
-        for (id, summary) in summaries {
+        for (member, summary) in summaries {
+            let goes_on = view.includes(*member);
             for (name, report) in summary {
                 let facts = names.entry(name.clone()).or_default();
                 match report {
-                    Report::Holding { safe, .. } => facts.holder = Some((*id, *safe)),
-                    Report::Waiting(since) => facts.waiters.push((*since, *id)),
-                    Report::Parked => facts.sure = true,
                     Report::Safe(member) => facts.safe.extend([*member]),
                     Report::Frozen(member) => facts.frozen.extend([*member]),
+                    Report::Holding { safe, .. } if goes_on => {
+                        facts.holder = Some((member.id, *safe));
+                    }
+                    Report::Waiting(since) if goes_on => facts.waiters.push((*since, member.id)),
+                    Report::Parked if goes_on => facts.sure = true,
+                    Report::Holding { .. } | Report::Waiting(_) | Report::Parked => {}
                 }
             }
         }
@@ -59,17 +65,21 @@ impl Core {
             let mut report = |report| summary.push((name.clone(), report));
             if let Some(user) = &lock.user {
                 report(Report::Holding { token: user.token, safe: user.safe });
+                if user.safe {
+                    report(Report::Safe(self.myself()));
+                }
             }
             if !lock.queue.is_empty() {
                 report(Report::Waiting(lock.count()));
             }
             let here = lock.instance.as_ref().is_some_and(Instance::has_token);
-            if lock.user.is_none() && !lock.safe.is_empty() && (here || lock.stage == Stage::Inside)
-            {
+            let others = lock.safety.others();
+            if lock.user.is_none() && !others.is_empty() && (here || lock.stage == Stage::Inside) {
                 report(Report::Parked);
             }
-            lock.safe.iter().for_each(|member| report(Report::Safe(*member)));
+            others.iter().for_each(|member| report(Report::Safe(*member)));
         }
+        summary.sort_unstable();
         for (name, members) in &self.lifted.frozen {
             let frozen = members.keys().map(|member| (name.clone(), Report::Frozen(*member)));
             summary.extend(frozen);
@@ -77,24 +87,25 @@ impl Core {
         summary
     }
 
-    /// The next view begins, with what those who go on have said.
+    /// The next view begins, with what those of the last one have said.
     pub(in crate::core) fn install_locks(
         &mut self,
         view: &View,
         left: &ProcessSet,
-        said: Vec<(ProcessId, Batch)>,
+        said: Vec<(Member, Batch)>,
     ) {
         self.end_questions();
-        let mut said: Vec<(ProcessId, Summary)> =
-            said.into_iter().map(|(id, batch)| (id, summary_in(&batch))).collect();
-        let was_there = said.iter().any(|(id, _)| *id == self.me);
+        let mut said: Vec<(Member, Summary)> =
+            said.into_iter().map(|(member, batch)| (member, summary_in(&batch))).collect();
+        let was_there = said.iter().any(|(m, _)| m.id == self.me && view.includes(*m));
         if said.is_empty() && !self.lifted.names.is_empty() {
             // A group of one, founded by an operator: nobody else was asked.
-            said.push((self.me, self.summary()));
+            said.push((self.myself(), self.summary()));
         }
-        let facts = Facts::of(&said);
+        let facts = Facts::of(&said, view);
         self.freeze(view, left, &facts, was_there);
         self.lifted.view = view.id;
+        self.lifted.homes = Homes::of(view, &self.lifted.setup);
         self.lifted.sent.clear();
         self.lifted.received.clear();
         self.lifted.news.clear();
@@ -148,7 +159,7 @@ impl Core {
     fn resume(
         &mut self,
         view: &View,
-        before: BTreeMap<Name, Lock>,
+        before: FxHashMap<Name, Lock>,
         facts: &BTreeMap<Name, Facts>,
     ) -> Vec<u64> {
         let me = self.me;
@@ -169,9 +180,9 @@ impl Core {
             let lock = self.lifted.names.entry(name.clone()).or_default();
             if let Some((id, true)) = holder {
                 if *id == me {
-                    lock.unnoted = Some(ProcessSet::new());
-                } else {
-                    lock.safe.extend(view.find(*id));
+                    lock.safety.decided(view);
+                } else if let Some(member) = view.find(*id) {
+                    lock.safety.note(member);
                 }
             }
             if !view.has_member(me) {
@@ -199,19 +210,19 @@ impl Core {
 
     /// Serves, asks and tells, as if everyone here had asked just now.
     fn go_on(&mut self) {
-        let names: Vec<Name> = self.lifted.names.keys().cloned().collect();
-        for name in names {
-            let Some(lock) = self.lifted.names.get(&name) else { continue };
+        for name in self.lifted.names_of(|_| true) {
+            let Some(lock) = self.lifted.names.get_mut(&name) else { continue };
+            if lock.is_used() {
+                lock.note_news(&name, &mut self.lifted.news);
+            }
             let waiting: Vec<u64> = lock.queue.iter().map(|(number, _)| *number).collect();
             for number in waiting {
                 if let Some((wait, safe)) = self.desk.wish(number).map(|w| (w.wait, w.safe)) {
                     self.prepare(number, &name, wait, safe);
                 }
             }
-            if self.lifted.names.get(&name).is_some_and(Lock::is_used) {
-                self.lifted.note_news(&name);
-            }
             self.advance(&name);
+            self.spread_word(&name);
         }
     }
 }

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use konklave_algorithms::group::lifted::Any;
 use konklave_algorithms::group::{Member, ViewId};
 use konklave_process::{Input, ProcessId, ProcessSet};
 use tokio::sync::oneshot;
 
-use super::{Core, Instance, Lifted};
+use super::{Core, Lifted};
 use crate::error::Error;
 use crate::lifted::{Inside, Note, Party, Say};
 use crate::table::{Key, Name};
@@ -31,16 +30,6 @@ impl Core {
     pub(super) fn send_to_all(&mut self, name: &Name, say: &Say) {
         for to in self.below.view().others(self.me) {
             self.send_inside(to, name, say.clone());
-        }
-    }
-
-    /// Has everyone note that we may hold it safely.
-    pub(super) fn tell_safe(&mut self, name: &Name) {
-        let others = self.below.view().others(self.me);
-        let Some(lock) = self.lifted.names.get_mut(name) else { return };
-        if lock.unnoted.is_none() {
-            lock.unnoted = Some(others.into_iter().collect());
-            self.send_to_all(name, &Say::Safe);
         }
     }
 
@@ -86,18 +75,32 @@ impl Core {
             return;
         }
         match say {
-            Say::Step { count, message } if self.runs() && self.below.view().has_member(from) => {
-                self.on_step(&name, count, Input::Message { from, message });
+            Say::Step { count, safe, noted, message }
+                if self.runs() && self.below.view().has_member(from) =>
+            {
+                let lock = self.lifted.names.entry(name.clone()).or_default();
+                if safe {
+                    lock.safety.note(member);
+                }
+                if noted {
+                    lock.safety.confirmed(from);
+                }
+                let (sent, answered) =
+                    self.drive_to(&name, Input::Message { from, message }, count);
+                if safe && sent && !answered {
+                    // What we pass on will be answered by another, who may not know.
+                    self.send_inside(from, &name, Say::Noted);
+                }
+                self.advance(&name);
             }
             Say::Step { .. } | Say::Note(_) => {}
             Say::Safe => {
-                self.lifted.names.entry(name.clone()).or_default().safe.insert(member);
+                self.lifted.names.entry(name.clone()).or_default().safety.note(member);
                 self.send_inside(from, &name, Say::Noted);
             }
             Say::Noted => {
-                let lock = self.lifted.names.get_mut(&name);
-                if let Some(others) = lock.and_then(|lock| lock.unnoted.as_mut()) {
-                    others.remove(from);
+                if let Some(lock) = self.lifted.names.get_mut(&name) {
+                    lock.safety.confirmed(from);
                 }
                 self.advance(&name);
             }
@@ -122,19 +125,6 @@ impl Core {
             }
             Say::Revoked { number, held } => self.on_answer(from, number, held),
         }
-    }
-
-    fn on_step(&mut self, name: &Name, count: u64, input: Input<Any>) {
-        let (me, view) = (self.me, self.below.view());
-        let lock = self.lifted.names.entry(name.clone()).or_default();
-        if lock.instance.is_none() && !lock.broken {
-            lock.instance = Instance::fresh(me, name, view, &self.lifted.setup);
-        }
-        if let Some(instance) = &mut lock.instance {
-            instance.count = instance.count.max(count);
-        }
-        self.drive(name, input);
-        self.advance(name);
     }
 
     /// An operator takes a lock from whoever holds it, wherever that is.

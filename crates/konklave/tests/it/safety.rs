@@ -1,0 +1,125 @@
+//! Who may hold safely a lock that a classic algorithm serves: a majority knows, and nothing is said twice.
+
+use std::time::Duration;
+
+use konklave::testing::Cluster;
+use konklave::{Handover, Mutex, State, Timings};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn cluster(mutex: Mutex, n: usize) -> Cluster {
+    Cluster::served_by(mutex, n, 0, Timings::default())
+}
+
+fn lifted() -> impl Iterator<Item = Mutex> {
+    Mutex::ALL.into_iter().filter(|m| *m != Mutex::Table)
+}
+
+/// How many messages it takes, and how long, to get a lock that another node has used; for each of
+/// some names, which begin at different nodes.
+fn costs(mutex: Mutex, n: usize, mode: Handover) -> Vec<(u64, Duration)> {
+    let cluster = cluster(mutex, n);
+    // Every message takes the same time, so that times are numbers of hops.
+    cluster.delay(MS, MS);
+    cluster.block_on(async {
+        let mut costs = Vec::new();
+        for i in 0..12 {
+            let name = format!("l{i}");
+            drop(cluster.node(0).lock(&name).mode(Handover::Fast).acquire().await.unwrap());
+            // In the middle between two signs of life.
+            let beat = Timings::default().heartbeat;
+            let past = cluster.now().as_nanos() % beat.as_nanos();
+            cluster.sleep(beat + beat / 4 - Duration::from_nanos(past as u64)).await;
+            let (sent, start) = (cluster.sent(), cluster.now());
+            drop(cluster.node(1).lock(&name).mode(mode).acquire().await.unwrap());
+            costs.push((cluster.sent() - sent, cluster.now() - start));
+        }
+        costs
+    })
+}
+
+#[test]
+fn among_three_a_safe_lock_comes_as_fast_as_another() {
+    for mutex in lifted() {
+        let (fast, safe) = (costs(mutex, 3, Handover::Fast), costs(mutex, 3, Handover::LeaseSafe));
+        for (fast, safe) in fast.into_iter().zip(safe) {
+            assert!(safe.1 <= fast.1.max(2 * MS), "{mutex}: {safe:?}, Fast: {fast:?}");
+            // One more where the request is passed on, or where the right to enter was here all along.
+            assert!(safe.0 <= fast.0 + 4, "{mutex}: {safe:?}, Fast: {fast:?}");
+        }
+    }
+}
+
+#[test]
+fn where_one_asks_and_one_answers_nothing_else_is_said() {
+    let costs = costs(Mutex::NaimiTrehel, 3, Handover::LeaseSafe);
+    let direct = costs.iter().filter(|cost| **cost == (2, 2 * MS)).count();
+    let passed_on = costs.iter().filter(|cost| **cost == (4, 3 * MS)).count();
+    assert!(direct > 0 && passed_on > 0 && direct + passed_on == costs.len(), "{costs:?}");
+}
+
+/// The one who gave the lock away knows of its holder, and leaves just when the holder falls silent: what it
+/// knew goes on.
+#[test]
+fn what_only_one_who_leaves_has_noted_is_not_forgotten() {
+    for mutex in lifted() {
+        for name in ["a", "b", "c", "d", "e", "f"] {
+            let cluster = cluster(mutex, 3);
+            cluster.block_on(async {
+                drop(cluster.node(0).lock(name).acquire().await.unwrap());
+                let held = cluster.node(1).lock(name).acquire().await.unwrap();
+                let leaver = cluster.node(0);
+                cluster.isolate(1);
+                cluster.spawn(async move { leaver.leave().await.unwrap() });
+                let next = cluster.node(2).lock(name).acquire().await.unwrap();
+                assert_eq!(held.state(), State::Lost, "{mutex} {name}: two at once");
+                assert!(next.token() > held.token());
+            });
+        }
+    }
+}
+
+/// Of five, only the one that gives the lock away hears who wants it: too few know for a promise, and enough
+/// for a lock with a token that is checked.
+#[test]
+fn nobody_holds_safely_what_too_few_know_of() {
+    for mutex in [Mutex::NaimiTrehel, Mutex::Central] {
+        for (mode, granted) in [(Handover::Fast, true), (Handover::LeaseSafe, false)] {
+            let cluster = cluster(mutex, 5);
+            cluster.delay(MS, MS);
+            cluster.block_on(async {
+                for i in 0..12 {
+                    let lock = cluster.node(0).lock(&format!("l{i}")).mode(Handover::Fast);
+                    drop(lock.acquire().await.unwrap());
+                }
+                [2, 3, 4].into_iter().for_each(|to| cluster.cut(1, to));
+                let mut got = 0;
+                for i in 0..12 {
+                    let lock = cluster.node(1).lock(&format!("l{i}")).mode(mode);
+                    got += usize::from(lock.timeout(5 * MS).acquire().await.is_ok());
+                }
+                assert_eq!(got > 0, granted, "{mutex} {mode:?}: {got}");
+            });
+        }
+    }
+}
+
+/// In a group of five, two may fall silent together: the holder, and one of those who know of it.
+#[test]
+fn two_who_fall_silent_together_leave_one_who_knows() {
+    for mutex in lifted() {
+        for other in [0, 2, 3, 4] {
+            let cluster = cluster(mutex, 5);
+            cluster.block_on(async {
+                drop(cluster.node(0).lock("a").acquire().await.unwrap());
+                let held = cluster.node(1).lock("a").acquire().await.unwrap();
+                cluster.isolate(1);
+                cluster.isolate(other);
+                let i = if other == 4 { 3 } else { 4 };
+                let next = cluster.node(i).lock("a").acquire().await.unwrap();
+                assert_eq!(held.state(), State::Lost, "{mutex}, with {other}: two at once");
+                assert!(next.token() > held.token());
+            });
+        }
+    }
+}
