@@ -519,7 +519,9 @@ impl Core {
             }
             return;
         }
-        let local = next.claim.member == me && next.hold == Hold::Exclusive;
+        // Who wants it safely has it when the group knows that: of who has had it fast so far it does not.
+        let local =
+            next.claim.member == me && next.hold == Hold::Exclusive && (kept.safe || !next.safe);
         if let Some(token) = kept.next_token().filter(|_| local) {
             let from = std::mem::replace(&mut kept.claim, next.claim);
             (kept.token, kept.safe, kept.user) = (token, next.safe, Some(next.claim.number));

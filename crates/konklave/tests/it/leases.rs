@@ -1,11 +1,11 @@
 //! What was promised to a holder is kept, whatever becomes of the node it got it from.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Mutex, Node, State};
+use konklave::{Handover, Mutex, Node, State, Timings};
 
 const MS: Duration = Duration::from_millis(1);
 const ALGORITHMS: [Mutex; 3] = [Mutex::Table, Mutex::NaimiTrehel, Mutex::RicartAgrawala];
@@ -114,4 +114,33 @@ fn views_that_change_faster_than_the_lease_do_not_keep_a_lock_frozen() {
         }
         assert!(got.get().is_some(), "the one who leads has led all the time");
     });
+}
+
+/// Of two who wait for each other's turn at one node, the first has it fast and the second safely: the group
+/// has to know of the second before it is promised anything.
+#[test]
+fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_does_not_know() {
+    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
+        let cluster = Rc::new(Cluster::served_by(mutex, 3, 0, Timings::default()));
+        cluster.block_on(async {
+            let node = cluster.node(1);
+            let fast = node.lock("a").mode(Handover::Fast).acquire().await.unwrap();
+            let got = Rc::new(RefCell::new(None));
+            let waits = (node.clone(), got.clone());
+            cluster.spawn(async move {
+                *waits.1.borrow_mut() = waits.0.lock("a").acquire().await.ok();
+            });
+            cluster.sleep(MS * 200).await;
+            cluster.isolate(1);
+            fast.release().await.unwrap();
+            let next = cluster.node(0).lock("a").acquire().await.unwrap();
+            let held = got.borrow().as_ref().map(|guard| guard.state());
+            assert!(held.is_none_or(|state| state == State::Lost), "{mutex}: two at once");
+            next.release().await.unwrap();
+            cluster.heal();
+            cluster.sleep(MS * 5000).await;
+            assert!(got.take().is_some(), "{mutex}: it is served when it is back, if not before");
+            assert!(node.lock("a").timeout(MS * 100).acquire().await.is_ok(), "{mutex}");
+        });
+    }
 }

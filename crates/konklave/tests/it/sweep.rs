@@ -102,7 +102,9 @@ async fn work(
             Err(other) => panic!("{other}"),
         };
         let (from, token) = (cluster.now(), guard.token());
-        assert_ne!(guard.state(), State::Lost, "what is granted is ours at that moment");
+        // Unless the node leaves at that very moment.
+        let left = guard.loss() == Some(konklave::Loss::Left);
+        assert!(left || guard.state() != State::Lost, "what is granted is ours at that moment");
         let hold = MS * dice.below(60) as u32;
         tokio::select! {
             biased;
@@ -117,11 +119,28 @@ async fn work(
     }
 }
 
-async fn trouble(cluster: &Cluster, dice: &mut Dice, n: usize) {
+/// Has it leave in order; then its process ends.
+fn leave(cluster: &Rc<Cluster>, i: usize) {
+    if cluster.is_up(i) {
+        let (cluster, node) = (cluster.clone(), cluster.node(i));
+        cluster.clone().spawn(async move {
+            let _ = node.leave().await;
+            // It may have been killed meanwhile, and be there again.
+            if cluster.is_up(i) {
+                let asked = cluster.node(i).lock("left?").try_acquire().await;
+                if matches!(asked, Err(Error::Left)) && cluster.is_up(i) {
+                    cluster.crash(i);
+                }
+            }
+        });
+    }
+}
+
+async fn trouble(cluster: &Rc<Cluster>, dice: &mut Dice, n: usize) {
     for _ in 0..12 {
         cluster.sleep(MS * dice.below(700) as u32).await;
         let (i, j) = (dice.below(n as u64) as usize, dice.below(n as u64) as usize);
-        match dice.below(8) {
+        match dice.below(10) {
             0 => cluster.crash(i),
             1 => (0..n).for_each(|i| cluster.restart(i)),
             2 => cluster.isolate(i),
@@ -129,6 +148,12 @@ async fn trouble(cluster: &Cluster, dice: &mut Dice, n: usize) {
             4 => cluster.partition(&[i, j]),
             5 | 6 => cluster.heal(),
             7 => cluster.delay(MS / 20, MS * dice.below(20) as u32),
+            8 => leave(cluster, i),
+            // Just when another falls silent.
+            9 => {
+                cluster.isolate(j);
+                leave(cluster, i);
+            }
             _ => {}
         }
     }
@@ -147,6 +172,8 @@ fn run(mutex: Mutex, n: usize, seed: u64) -> usize {
     cluster.block_on(async {
         trouble(&cluster, &mut dice, n).await;
         cluster.heal();
+        // Who is about to leave does so.
+        cluster.sleep(MS * 3000).await;
         cluster.delay(MS / 20, MS / 4);
         (0..n).for_each(|i| cluster.restart(i));
         cluster.sleep(MS * 8000).await;
