@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::time::{sleep, timeout};
 
-use super::greeting::Failed;
+use super::greeting::{Failed, Greeted};
 use super::link::{Attached, Link};
 use super::pipe::{GREETING, Pipe};
 use super::strangers::Stranger;
@@ -316,20 +316,29 @@ where
     }
     link.wake();
     call(mesh, shared, hello.address.clone(), None, Some(peer));
-    let pipe =
-        Pipe { mesh: mesh.clone(), shared: shared.clone(), link: link.clone(), peer, number };
-    // A task of its own: whatever comes or goes wakes it and nothing that waits for its end.
-    let ended = tokio::spawn(pipe.run(stream, greeted.sealer, greeted.opener)).await;
-    if let Ok(Err(error)) = &ended
+    let pipe = Pipe { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
+    // A task of its own: what comes or goes wakes nothing that only waits for the end, and who is sent away
+    // as a stranger in this very moment is none any more.
+    let _ = tokio::spawn(talk(pipe, stream, greeted)).await;
+    Ok(Call::Ended(peer))
+}
+
+/// Talks until the connection ends.
+async fn talk<S>(pipe: Pipe, stream: S, greeted: Greeted)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Greeted { hello, sealer, opener } = greeted;
+    let ended = pipe.run(stream, sealer, opener).await;
+    if let Err(error) = &ended
         && error.kind() == io::ErrorKind::InvalidData
     {
-        shared.with(|core, now| core.refused(hello.address.clone(), error.to_string(), now));
+        pipe.shared.with(|core, now| core.refused(hello.address, error.to_string(), now));
     }
-    if link.detach(number) {
+    if pipe.link.detach(pipe.number) {
         // Everyone who calls finds out whether it is gone.
-        mesh.redial.notify_waiters();
+        pipe.mesh.redial.notify_waiters();
     }
-    Ok(Call::Ended(peer))
 }
 
 /// Tells a new peer where the others are, and the others where it is.

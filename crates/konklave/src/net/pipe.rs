@@ -1,11 +1,13 @@
 //! One connection in use: records in both directions.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use konklave_process::ProcessId;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::time::timeout;
 
 use super::link::Link;
 use super::seal::Sealer;
@@ -28,17 +30,23 @@ pub(super) struct Pipe {
 
 impl Pipe {
     /// Reads and writes until the connection ends: why it did.
-    pub(super) async fn run<S>(self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
+    pub(super) async fn run<S>(&self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
     where
         S: AsyncRead + AsyncWrite,
     {
         let (reader, writer) = tokio::io::split(stream);
+        let mut reading = pin!(self.read(reader, opener));
         // One task for both: what a record brings about leaves before the task rests.
-        tokio::select! {
+        let written = tokio::select! {
             biased;
-            result = self.read(reader, opener) => result,
+            result = &mut reading => return result,
             result = self.write(writer, sealer) => result,
+        };
+        if written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::TimedOut) {
+            // Nobody is there any more who reads; but what it said last may be here, unread.
+            let _ = timeout(self.mesh.settings.heartbeat, reading).await;
         }
+        written
     }
 
     async fn write(
