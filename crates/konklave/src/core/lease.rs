@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use konklave_algorithms::group::{View, ViewId};
-use konklave_process::ProcessId;
+use konklave_process::{ProcessId, ProcessSet};
 
 use super::Core;
+use crate::shared::Hurry;
 use crate::status::Loss;
 use crate::table::Op;
 use crate::wire::Frame;
@@ -20,6 +21,8 @@ use crate::wire::Frame;
 pub(super) struct Lease {
     /// When we asked what the others have answered last.
     echoes: BTreeMap<ProcessId, Duration>,
+    /// Whom we have answered in this view.
+    answered: ProcessSet,
     until: Option<Duration>,
     /// Whether nobody else could take anything from us.
     alone: bool,
@@ -28,6 +31,7 @@ pub(super) struct Lease {
 impl Lease {
     pub(super) fn on_view(&mut self, view: &View, me: ProcessId) {
         self.echoes.clear();
+        self.answered.clear();
         self.alone = view.members.len() == 1 && view.has_member(me);
     }
 
@@ -101,6 +105,15 @@ impl Core {
                 self.hand_out_late();
             }
         }
+    }
+
+    /// Who asks for a sign of life for the first time in a view may wait for a lease. After that it has one, and
+    /// our answer can wait for our own next question, unless leases are hardly longer than that takes.
+    pub(super) fn hurry_of_pong(&mut self, to: ProcessId) -> Hurry {
+        let timings = &self.config.timings;
+        let lasts = timings.held_for() >= timings.heartbeat.saturating_mul(5);
+        let first = self.lease.answered.insert(to);
+        if first || !lasts { Hurry::Now } else { Hurry::Lazy }
     }
 
     /// What we hold is lost when the lease is.
