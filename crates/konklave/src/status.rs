@@ -1,5 +1,9 @@
 //! What a node tells of itself and its group, to be shown or serialised.
 
+mod circles;
+
+pub(crate) use circles::{Waits, circles};
+
 use serde::{Deserialize, Serialize};
 
 use crate::{NodeId, Token};

@@ -382,7 +382,7 @@ impl Service for Group {
     fn examine(&self) -> Promise<'_, Vec<Finding>> {
         let status = self.node().status();
         let mut findings = report::examine(&status, self.protected);
-        findings.push(deadlocks::examine(&status.locks));
+        findings.push(deadlocks::examine(&status));
         for detail in self.secrets.iter().filter_map(|file| super::secrets::exposed(file)) {
             findings.push(Finding { what: "key".into(), well: false, detail });
         }

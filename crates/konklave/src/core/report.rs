@@ -1,6 +1,6 @@
 //! What the node tells of itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use konklave_algorithms::group::{Member, View};
@@ -11,7 +11,7 @@ use super::Core;
 use crate::NodeId;
 use crate::campaign::Leader;
 use crate::status::{
-    Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Why, WhyState,
+    Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Waits, Why, WhyState, circles,
 };
 use crate::table::{Claim, Hold, Key, Lock, Space};
 
@@ -183,8 +183,8 @@ impl Core {
     }
 
     /// Who waits for whom: for each party that waits, what for, and who has that.
-    fn waits_for(&self) -> BTreeMap<Party, Vec<(String, Party)>> {
-        let mut edges: BTreeMap<Party, Vec<(String, Party)>> = BTreeMap::new();
+    fn waits_for(&self) -> Waits<Party, String> {
+        let mut edges: Waits<Party, String> = BTreeMap::new();
         for (key, lock) in &self.all_locks() {
             for waiting in &lock.queue {
                 let party = (waiting.claim.member.id, waiting.claim.session);
@@ -199,16 +199,10 @@ impl Core {
 
     /// A circle of parties that wait for each other, on the way from those who wait for `key`.
     fn cycle(&self, key: &Key) -> Vec<(NodeId, u32, String)> {
-        let edges = self.waits_for();
         let Some(lock) = self.any_lock(key) else { return Vec::new() };
-        let mut seen = BTreeSet::new();
-        for start in lock.queue.iter().map(|w| (w.claim.member.id, w.claim.session)) {
-            let mut path: Vec<(Party, String)> = Vec::new();
-            if let Some(cycle) = search(start, &edges, &mut path, &mut seen) {
-                return cycle;
-            }
-        }
-        Vec::new()
+        let waiting = lock.queue.iter().map(|w| (w.claim.member.id, w.claim.session));
+        let first = circles(&self.waits_for(), waiting, 1).pop().unwrap_or_default();
+        first.into_iter().map(|((id, session), lock)| (id.0, session, lock)).collect()
     }
 
     pub(super) fn tell_view(&self, view: &View) {
@@ -291,28 +285,4 @@ impl Core {
         });
         self.observers = observers;
     }
-}
-
-/// Looks for a circle, depth first.
-fn search(
-    party: Party,
-    edges: &BTreeMap<Party, Vec<(String, Party)>>,
-    path: &mut Vec<(Party, String)>,
-    seen: &mut BTreeSet<Party>,
-) -> Option<Vec<(NodeId, u32, String)>> {
-    if let Some(from) = path.iter().position(|(p, _)| *p == party) {
-        return Some(path[from..].iter().map(|((id, s), lock)| (id.0, *s, lock.clone())).collect());
-    }
-    if !seen.insert(party) {
-        return None;
-    }
-    for (lock, other) in edges.get(&party).into_iter().flatten() {
-        path.push((party, lock.clone()));
-        let found = search(*other, edges, path, seen);
-        if found.is_some() {
-            return found;
-        }
-        path.pop();
-    }
-    None
 }

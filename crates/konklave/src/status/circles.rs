@@ -1,0 +1,120 @@
+//! Who waits in a circle.
+
+use std::collections::BTreeMap;
+
+use super::{NodeId, Status, Waiter};
+
+/// For each party that waits: what for, and who has that.
+pub(crate) type Waits<P, W> = BTreeMap<P, Vec<(W, P)>>;
+
+/// Circles on the ways from `starts`, at most so many: who waits, and for what. Of circles that share
+/// someone, one at least.
+pub(crate) fn circles<P: Ord + Copy, W: Clone>(
+    waits: &Waits<P, W>,
+    starts: impl IntoIterator<Item = P>,
+    most: usize,
+) -> Vec<Vec<(P, W)>> {
+    let mut found = Vec::new();
+    // Whether someone is on the way that we go now; who is not any more is done with.
+    let mut seen: BTreeMap<P, bool> = BTreeMap::new();
+    for start in starts {
+        if seen.contains_key(&start) {
+            continue;
+        }
+        seen.insert(start, true);
+        let mut way: Vec<(P, usize)> = vec![(start, 0)];
+        while found.len() < most
+            && let Some((party, next)) = way.last_mut()
+        {
+            let party = *party;
+            let Some((_, whose)) = waits.get(&party).and_then(|all| all.get(*next)) else {
+                seen.insert(party, false);
+                way.pop();
+                continue;
+            };
+            *next += 1;
+            match seen.get(whose) {
+                None => {
+                    seen.insert(*whose, true);
+                    way.push((*whose, 0));
+                }
+                Some(true) => {
+                    let from = way.iter().position(|(p, _)| p == whose).unwrap_or_default();
+                    let circle = way[from..].iter().filter_map(|(p, next)| {
+                        let (what, _) = waits.get(p)?.get(next.checked_sub(1)?)?;
+                        Some((*p, what.clone()))
+                    });
+                    found.push(circle.collect());
+                }
+                Some(false) => {}
+            }
+        }
+    }
+    found
+}
+
+impl Status {
+    /// Who waits in a circle, over all names: what each of them waits for, and who it is. A client that waits
+    /// for what it has itself is one, too. At most so many circles are looked for; of those that share someone
+    /// one at least is found.
+    pub fn circles(&self, most: usize) -> Vec<Vec<(&str, &Waiter)>> {
+        let mut waits: Waits<(NodeId, u32), (&str, &Waiter)> = BTreeMap::new();
+        for lock in &self.locks {
+            for waiter in &lock.queue {
+                let holders = lock.holders.iter().map(|holder| (holder.node, holder.session));
+                let edges = holders.map(|holder| ((lock.name.as_str(), waiter), holder));
+                waits.entry((waiter.node, waiter.session)).or_default().extend(edges);
+            }
+        }
+        let circles = circles(&waits, waits.keys().copied(), most);
+        circles.into_iter().map(|all| all.into_iter().map(|(_, what)| what).collect()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From who waits for whom.
+    fn waits(edges: &[(u32, u32)]) -> Waits<u32, (u32, u32)> {
+        let mut waits = Waits::new();
+        for edge in edges {
+            waits.entry(edge.0).or_insert_with(Vec::new).push((*edge, edge.1));
+        }
+        waits
+    }
+
+    fn all(edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
+        let waits = waits(edges);
+        let found = circles(&waits, waits.keys().copied(), 9);
+        for circle in &found {
+            for (i, (_, (_, whose))) in circle.iter().enumerate() {
+                assert_eq!(*whose, circle[(i + 1) % circle.len()].0, "each waits for the next");
+            }
+        }
+        found.into_iter().map(|circle| circle.into_iter().map(|(p, _)| p).collect()).collect()
+    }
+
+    #[test]
+    fn circles_are_found_and_queues_are_none() {
+        assert!(all(&[]).is_empty());
+        assert!(all(&[(2, 1), (3, 1), (3, 2)]).is_empty());
+        assert_eq!(all(&[(2, 1), (1, 2), (3, 2)]), [[1, 2]]);
+        assert_eq!(all(&[(0, 1), (2, 1), (1, 2)]), [[1, 2]], "who only waits for them is no part");
+        assert_eq!(all(&[(7, 7)]), [[7]]);
+        assert_eq!(all(&[(2, 1), (3, 2), (1, 3)]).len(), 1);
+        assert_eq!(all(&[(1, 1), (2, 2), (3, 4), (4, 3)]).len(), 3);
+    }
+
+    #[test]
+    fn a_long_queue_is_gone_through_and_no_more_are_looked_for_than_asked() {
+        let row: Vec<(u32, u32)> = (0..100_000).map(|i| (i, i + 1)).collect();
+        assert!(all(&row).is_empty());
+        // Everyone waits for the first, too: a circle for each.
+        let back = (1..100_000).map(|i| (i, 0));
+        let row: Vec<(u32, u32)> = row.iter().copied().chain(back).collect();
+        let waits = waits(&row);
+        assert_eq!(circles(&waits, waits.keys().copied(), 3).len(), 3);
+        assert_eq!(circles(&waits, [50_000], 1).len(), 1);
+    }
+}
