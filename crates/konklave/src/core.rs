@@ -270,6 +270,10 @@ impl Core {
         self.now = self.now.max(now);
         while let Some(at) = self.timers.iter().position(|(_, due)| *due <= self.now) {
             let (timer, _) = self.timers.swap_remove(at);
+            if timer == Timer::Heartbeat {
+                // The group's signs of life and ours leave together, from now on at the same times.
+                self.next_beat = self.now;
+            }
             self.step(|below, ctx| below.on_timer(timer, ctx));
         }
         if self.now >= self.next_beat {

@@ -154,6 +154,8 @@ impl Link {
         state.connections += 1;
         let number = state.connections;
         state.connection = Some(Connection { number, caller, heard: Instant::now() });
+        // Who uses the one before notices.
+        self.ready.notify_waiters();
         Attached::Used { number, news }
     }
 

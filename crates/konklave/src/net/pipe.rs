@@ -55,10 +55,10 @@ impl Pipe {
         mut sealer: Sealer,
     ) -> io::Result<()> {
         let settings = &self.mesh.settings;
-        let mut beat = tokio::time::interval(settings.heartbeat);
+        let mut beat = tokio::time::interval(settings.heartbeat.max(settings.silence / 8));
         let mut record = Vec::new();
-        // Whether something has left since the last beat: then that was a sign of life.
-        let mut spoke = false;
+        // Whether something has left since the last beat: then that was a sign of life. If not, one is due.
+        let (mut spoke, mut due) = (false, false);
         loop {
             if self.shared.lingers() && self.link.has_more() {
                 self.shared.say_all();
@@ -67,27 +67,33 @@ impl Pipe {
             if let Some(chunk) = chunk {
                 pack(&mut record, chunk.first, received, &chunk.bytes, &mut sealer);
                 writer.write_all(&record).await?;
-                spoke = true;
+                (spoke, due) = (true, false);
                 continue;
+            }
+            if std::mem::take(&mut due) {
+                pack(&mut record, 0, received, &[], &mut sealer);
+                writer.write_all(&record).await?;
             }
             writer.flush().await?;
             if *self.mesh.stop.borrow() {
                 return writer.shutdown().await;
             }
-            tokio::select! {
-                () = self.link.ready.notified() => {
-                    // Those who were woken speak first: what they say leaves with what waits.
-                    if self.link.can_wait() {
-                        self.shared.streak.others_first().await;
+            // What nobody waits for stays where it is, unless nothing else has left for a while.
+            while !due {
+                tokio::select! {
+                    () = self.link.ready.notified() => {
+                        // Those who were woken speak first: what they say leaves with what waits.
+                        if self.link.can_wait() {
+                            self.shared.streak.others_first().await;
+                        }
+                        break;
                     }
-                }
-                _ = beat.tick() => {
-                    if self.link.silent_for() > settings.silence {
-                        return Err(io::Error::new(io::ErrorKind::TimedOut, "silent for too long"));
-                    }
-                    if !std::mem::take(&mut spoke) {
-                        pack(&mut record, 0, received, &[], &mut sealer);
-                        writer.write_all(&record).await?;
+                    _ = beat.tick() => {
+                        if self.link.silent_for() > settings.silence {
+                            let kind = io::ErrorKind::TimedOut;
+                            return Err(io::Error::new(kind, "silent for too long"));
+                        }
+                        due = !std::mem::take(&mut spoke);
                     }
                 }
             }

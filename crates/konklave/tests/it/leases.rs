@@ -20,7 +20,7 @@ async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
 #[test]
 fn a_node_that_comes_back_says_nothing_of_who_held_before() {
     for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, konklave::Timings::default());
+        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
         cluster.block_on(async {
             let _held = cluster.node(0).lock("a").acquire().await.unwrap();
             cluster.crash(0);
@@ -38,7 +38,7 @@ fn after_a_restart_of_all_what_was_granted_before_must_be_over() {
             let cluster = if outlived {
                 Cluster::outlived(mutex, n)
             } else {
-                Cluster::served_by(mutex, n, 0, konklave::Timings::default())
+                Cluster::served_by(mutex, n, 0, Timings::default())
             };
             cluster.block_on(async {
                 let _held = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -56,7 +56,7 @@ fn after_a_restart_of_all_what_was_granted_before_must_be_over() {
 fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
     for mutex in ALGORITHMS {
         for lets_go in [true, false] {
-            let cluster = Cluster::served_by(mutex, 3, 0, konklave::Timings::default());
+            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
             cluster.block_on(async {
                 let held = cluster.node(0).lock("a").acquire().await.unwrap();
                 let token = held.token();

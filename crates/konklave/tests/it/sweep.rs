@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Error, Handover, Mutex, State, Timings, Token};
+use konklave::{Error, Handover, Loss, Mutex, State, Timings, Token};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -103,7 +103,7 @@ async fn work(
         };
         let (from, token) = (cluster.now(), guard.token());
         // Unless the node leaves at that very moment.
-        let left = guard.loss() == Some(konklave::Loss::Left);
+        let left = guard.loss() == Some(Loss::Left);
         assert!(left || guard.state() != State::Lost, "what is granted is ours at that moment");
         let hold = MS * dice.below(60) as u32;
         tokio::select! {
