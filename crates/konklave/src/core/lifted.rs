@@ -82,6 +82,16 @@ impl Lock {
         }
     }
 
+    /// There have been so many entries at least. Our process of the algorithm begins, if it has not yet.
+    fn learn(&mut self, name: &Name, entries: u64, me: ProcessId, homes: &Homes) {
+        if self.instance.is_none() && !self.broken {
+            self.instance = Instance::fresh_in(me, name, homes);
+        }
+        if let Some(instance) = &mut self.instance {
+            instance.count = instance.count.max(entries);
+        }
+    }
+
     fn count(&self) -> u64 {
         self.instance.as_ref().map_or(0, |instance| instance.count)
     }
@@ -246,44 +256,30 @@ impl Core {
         }
     }
 
-    /// One step of the algorithm.
-    fn drive(&mut self, name: &Name, input: Input<Any>) {
-        self.drive_to(name, input, 0);
-    }
-
-    /// The same, for one who may know of more entries than we do; whether messages left, and one of them
-    /// to whom this one is from.
-    fn drive_to(&mut self, name: &Name, input: Input<Any>, count: u64) -> (bool, bool) {
-        let me = self.me;
+    /// One step of the algorithm; whom it speaks to.
+    fn drive(&mut self, name: &Name, input: Input<Any>) -> ProcessSet {
+        let (me, mut receivers) = (self.me, ProcessSet::new());
         let Some(lock) = self.lifted.names.get_mut(name).filter(|lock| !lock.broken) else {
-            return (false, false);
+            return receivers;
         };
-        if lock.instance.is_none() {
-            lock.instance = Instance::fresh_in(me, name, &self.lifted.homes);
-        }
-        let Some(instance) = &mut lock.instance else { return (false, false) };
-        instance.count = instance.count.max(count);
-        let asker = match &input {
-            Input::Message { from, .. } => Some(*from),
-            _ => None,
-        };
+        lock.learn(name, 0, me, &self.lifted.homes);
+        let Some(instance) = &mut lock.instance else { return receivers };
         // The algorithms trust their messages: what a member garbled may be more than they can bear.
         let step = std::panic::AssertUnwindSafe(|| instance.step(me, input));
         let Ok(outcome) = std::panic::catch_unwind(step) else {
             (lock.instance, lock.broken, self.lifted.worn) = (None, true, true);
-            return (false, false);
+            return receivers;
         };
         let count = instance.count;
         if outcome.granted {
             (lock.stage, lock.turn) = (Stage::Inside, lock.queue.len());
         }
-        let (mut sent, mut answered) = (false, false);
         for (to, message) in outcome.sent {
-            (sent, answered) = (true, answered || asker == Some(to));
+            receivers.insert(to);
             let (safe, noted) = self.safety_for(name, to);
             self.send_inside(to, name, Say::Step { count, safe, noted, message });
         }
-        (sent, answered)
+        receivers
     }
 
     /// Lets the next one here in, if nothing forbids it; whether anything changed.

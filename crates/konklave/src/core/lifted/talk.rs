@@ -85,9 +85,9 @@ impl Core {
                 if noted {
                     lock.safety.confirmed(from);
                 }
-                let (sent, answered) =
-                    self.drive_to(&name, Input::Message { from, message }, count);
-                if safe && sent && !answered {
+                lock.learn(&name, count, self.me, &self.lifted.homes);
+                let receivers = self.drive(&name, Input::Message { from, message });
+                if safe && !receivers.is_empty() && !receivers.contains(from) {
                     // What we pass on will be answered by another, who may not know.
                     self.send_inside(from, &name, Say::Noted);
                 }
