@@ -51,7 +51,7 @@ impl Core {
     /// How much of a hurry a frame is in.
     pub(crate) fn hurry(&mut self, to: ProcessId, frame: &Frame) -> Hurry {
         let (hurry, own) = match frame {
-            Frame::Pong { .. } => (self.hurry_of_pong(to), false),
+            Frame::Pong { view, .. } => (self.hurry_of_pong(to, *view), false),
             Frame::Group(Message::Ack { held, .. }) => (self.hurry_of_ack(to, *held), false),
             Frame::Group(Message::Order { position, entry, .. }) => {
                 (self.hurry_of_order(to, *position, entry), entry.sender == to)

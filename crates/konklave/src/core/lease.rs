@@ -109,10 +109,11 @@ impl Core {
 
     /// Who asks for a sign of life for the first time in a view may wait for a lease. After that it has one, and
     /// our answer can wait for our own next question, unless leases are hardly longer than that takes.
-    pub(super) fn hurry_of_pong(&mut self, to: ProcessId) -> Hurry {
+    pub(super) fn hurry_of_pong(&mut self, to: ProcessId, view: ViewId) -> Hurry {
         let timings = &self.config.timings;
         let lasts = timings.held_for() >= timings.heartbeat.saturating_mul(5);
-        let first = self.lease.answered.insert(to);
+        // The view may have ended in the same step: its successor's first answer is still to come.
+        let first = view != self.below.view().id || self.lease.answered.insert(to);
         if first || !lasts { Hurry::Now } else { Hurry::Lazy }
     }
 
@@ -135,5 +136,50 @@ impl Core {
             self.thaws.remove(&member);
             self.submit(Op::Thaw { member });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::Timings;
+    use crate::mutex::Mutex;
+    use crate::testing::Cluster;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// How the answers to one who asks again and again leave.
+    fn hurries(heartbeat: Duration) -> Vec<Hurry> {
+        let timings = Timings { heartbeat, ..Timings::default() };
+        let cluster = Cluster::served_by(Mutex::Table, 3, 0, timings);
+        cluster.block_on(async { cluster.node(0).ready().await.unwrap() });
+        cluster.node(0).shared().with(|core, _| {
+            core.lease.answered.clear();
+            let (view, to) = (core.below.view().id, ProcessId(1));
+            let old = ViewId { epoch: view.epoch + 1, ..view };
+            let asked = [old, view, view, old];
+            asked.map(|view| core.hurry(to, &Frame::Pong { view, stamp: 0 })).to_vec()
+        })
+    }
+
+    #[test]
+    fn only_who_may_wait_for_a_lease_is_answered_at_once() {
+        use Hurry::{Lazy, Now};
+        assert_eq!(hurries(100 * MS), [Now, Now, Lazy, Now], "the first answer in a view");
+        assert_eq!(hurries(250 * MS), [Now; 4], "a lease is hardly longer than it takes");
+    }
+
+    /// The group's signs of life and our own are due at the same times.
+    #[test]
+    fn signs_of_life_leave_together() {
+        let cluster = Cluster::new(3);
+        cluster.block_on(async {
+            cluster.node(0).ready().await.unwrap();
+            cluster.sleep(500 * MS).await;
+        });
+        cluster.node(0).shared().with(|core, _| {
+            let beats = core.timers.iter().map(|(_, due)| *due);
+            assert!(beats.clone().any(|due| due == core.next_beat), "{:?}", core.timers);
+        });
     }
 }

@@ -223,10 +223,9 @@ impl Core {
         if safe {
             lock.safety.want(self.me);
         }
-        let here = |lock: &Lock| {
-            lock.stage == Stage::Inside || lock.instance.as_ref().is_some_and(Instance::has_token)
-        };
-        if !wait && !here(lock) {
+        let here =
+            lock.stage == Stage::Inside || lock.instance.as_ref().is_some_and(Instance::has_token);
+        if !wait && !here {
             self.send_to_all(name, &Say::Try { number });
         }
     }
