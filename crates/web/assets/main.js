@@ -44,7 +44,10 @@ class App {
     this.diagram = new Diagram(acts);
     this.graph = new Graph(acts);
     this.showMoment = perFrame(() => this.moment());
-    this.remember = debounce(() => this.save(), 300);
+    /** The address as it was last read or written here. */
+    this.hash = location.hash;
+    // Another address is an order that is about to reach us: it must not be written over.
+    this.remember = debounce(() => { if (location.hash === this.hash) this.save(); }, 300);
   }
 
   sheetOf(name) { return this.catalog.algorithms.find((a) => a.name === name || a.name.endsWith('/' + name)); }
@@ -469,8 +472,10 @@ async function boot() {
   app.showAll();
   const state = unpack(location.hash);
   window.addEventListener('hashchange', () => {
-    const next = unpack(location.hash);
-    if (next && location.hash !== app.hash) app.load(next);
+    if (location.hash === app.hash) return;
+    app.hash = location.hash;
+    const next = unpack(app.hash);
+    if (next) app.load(next); else app.save();
   });
   if (state) await app.load(state); else await app.start(0);
 }

@@ -224,11 +224,22 @@ const journeys = {
     await ready(other);
     assert.deepEqual(await tell(other), told, 'the very same run, at the very same step');
     await shot(other, '07-share-link');
-    await other.goto(link + '#nonsense');
+    // Given while the page is open, nonsense gives way to what is shown, at once and when a step was just taken.
+    for (const pause of [500, 0]) {
+      await other.keyboard.press('ArrowRight');
+      await other.waitForTimeout(pause);
+      await other.goto(link + '#nonsense');
+      await other.waitForFunction(() => window.location.hash !== '#nonsense');
+    }
     await other.reload();
     await ready(other);
-    assert.match(await text(other, '#verdict'), /all is well/, 'nonsense in the address does no harm');
+    assert.deepEqual(await tell(other), { ...told, position: 20 }, 'nonsense changes nothing of what is shown');
     await other.close();
+    const fresh = await context.newPage();
+    await fresh.goto(link + '#nonsense');
+    await ready(fresh);
+    assert.match(await text(fresh, '#verdict'), /all is well/, 'nonsense in the address does no harm');
+    await fresh.close();
   },
 
   async 'exports'(page) {
