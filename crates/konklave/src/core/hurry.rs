@@ -6,7 +6,7 @@ use konklave_algorithms::group::virtual_synchrony::{Entry, Message};
 use konklave_process::{ProcessId, ProcessSet};
 
 use super::{Core, IN_FLIGHT};
-use crate::shared::Hurry;
+use crate::shared::{Hurry, LAZY};
 use crate::table::{Batch, Lock, Op, Outcome, Space, Table};
 use crate::wire::Frame;
 
@@ -18,6 +18,8 @@ const LOOKED_AT: usize = 16;
 pub(super) struct Waits {
     /// How many of their own messages members have not been told the places of.
     owed: BTreeMap<ProcessId, usize>,
+    /// How much we last told whom at once that we have.
+    confirmed: BTreeMap<ProcessId, u64>,
     /// Whom a message concerns, by its place: asked once for each member.
     concern: Option<(u64, Option<ProcessSet>)>,
     /// Whether someone here was given something in this step.
@@ -69,8 +71,9 @@ impl Core {
 
     /// Among three, who follows delivers what the leader and it itself have: what another follower has
     /// matters only for what may be forgotten. And the leader delivers what a follower has: the one
-    /// that sent it, or that it serves.
-    fn hurry_of_ack(&self, to: ProcessId, held: u64) -> Hurry {
+    /// that sent it, or that it serves. What all have may be forgotten, and only so many messages of one
+    /// sender may not be: so nobody is left in the dark about more than a few.
+    fn hurry_of_ack(&mut self, to: ProcessId, held: u64) -> Hurry {
         let view = self.below.view();
         if view.members.len() > 3 {
             return Hurry::Soon;
@@ -78,7 +81,12 @@ impl Core {
         let last = held.checked_sub(1).and_then(|last| self.below.entry_at(last));
         let of_another = last.is_some_and(|e| e.sender != self.me && e.sender != to);
         let awaited = view.leader() == Some(to) && (self.waits.served || !of_another);
-        if awaited { Hurry::Soon } else { Hurry::Lazy }
+        let confirmed = self.waits.confirmed.entry(to).or_default();
+        if !awaited && held < *confirmed + LAZY {
+            return Hurry::Lazy;
+        }
+        *confirmed = held;
+        Hurry::Soon
     }
 
     /// Among three, an order leaves at once for those whom it concerns. If it concerns us, one other

@@ -375,6 +375,25 @@ async fn every_algorithm_serves_locks_while_a_member_dies() {
     }
 }
 
+/// What nobody waits for leaves late; but nobody waits because of that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_lock_after_another_comes_at_once_however_many() {
+    // So rare that signs of life take nothing along in time.
+    let timings = konklave::Timings {
+        heartbeat: LONG,
+        silence: 10 * LONG,
+        lease: 5 * LONG,
+        ..Default::default()
+    };
+    let (nodes, _) = group(3, |b, _| b.timings(timings)).await;
+    let all = async {
+        for i in 0..900 {
+            drop(nodes[i / 300].lock(&format!("l{i}")).acquire().await.unwrap());
+        }
+    };
+    timeout(LONG / 2, all).await.expect("nobody waits for a sign of life");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_another_lease_is_refused_with_the_reason() {
     let (nodes, addresses) = group(2, |b, _| b).await;
