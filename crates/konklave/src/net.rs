@@ -3,6 +3,7 @@
 
 mod dial;
 mod greeting;
+mod inbox;
 mod link;
 mod nats;
 mod pipe;
@@ -161,7 +162,7 @@ impl Carrier for Mesh {
     fn stop(&self) {
         self.stop.send_replace(true);
         // Those who talk look up when there is something to say.
-        self.links().values().for_each(|link| link.ready.notify_one());
+        self.links().values().for_each(|link| link.call());
     }
 
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

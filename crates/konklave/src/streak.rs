@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// How often those who were woken may pass something on while what is said waits for them.
 const PASSES: u32 = 16;
@@ -28,18 +28,10 @@ impl Streak {
         self.ever.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets those who were woken have their turn first, and those they pass something on to. Unlike the
-    /// runtime's own way to do so, it does not look at the network in between: that is a system call.
+    /// Lets those who were woken have their turn first, and those they pass something on to.
     pub(crate) async fn others_first(&self) {
-        let mut quiet = 0;
-        for _ in 0..PASSES {
-            let before = self.ever.load(Ordering::Relaxed);
-            behind_others().await;
-            quiet = if self.ever.load(Ordering::Relaxed) == before { quiet + 1 } else { 0 };
-            if quiet == 2 {
-                return;
-            }
-        }
+        let mut others = OthersFirst::default();
+        poll_fn(|task| others.poll(self, task)).await;
     }
 
     /// Others were heard.
@@ -62,17 +54,29 @@ impl Streak {
     }
 }
 
-/// Goes to the end of the queue of those who were woken.
-async fn behind_others() {
-    let mut went = false;
-    poll_fn(|task| {
-        if std::mem::replace(&mut went, true) {
+/// Waits until those who were woken had their turn, and those they passed something on to. Unlike the
+/// runtime's own way to do so, it does not look at the network in between: that is a system call.
+#[derive(Default)]
+pub(crate) struct OthersFirst {
+    /// How often we went to the end of the queue, and how often in a row nothing was handed out meanwhile.
+    passes: u32,
+    quiet: u32,
+    before: u32,
+}
+
+impl OthersFirst {
+    pub(crate) fn poll(&mut self, streak: &Streak, task: &Context<'_>) -> Poll<()> {
+        let ever = streak.ever.load(Ordering::Relaxed);
+        if self.passes > 0 {
+            self.quiet = if ever == self.before { self.quiet + 1 } else { 0 };
+        }
+        if self.quiet == 2 || self.passes == PASSES {
             return Poll::Ready(());
         }
+        (self.passes, self.before) = (self.passes + 1, ever);
         task.waker().wake_by_ref();
         Poll::Pending
-    })
-    .await;
+    }
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
-
-use konklave_process::ProcessId;
-use tokio::sync::Notify;
 
 use crate::shared::{Hurry, LAZY};
 use crate::wire::{Frame, Hello};
+use konklave_process::ProcessId;
 
 /// How much goes into one record.
 const CHUNK: usize = 256 << 10;
@@ -53,6 +52,9 @@ struct State {
     /// The connection in use.
     connection: Option<Connection>,
     connections: u64,
+    /// Whether there is something to say, and who says it, if it rests.
+    called: bool,
+    speaker: Option<Waker>,
     /// Whether the node knows the peer as connected.
     up: bool,
     address: String,
@@ -64,10 +66,7 @@ struct Connection {
     heard: Instant,
 }
 
-pub(super) struct Link {
-    state: Mutex<State>,
-    pub(super) ready: Notify,
-}
+pub(super) struct Link(Mutex<State>);
 
 /// What became of a new connection.
 pub(super) enum Attached {
@@ -81,11 +80,11 @@ pub(super) enum Attached {
 
 impl Link {
     pub(super) fn new() -> Self {
-        Self { state: Mutex::new(State { next: 1, ..State::default() }), ready: Notify::new() }
+        Self(Mutex::new(State { next: 1, ..State::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a frame along; gives its number.
@@ -103,19 +102,42 @@ impl Link {
         state.took_one(hurry)
     }
 
+    /// Wakes who speaks, unless all there is to say may wait for company.
     pub(super) fn wake(&self) {
         let state = self.state();
         let waits = state.open_count > state.lazy || state.lazy >= LAZY;
         if state.connection.is_some() && (waits || state.written < state.kept.len()) {
-            self.ready.notify_one();
+            call(state);
         }
     }
 
-    /// Whether what is to be written can wait for what those here have to say.
-    pub(super) fn can_wait(&self) -> bool {
-        let state = self.state();
+    /// Wakes who speaks: there is something to see to.
+    pub(super) fn call(&self) {
+        call(self.state());
+    }
+
+    /// Who speaks on connection `number` looks: ready if there is something to see to, with whether it can
+    /// wait for what those here have to say.
+    pub(super) fn poll_called(&self, number: u64, task: &Context<'_>) -> Poll<bool> {
+        let mut state = self.state();
+        if state.connection.as_ref().is_none_or(|c| c.number != number) {
+            return Poll::Ready(false);
+        }
+        if !std::mem::take(&mut state.called) {
+            state.speaker = Some(task.waker().clone());
+            return Poll::Pending;
+        }
         let hurried = state.open_count > state.lazy + state.soon;
-        state.open_count > 0 && !hurried && state.written == state.kept.len()
+        let can_wait = state.open_count > 0 && !hurried && state.written == state.kept.len();
+        Poll::Ready(can_wait)
+    }
+
+    /// Who speaks on connection `number` is awake, and looks before it rests: it need not be woken.
+    pub(super) fn awake(&self, number: u64) {
+        let mut state = self.state();
+        if state.connection.as_ref().is_some_and(|c| c.number == number) {
+            state.speaker = None;
+        }
     }
 
     /// Whether something was said that is not in a chunk yet.
@@ -143,8 +165,8 @@ impl Link {
         }
         let news = !state.up || state.boot != hello.boot;
         if state.boot != hello.boot {
-            let connections = state.connections;
-            *state = State { next: 1, connections, ..State::default() };
+            let (connections, speaker) = (state.connections, state.speaker.take());
+            *state = State { next: 1, connections, speaker, ..State::default() };
         }
         state.boot = hello.boot;
         state.key = hello.key;
@@ -155,7 +177,7 @@ impl Link {
         let number = state.connections;
         state.connection = Some(Connection { number, caller, heard: Instant::now() });
         // Who uses the one before notices.
-        self.ready.notify_waiters();
+        call(state);
         Attached::Used { number, news }
     }
 
@@ -233,6 +255,13 @@ impl Link {
     }
 }
 
+fn call(mut state: MutexGuard<'_, State>) {
+    state.called = true;
+    let speaker = state.speaker.take();
+    drop(state);
+    speaker.into_iter().for_each(Waker::wake);
+}
+
 impl State {
     /// A frame was added to what is being collected; gives its number.
     fn took_one(&mut self, hurry: Hurry) -> u64 {
@@ -305,6 +334,14 @@ pub(super) mod tests {
         }
     }
 
+    /// Whether who speaks is called, and whether what it has to say can wait.
+    fn called(link: &Link, number: u64) -> Option<bool> {
+        match link.poll_called(number, &Context::from_waker(Waker::noop())) {
+            Poll::Ready(can_wait) => Some(can_wait),
+            Poll::Pending => None,
+        }
+    }
+
     fn ping(stamp: u64) -> Frame {
         let view = konklave_algorithms::group::ViewId::default();
         Frame::Ping { view, stamp, said: 0 }
@@ -368,12 +405,12 @@ pub(super) mod tests {
     #[test]
     fn what_nobody_waits_for_waits_for_company() {
         let link = Link::new();
-        attach(&link, 7);
+        let number = attach(&link, 7);
         let woken = |link: &Link| {
             link.wake();
-            let mut ready = std::pin::pin!(link.ready.notified());
-            ready.as_mut().enable()
+            called(link, number).is_some()
         };
+        assert_eq!(called(&link, number), Some(false), "of the connection itself");
         for stamp in 1..LAZY {
             link.push(&ping(stamp), Hurry::Lazy);
             assert!(!woken(&link));
@@ -394,19 +431,22 @@ pub(super) mod tests {
         link.push(&ping(0), Hurry::Soon);
         link.push(&ping(1), Hurry::Lazy);
         link.wake();
-        let mut ready = std::pin::pin!(link.ready.notified());
-        assert!(ready.as_mut().enable(), "it is to be written");
-        assert!(link.can_wait());
+        assert_eq!(called(&link, number), Some(true), "it is to be written, and can wait");
+        assert_eq!(called(&link, number), None, "told once");
         link.push(&ping(2), Hurry::Now);
-        assert!(!link.can_wait(), "someone waits");
+        link.wake();
+        assert_eq!(called(&link, number), Some(false), "someone waits");
         assert_eq!(link.next_chunk(number).unwrap().0.unwrap().count, 3, "all in one");
         link.push(&ping(3), Hurry::Soon);
-        assert!(link.can_wait(), "counted anew");
+        link.wake();
+        assert_eq!(called(&link, number), Some(true), "counted anew");
         assert!(link.detach(number));
+        assert_eq!(called(&link, number), Some(false), "it is out of use");
         let number = attach(&link, 7);
-        assert!(!link.can_wait(), "what was not confirmed goes first");
+        assert_eq!(called(&link, number), Some(false), "what was not confirmed goes first");
         while link.next_chunk(number).unwrap().0.is_some() {}
-        assert!(!link.can_wait(), "there is nothing");
+        link.call();
+        assert_eq!(called(&link, number), Some(false), "there is nothing");
     }
 
     #[test]

@@ -1,24 +1,27 @@
 //! One connection in use: records in both directions.
 
+use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use konklave_process::ProcessId;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::time::timeout;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::unconstrained;
+use tokio::time::{Instant, Sleep, timeout};
 
+use super::inbox::{Inbox, garbage};
 use super::link::Link;
 use super::seal::Sealer;
 use super::{Mesh, dial};
 use crate::shared::Shared;
-use crate::wire::{Frame, MAX_RECORD, WireError, record_length};
+use crate::streak::OthersFirst;
+use crate::wire::{Frame, WireError};
 
 /// The number of the first frame, and of the last that was confirmed.
 const HEADER: usize = 16;
-/// How much is read at once.
-const BUFFER: usize = 128 << 10;
 
 pub(super) struct Pipe {
     pub(super) mesh: Arc<Mesh>,
@@ -34,86 +37,28 @@ impl Pipe {
     where
         S: AsyncRead + AsyncWrite,
     {
-        let (reader, writer) = tokio::io::split(stream);
-        let mut reading = pin!(self.read(reader, opener));
-        // One task for both: what a record brings about leaves before the task rests.
-        let written = tokio::select! {
-            biased;
-            result = &mut reading => return result,
-            result = self.write(writer, sealer) => result,
-        };
-        if written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::TimedOut) {
-            // Nobody is there any more who reads; but what it said last may be here, unread.
-            let _ = timeout(self.mesh.settings.heartbeat, reading).await;
-        }
-        written
-    }
-
-    async fn write(
-        &self,
-        mut writer: impl AsyncWrite + Unpin,
-        mut sealer: Sealer,
-    ) -> io::Result<()> {
         let settings = &self.mesh.settings;
-        let mut beat = tokio::time::interval(settings.heartbeat.max(settings.silence / 8));
-        let mut record = Vec::new();
-        // Whether something has left since the last beat: then that was a sign of life. If not, one is due.
-        let (mut spoke, mut due) = (false, false);
-        loop {
-            if self.shared.lingers() && self.link.has_more() {
-                self.shared.say_all();
-            }
-            let Some((chunk, received)) = self.link.next_chunk(self.number) else { return Ok(()) };
-            if let Some(chunk) = chunk {
-                pack(&mut record, chunk.first, received, &chunk.bytes, &mut sealer);
-                writer.write_all(&record).await?;
-                (spoke, due) = (true, false);
-                continue;
-            }
-            if std::mem::take(&mut due) {
-                pack(&mut record, 0, received, &[], &mut sealer);
-                writer.write_all(&record).await?;
-            }
-            writer.flush().await?;
-            if *self.mesh.stop.borrow() {
-                return writer.shutdown().await;
-            }
-            // What nobody waits for stays where it is, unless nothing else has left for a while.
-            while !due {
-                tokio::select! {
-                    () = self.link.ready.notified() => {
-                        // Those who were woken speak first: what they say leaves with what waits.
-                        if self.link.can_wait() {
-                            self.shared.streak.others_first().await;
-                        }
-                        break;
-                    }
-                    _ = beat.tick() => {
-                        if self.link.silent_for() > settings.silence {
-                            let kind = io::ErrorKind::TimedOut;
-                            return Err(io::Error::new(kind, "silent for too long"));
-                        }
-                        due = !std::mem::take(&mut spoke);
-                    }
+        let mut talk = Talk {
+            pipe: self,
+            stream: pin!(stream),
+            inbox: Inbox::new(opener),
+            sealer,
+            record: Vec::new(),
+            written: 0,
+            doing: Doing::Speaking,
+            beat: Beat::new(settings.heartbeat.max(settings.silence / 8)),
+            spoke: false,
+            due: false,
+        };
+        match poll_fn(|task| talk.poll(task)).await {
+            Ended::Reading(why) => why,
+            Ended::Writing(why) => {
+                if why.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::TimedOut) {
+                    // Nobody is there any more who reads; but what it said last may be here, unread.
+                    let rest = poll_fn(|task| talk.poll_read(task));
+                    let _ = timeout(settings.heartbeat, rest).await;
                 }
-            }
-        }
-    }
-
-    async fn read(&self, reader: impl AsyncRead + Unpin, mut opener: Sealer) -> io::Result<()> {
-        let mut reader = BufReader::with_capacity(BUFFER, reader);
-        let mut record = Vec::new();
-        loop {
-            let mut header = [0; 4];
-            reader.read_exact(&mut header).await?;
-            record.resize(record_length(header, MAX_RECORD).map_err(garbage)?, 0);
-            reader.read_exact(&mut record).await?;
-            if !opener.open(&mut record) {
-                let what = "a record that is not of this connection, or was changed";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-            }
-            if !self.take(&record).map_err(garbage)? {
-                return Ok(());
+                why
             }
         }
     }
@@ -171,21 +116,185 @@ impl Pipe {
     }
 }
 
-fn garbage(error: WireError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
+/// Which half of a connection ended, and why.
+enum Ended {
+    Reading(io::Result<()>),
+    Writing(io::Result<()>),
 }
 
-/// Makes a record: length, then, sealed, numbers and frames.
-fn pack(record: &mut Vec<u8>, first: u64, received: u64, frames: &[u8], sealer: &mut Sealer) {
-    record.clear();
-    record.extend([0; 4]);
-    record.extend(first.to_le_bytes());
-    record.extend(received.to_le_bytes());
-    record.extend_from_slice(frames);
-    sealer.seal(record, 4);
-    let length = (record.len() - 4) as u32;
-    record[..4].copy_from_slice(&length.to_le_bytes());
+/// What who speaks does.
+enum Doing {
+    /// Writes what there is to say.
+    Speaking,
+    /// Waits until there is something.
+    Resting,
+    /// Waits for what those here say next: it leaves with what waits.
+    Listening(OthersFirst),
+    /// Has said everything, for good.
+    Closing,
+}
+
+/// Both halves of a connection. One task for both, so that what a record brings about leaves before the
+/// task rests; and by hand, as every message passes here twice.
+struct Talk<'a, S> {
+    pipe: &'a Pipe,
+    stream: Pin<&'a mut S>,
+    inbox: Inbox,
+    sealer: Sealer,
+    /// What is being written, and how much of it was.
+    record: Vec<u8>,
+    written: usize,
+    doing: Doing,
+    beat: Beat,
+    /// Whether something has left since the last beat: then that was a sign of life. If not, one is due.
+    spoke: bool,
+    due: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
+    fn poll(&mut self, task: &mut Context<'_>) -> Poll<Ended> {
+        self.pipe.link.awake(self.pipe.number);
+        if let Poll::Ready(why) = self.poll_read(task) {
+            return Poll::Ready(Ended::Reading(why));
+        }
+        self.poll_write(task).map(Ended::Writing)
+    }
+
+    /// Takes in what comes; ready when nothing more will.
+    fn poll_read(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            while let Some(record) = self.inbox.next()? {
+                if !self.pipe.take(record).map_err(garbage)? {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+            ready!(self.inbox.poll_fill(self.stream.as_mut(), task))?;
+        }
+    }
+
+    /// Says what there is to say; ready when there will be nothing more.
+    fn poll_write(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Pipe { mesh, shared, link, number, .. } = self.pipe;
+        loop {
+            while self.written < self.record.len() {
+                let rest = &self.record[self.written..];
+                let more = ready!(self.stream.as_mut().poll_write(task, rest))?;
+                if more == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                self.written += more;
+            }
+            match &mut self.doing {
+                Doing::Speaking => {
+                    if shared.lingers() && link.has_more() {
+                        shared.say_all();
+                    }
+                    let Some((chunk, received)) = link.next_chunk(*number) else {
+                        return Poll::Ready(Ok(()));
+                    };
+                    if let Some(chunk) = chunk {
+                        self.pack(chunk.first, received, &chunk.bytes);
+                        (self.spoke, self.due) = (true, false);
+                    } else if std::mem::take(&mut self.due) {
+                        self.pack(0, received, &[]);
+                    } else {
+                        ready!(self.stream.as_mut().poll_flush(task))?;
+                        let over = *mesh.stop.borrow();
+                        self.doing = if over { Doing::Closing } else { Doing::Resting };
+                    }
+                }
+                Doing::Resting => {
+                    if let Poll::Ready(can_wait) = link.poll_called(*number, task) {
+                        let others = OthersFirst::default();
+                        self.doing =
+                            if can_wait { Doing::Listening(others) } else { Doing::Speaking };
+                        continue;
+                    }
+                    ready!(self.beat.poll(task));
+                    if link.silent_for() > mesh.settings.silence {
+                        let kind = io::ErrorKind::TimedOut;
+                        return Poll::Ready(Err(io::Error::new(kind, "silent for too long")));
+                    }
+                    // What nobody waits for stays where it is, unless nothing else has left for a while.
+                    self.due = !std::mem::take(&mut self.spoke);
+                    if self.due {
+                        self.doing = Doing::Speaking;
+                    }
+                }
+                Doing::Listening(others) => {
+                    ready!(others.poll(&shared.streak, task));
+                    self.doing = Doing::Speaking;
+                }
+                Doing::Closing => return self.stream.as_mut().poll_shutdown(task),
+            }
+        }
+    }
+
+    /// Makes a record: length, then, sealed, numbers and frames.
+    fn pack(&mut self, first: u64, received: u64, frames: &[u8]) {
+        let record = &mut self.record;
+        record.clear();
+        record.extend([0; 4]);
+        record.extend(first.to_le_bytes());
+        record.extend(received.to_le_bytes());
+        record.extend_from_slice(frames);
+        self.sealer.seal(record, 4);
+        let length = (record.len() - 4) as u32;
+        record[..4].copy_from_slice(&length.to_le_bytes());
+        self.written = 0;
+    }
+}
+
+/// Comes round again and again, at once for the first time. Asked far more often than it does, it troubles
+/// the runtime's clock only when it has to.
+struct Beat {
+    every: Duration,
+    next: Pin<Box<Sleep>>,
+    /// Who is woken then.
+    sleeper: Option<Waker>,
+}
+
+impl Beat {
+    fn new(every: Duration) -> Self {
+        Self { every, next: Box::pin(tokio::time::sleep(Duration::ZERO)), sleeper: None }
+    }
+
+    fn poll(&mut self, task: &mut Context<'_>) -> Poll<()> {
+        let set = self.sleeper.as_ref().is_some_and(|sleeper| sleeper.will_wake(task.waker()));
+        if set && !self.next.is_elapsed() {
+            return Poll::Pending;
+        }
+        self.sleeper = Some(task.waker().clone());
+        // Also if the task has had its share: else it would not know whom to wake.
+        ready!(pin!(unconstrained(self.next.as_mut())).poll(task));
+        self.sleeper = None;
+        self.next.as_mut().reset(Instant::now() + self.every);
+        Poll::Ready(())
+    }
 }
 
 /// How long a stranger may take to introduce itself.
 pub(super) const GREETING: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::coop;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_has_had_its_share_is_woken_all_the_same() {
+        let mut beat = Beat::new(Duration::from_millis(5));
+        let mut beats = 0;
+        let three = poll_fn(|task| {
+            while coop::has_budget_remaining() {
+                let _ = pin!(coop::consume_budget()).poll(task);
+            }
+            while beat.poll(task).is_ready() {
+                beats += 1;
+            }
+            if beats < 3 { Poll::Pending } else { Poll::Ready(()) }
+        });
+        timeout(Duration::from_secs(10), three).await.unwrap();
+    }
+}

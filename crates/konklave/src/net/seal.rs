@@ -1,7 +1,7 @@
 //! Records that only holders of the key can read or write, each of them once.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
-use chacha20poly1305::{ChaCha20Poly1305, Nonce};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce, Tag};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
@@ -67,15 +67,15 @@ impl Sealer {
         }
     }
 
-    /// Opens the next record; false: it is not the next of this connection, or not of this key.
-    pub(super) fn open(&mut self, record: &mut Vec<u8>) -> bool {
-        match &mut self.0 {
-            None => true,
-            Some((cipher, counter)) => {
-                let nonce = Self::nonce(counter);
-                cipher.decrypt_in_place(&nonce, &[], record).is_ok()
-            }
-        }
+    /// Opens the next record, in place; none: it is not the next of this connection, or not of this key.
+    pub(super) fn open<'a>(&mut self, record: &'a mut [u8]) -> Option<&'a [u8]> {
+        let Some((cipher, counter)) = &mut self.0 else { return Some(record) };
+        let nonce = Self::nonce(counter);
+        let end = record.len().checked_sub(size_of::<Tag>())?;
+        let (sealed, tag) = record.split_at_mut(end);
+        let tag: &Tag = (&*tag).try_into().ok()?;
+        cipher.decrypt_inout_detached(&nonce, &[], (&mut *sealed).into(), tag).ok()?;
+        Some(sealed)
     }
 }
 
@@ -118,14 +118,15 @@ mod tests {
             })
             .collect();
         let mut first = sealed[0].clone();
-        assert!(opener.open(&mut first));
-        assert_eq!(first, [0, 0, 0]);
-        assert!(!opener.open(&mut sealed[0].clone()), "replayed");
+        assert_eq!(opener.open(&mut first).unwrap(), [0, 0, 0]);
+        assert!(opener.open(&mut sealed[0].clone()).is_none(), "replayed");
         let mut opener = Sealer::new(Some(b.open));
-        assert!(!opener.open(&mut sealed[1].clone()), "one is missing before it");
+        assert!(opener.open(&mut sealed[1].clone()).is_none(), "one is missing before it");
+        let mut opener = Sealer::new(Some(b.open));
+        assert!(opener.open(&mut sealed[0].clone()[..9]).is_none(), "too short for a seal");
         let mut opener = Sealer::new(Some(b.open));
         let mut changed = sealed[0].clone();
         changed[1] ^= 1;
-        assert!(!opener.open(&mut changed), "changed");
+        assert!(opener.open(&mut changed).is_none(), "changed");
     }
 }

@@ -30,6 +30,7 @@ impl Spoken {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::time::Duration;
 
     use konklave_algorithms::group::ViewId;
@@ -50,12 +51,13 @@ mod tests {
             let (link, written) = (link.clone(), written.clone());
             tokio::spawn(async move {
                 loop {
-                    link.ready.notified().await;
+                    poll_fn(|task| link.poll_called(1, task)).await;
                     written.lock().unwrap().push(i);
                 }
             });
         }
         tokio::task::yield_now().await;
+        written.lock().unwrap().clear();
         let frame = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
         for i in [1, 2, 0, 1] {
             links[i].push(&frame, Hurry::Now);
