@@ -5,6 +5,7 @@
 //! and the next one starts it anew from what all who go on have said: see `barrier`.
 
 mod barrier;
+mod locks;
 mod safety;
 mod show;
 mod talk;
@@ -18,7 +19,6 @@ use konklave_algorithms::group::lifted::{Any, Homes, Instance};
 use konklave_algorithms::group::{Member, Request, ViewId};
 use konklave_algorithms::mutex;
 use konklave_process::{Group, Input, Process, ProcessId, ProcessSet, Topology};
-use rustc_hash::FxHashMap;
 
 use super::Core;
 use crate::error::Error;
@@ -26,6 +26,7 @@ use crate::lifted::{Inside, Say};
 use crate::mutex::Mutex;
 use crate::table::{Claim, Hold, Key, Name, Space};
 use crate::token::Token;
+use locks::{Locks, Place};
 use safety::Safety;
 
 /// From so many names on, a new view makes room: it forgets what nobody uses.
@@ -54,8 +55,8 @@ struct User {
 }
 
 /// One lock.
-#[derive(Default)]
 struct Lock {
+    name: Name,
     /// Our process of the algorithm; none before we had to do with it in this view.
     instance: Option<Instance<Any>>,
     stage: Stage,
@@ -75,17 +76,25 @@ struct Lock {
 }
 
 impl Lock {
-    /// The others do not know yet how it stands here; `names` are those of which that is so.
-    fn note_news(&mut self, name: &Name, names: &mut Vec<Name>) {
-        if !std::mem::replace(&mut self.news, true) {
-            names.push(name.clone());
+    fn new(name: Name) -> Self {
+        Self {
+            name,
+            instance: None,
+            stage: Stage::default(),
+            user: None,
+            queue: VecDeque::new(),
+            turn: 0,
+            safety: Safety::default(),
+            tries: Vec::new(),
+            broken: false,
+            news: false,
         }
     }
 
     /// There have been so many entries at least. Our process of the algorithm begins, if it has not yet.
-    fn learn(&mut self, name: &Name, entries: u64, me: ProcessId, homes: &Homes) {
+    fn learn(&mut self, entries: u64, me: ProcessId, homes: &Homes) {
         if self.instance.is_none() && !self.broken {
-            self.instance = Instance::fresh_in(me, name, homes);
+            self.instance = Instance::fresh_in(me, &self.name, homes);
         }
         if let Some(instance) = &mut self.instance {
             instance.count = instance.count.max(entries);
@@ -106,7 +115,7 @@ pub(super) struct Lifted {
     view: ViewId,
     /// How a lock begins in this view.
     homes: Homes,
-    names: FxHashMap<Name, Lock>,
+    locks: Locks,
     /// Locks that one who is gone may still believe to hold, and until when.
     frozen: BTreeMap<Name, BTreeMap<Member, Duration>>,
     /// What belongs to views to come.
@@ -114,8 +123,8 @@ pub(super) struct Lifted {
     /// How many frames went to whom in this view, and how many came.
     sent: BTreeMap<ProcessId, u64>,
     received: BTreeMap<ProcessId, u64>,
-    /// Names with news for the others.
-    news: Vec<Name>,
+    /// Locks with news for the others.
+    news: Vec<Place>,
     /// What others told.
     notes: BTreeMap<(Name, ProcessId), (crate::lifted::Note, Duration)>,
     /// What those who look on were told of others, and when all have said how they stand in this view.
@@ -137,7 +146,7 @@ impl Lifted {
             setup,
             view: ViewId::default(),
             homes: Homes::default(),
-            names: FxHashMap::default(),
+            locks: Locks::default(),
             frozen: BTreeMap::new(),
             ahead: Vec::new(),
             sent: BTreeMap::new(),
@@ -162,12 +171,11 @@ impl Lifted {
         self.frozen.values().flat_map(BTreeMap::values).min().copied()
     }
 
-    /// Those of our locks that are `meant`, by name.
-    fn names_of(&self, meant: impl Fn(&Lock) -> bool) -> Vec<Name> {
-        let names = self.names.iter().filter(|(_, lock)| meant(lock));
-        let mut names: Vec<Name> = names.map(|(name, _)| name.clone()).collect();
-        names.sort_unstable();
-        names
+    /// The others do not know yet how this one stands here.
+    fn note_news(&mut self, place: Place) {
+        if !std::mem::replace(&mut self.locks[place].news, true) {
+            self.news.push(place);
+        }
     }
 }
 
@@ -194,17 +202,17 @@ impl Core {
         if !self.is_member() {
             return;
         }
-        let now = self.now;
-        let lock = self.lifted.names.entry(name.clone()).or_default();
+        let place = self.lifted.locks.find_or_begin(name);
+        let lock = &mut self.lifted.locks[place];
         if !wait && lock.is_used() {
             return self.refuse_busy(number);
         }
-        lock.queue.push_back((number, now));
-        lock.note_news(name, &mut self.lifted.news);
-        self.prepare(number, name, wait, safe);
-        self.advance(name);
+        lock.queue.push_back((number, self.now));
+        self.lifted.note_news(place);
+        self.prepare(number, place, wait, safe);
+        self.advance(place);
         if safe {
-            self.spread_word(name);
+            self.spread_word(place);
         }
     }
 
@@ -215,39 +223,40 @@ impl Core {
     }
 
     /// Sees to what others must know before we enter.
-    fn prepare(&mut self, number: u64, name: &Name, wait: bool, safe: bool) {
+    fn prepare(&mut self, number: u64, place: Place, wait: bool, safe: bool) {
         if !self.runs() {
             return;
         }
-        let Some(lock) = self.lifted.names.get_mut(name) else { return };
+        let lock = &mut self.lifted.locks[place];
         if safe {
             lock.safety.want(self.me);
         }
         let here =
             lock.stage == Stage::Inside || lock.instance.as_ref().is_some_and(Instance::has_token);
         if !wait && !here {
-            self.send_to_all(name, &Say::Try { number });
+            let name = lock.name.clone();
+            self.send_to_all(&name, &Say::Try { number });
         }
     }
 
     /// Does what can be done for a lock: asks, serves the next, lets go.
-    fn advance(&mut self, name: &Name) {
+    fn advance(&mut self, place: Place) {
         while self.runs() {
-            let Some(lock) = self.lifted.names.get_mut(name) else { return };
+            let lock = &mut self.lifted.locks[place];
             match lock.stage {
                 Stage::Asked => return,
                 Stage::Idle if lock.queue.is_empty() => return,
                 Stage::Idle => {
                     lock.stage = Stage::Asked;
-                    self.drive(name, Input::Request(mutex::Request::Acquire));
+                    self.drive(place, Input::Request(mutex::Request::Acquire));
                 }
                 Stage::Inside if lock.user.is_some() => return,
                 Stage::Inside if lock.turn == 0 || lock.queue.is_empty() => {
                     lock.stage = Stage::Idle;
-                    self.drive(name, Input::Request(mutex::Request::Release));
+                    self.drive(place, Input::Request(mutex::Request::Release));
                 }
                 Stage::Inside => {
-                    if !self.enter(name) {
+                    if !self.enter(place) {
                         return;
                     }
                 }
@@ -256,12 +265,13 @@ impl Core {
     }
 
     /// One step of the algorithm; whom it speaks to.
-    fn drive(&mut self, name: &Name, input: Input<Any>) -> ProcessSet {
+    fn drive(&mut self, place: Place, input: Input<Any>) -> ProcessSet {
         let (me, mut receivers) = (self.me, ProcessSet::new());
-        let Some(lock) = self.lifted.names.get_mut(name).filter(|lock| !lock.broken) else {
+        let lock = &mut self.lifted.locks[place];
+        if lock.broken {
             return receivers;
-        };
-        lock.learn(name, 0, me, &self.lifted.homes);
+        }
+        lock.learn(0, me, &self.lifted.homes);
         let Some(instance) = &mut lock.instance else { return receivers };
         // The algorithms trust their messages: what a member garbled may be more than they can bear.
         let step = std::panic::AssertUnwindSafe(|| instance.step(me, input));
@@ -275,21 +285,22 @@ impl Core {
         }
         for (to, message) in outcome.sent {
             receivers.insert(to);
-            let (safe, noted) = self.safety_for(name, to);
+            let lock = &mut self.lifted.locks[place];
+            let (name, (safe, noted)) = (lock.name.clone(), lock.safety.word_to(to));
             self.send_inside(to, name, Say::Step { count, safe, noted, message });
         }
         receivers
     }
 
     /// Lets the next one here in, if nothing forbids it; whether anything changed.
-    fn enter(&mut self, name: &Name) -> bool {
+    fn enter(&mut self, place: Place) -> bool {
         let (now, me) = (self.now, self.myself());
         if self.leaving || !self.lease.holds(now) {
             return false;
         }
-        let frozen = self.lifted.frozen.contains_key(name);
         let ViewId { generation, epoch, .. } = self.lifted.view;
-        let Some(lock) = self.lifted.names.get_mut(name) else { return false };
+        let lock = &mut self.lifted.locks[place];
+        let frozen = self.lifted.frozen.contains_key(&lock.name);
         let Some((number, _)) = lock.queue.front().copied() else { return false };
         let Some(wish) = self.desk.wish(number) else {
             // It was given up.
@@ -308,9 +319,9 @@ impl Core {
         }
         if wish.safe && !lock.safety.is_known(self.below.view()) {
             lock.safety.want(self.me);
-            self.ask_the_rest(name);
+            self.ask_the_rest(place);
             // Alone, there is nobody to tell.
-            return self.lifted.names[name].safety.is_known(self.below.view());
+            return self.lifted.locks[place].safety.is_known(self.below.view());
         }
         let Some(instance) = &mut lock.instance else { return false };
         instance.count += 1;
@@ -321,10 +332,11 @@ impl Core {
         lock.queue.pop_front();
         lock.turn -= 1;
         lock.user = Some(User { number, session, label, safe, token, since: now });
-        lock.note_news(name, &mut self.lifted.news);
         for (from, number) in std::mem::take(&mut lock.tries) {
+            let name = self.lifted.locks[place].name.clone();
             self.send_inside(from, name, Say::Used { number });
         }
+        self.lifted.note_news(place);
         if let Some(wanted) = self.desk.take_wanted(number) {
             let claim = Claim { member: me, session, number };
             self.hand_out(number, wanted.into_wish(), claim, token);
@@ -334,33 +346,35 @@ impl Core {
 
     /// Someone here has let a lock go, or lost it; then it is the others' turn.
     pub(super) fn let_go(&mut self, number: u64, name: &Name, lost: bool) {
-        let Some(lock) = self.lifted.names.get_mut(name) else { return };
+        let Some(place) = self.lifted.locks.find(name) else { return };
+        let lock = &mut self.lifted.locks[place];
         if lock.user.as_ref().is_some_and(|user| user.number == number) {
             lock.user = None;
             if lost {
                 lock.turn = 0;
             }
-            lock.note_news(name, &mut self.lifted.news);
-            self.advance(name);
+            self.lifted.note_news(place);
+            self.advance(place);
         }
     }
 
     /// Someone here waits no more.
     pub(super) fn give_up(&mut self, number: u64, name: &Name) {
-        let Some(lock) = self.lifted.names.get_mut(name) else { return };
-        if let Some(place) = lock.queue.iter().position(|(n, _)| *n == number) {
-            lock.queue.remove(place);
-            lock.turn -= usize::from(place < lock.turn);
-            lock.note_news(name, &mut self.lifted.news);
-            self.advance(name);
+        let Some(place) = self.lifted.locks.find(name) else { return };
+        let lock = &mut self.lifted.locks[place];
+        if let Some(rank) = lock.queue.iter().position(|(n, _)| *n == number) {
+            lock.queue.remove(rank);
+            lock.turn -= usize::from(rank < lock.turn);
+            self.lifted.note_news(place);
+            self.advance(place);
         }
     }
 
     /// Serves where something stood in the way that may be gone: a lease, one who was silent.
     pub(super) fn advance_all(&mut self) {
         let stands = |lock: &Lock| lock.stage == Stage::Inside && lock.user.is_none();
-        for name in self.lifted.names_of(stands) {
-            self.advance(&name);
+        for place in self.lifted.locks.sorted(stands) {
+            self.advance(place);
         }
     }
 
@@ -383,8 +397,8 @@ impl Core {
     pub(super) fn beat_inside(&mut self) {
         self.tell_news();
         self.tell_freed();
-        if self.lifted.names.len() > NAMES {
-            let idle = self.lifted.names.values().filter(|lock| !lock.is_used()).count();
+        if self.lifted.locks.len() > NAMES {
+            let idle = self.lifted.locks.iter().filter(|lock| !lock.is_used()).count();
             self.lifted.worn |= idle > NAMES / 2;
         }
         if std::mem::take(&mut self.lifted.worn) {

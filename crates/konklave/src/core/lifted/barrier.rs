@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use konklave_algorithms::group::lifted::{Homes, Instance};
 use konklave_algorithms::group::{Member, View};
 use konklave_process::{ProcessId, ProcessSet};
-use rustc_hash::FxHashMap;
 
+use super::locks::Locks;
 use super::{Core, Lock, Stage};
 use crate::lifted::{Report, Summary};
 use crate::status::Loss;
@@ -61,8 +61,8 @@ impl Core {
 
     fn summary(&self) -> Summary {
         let mut summary = Summary::new();
-        for (name, lock) in &self.lifted.names {
-            let mut report = |report| summary.push((name.clone(), report));
+        for lock in self.lifted.locks.iter() {
+            let mut report = |report| summary.push((lock.name.clone(), report));
             if let Some(user) = &lock.user {
                 report(Report::Holding { token: user.token, safe: user.safe });
                 if user.safe {
@@ -98,7 +98,7 @@ impl Core {
         let mut said: Vec<(Member, Summary)> =
             said.into_iter().map(|(member, batch)| (member, summary_in(&batch))).collect();
         let was_there = said.iter().any(|(m, _)| m.id == self.me && view.includes(*m));
-        if said.is_empty() && !self.lifted.names.is_empty() {
+        if said.is_empty() && !self.lifted.locks.is_empty() {
             // A group of one, founded by an operator: nobody else was asked.
             said.push((self.myself(), self.summary()));
         }
@@ -108,11 +108,12 @@ impl Core {
         self.lifted.homes = Homes::of(view, &self.lifted.setup);
         self.lifted.sent.clear();
         self.lifted.received.clear();
-        self.lifted.news.clear();
         self.lifted.forget_notes(|_| false);
         self.lifted.settled = self.now + self.config.timings.heartbeat * 3;
         self.lifted.worn = false;
-        let before = std::mem::take(&mut self.lifted.names);
+        // No place outlives the locks.
+        self.lifted.news.clear();
+        let before = std::mem::take(&mut self.lifted.locks);
         let lost = self.resume(view, before, &facts);
         for number in lost {
             self.lose(number, Loss::Excluded);
@@ -156,28 +157,24 @@ impl Core {
 
     /// Starts the algorithm anew for every lock that someone holds or wants. Who here holds what it
     /// should not is returned.
-    fn resume(
-        &mut self,
-        view: &View,
-        before: FxHashMap<Name, Lock>,
-        facts: &BTreeMap<Name, Facts>,
-    ) -> Vec<u64> {
+    fn resume(&mut self, view: &View, before: Locks, facts: &BTreeMap<Name, Facts>) -> Vec<u64> {
         let me = self.me;
         let mut lost = Vec::new();
-        for (name, old) in before.into_iter().filter(|(_, lock)| lock.is_used()) {
-            let Lock { user, queue, .. } = old;
+        for Lock { name, user, queue, .. } in before.into_iter().filter(Lock::is_used) {
             let ours = facts.get(&name).and_then(|f| f.holder).is_some_and(|(id, _)| id == me);
             if !ours && let Some(user) = &user {
                 lost.push(user.number);
             }
-            let user = user.filter(|_| ours);
-            self.lifted.names.insert(name, Lock { user, queue, ..Lock::default() });
+            let place = self.lifted.locks.find_or_begin(&name);
+            let lock = &mut self.lifted.locks[place];
+            (lock.user, lock.queue) = (user.filter(|_| ours), queue);
         }
         for (name, Facts { holder, waiters, .. }) in facts {
             if holder.is_none() && waiters.is_empty() {
                 continue;
             }
-            let lock = self.lifted.names.entry(name.clone()).or_default();
+            let place = self.lifted.locks.find_or_begin(name);
+            let lock = &mut self.lifted.locks[place];
             if let Some((id, true)) = holder {
                 if *id == me {
                     lock.safety.decided(view);
@@ -210,19 +207,19 @@ impl Core {
 
     /// Serves, asks and tells, as if everyone here had asked just now.
     fn go_on(&mut self) {
-        for name in self.lifted.names_of(|_| true) {
-            let Some(lock) = self.lifted.names.get_mut(&name) else { continue };
-            if lock.is_used() {
-                lock.note_news(&name, &mut self.lifted.news);
-            }
+        for place in self.lifted.locks.sorted(|_| true) {
+            let lock = &self.lifted.locks[place];
             let waiting: Vec<u64> = lock.queue.iter().map(|(number, _)| *number).collect();
+            if lock.is_used() {
+                self.lifted.note_news(place);
+            }
             for number in waiting {
                 if let Some((wait, safe)) = self.desk.wish(number).map(|w| (w.wait, w.safe)) {
-                    self.prepare(number, &name, wait, safe);
+                    self.prepare(number, place, wait, safe);
                 }
             }
-            self.advance(&name);
-            self.spread_word(&name);
+            self.advance(place);
+            self.spread_word(place);
         }
     }
 }

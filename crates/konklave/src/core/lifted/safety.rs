@@ -12,8 +12,8 @@ use konklave_algorithms::group::{Member, View};
 use konklave_process::{ProcessId, ProcessSet};
 
 use super::Core;
+use super::locks::Place;
 use crate::lifted::Say;
-use crate::table::Name;
 
 /// What is known of one lock.
 #[derive(Default)]
@@ -63,57 +63,58 @@ impl Safety {
     pub(super) fn others(&self) -> &BTreeSet<Member> {
         &self.others
     }
+
+    /// What a message of the algorithm to this one says besides: that we may hold the lock safely, if it
+    /// does not know, and that we know that of it.
+    pub(super) fn word_to(&mut self, to: ProcessId) -> (bool, bool) {
+        let says = self.is_wanted() && !self.known.contains(to);
+        if says {
+            self.told.insert(to);
+        }
+        (says, self.others.iter().any(|member| member.id == to))
+    }
+
+    /// The other voters whom we have not asked yet.
+    fn unasked(&self, view: &View, me: ProcessId) -> impl Iterator<Item = ProcessId> {
+        let others = view.members.iter().map(|m| m.id).filter(move |id| *id != me);
+        others.filter(|id| !self.asked.contains(*id))
+    }
 }
 
 impl Core {
-    /// What a message of the algorithm to this one says besides: that we may hold the lock safely, if it
-    /// does not know, and that we know that of it.
-    pub(super) fn safety_for(&mut self, name: &Name, to: ProcessId) -> (bool, bool) {
-        let Some(lock) = self.lifted.names.get_mut(name) else { return (false, false) };
-        let safety = &mut lock.safety;
-        let says = safety.is_wanted() && !safety.known.contains(to);
-        if says {
-            safety.told.insert(to);
-        }
-        (says, safety.others.iter().any(|member| member.id == to))
-    }
-
     /// Asks as many to confirm as will be missing when the lock comes: it comes from one who knows,
     /// if the algorithm has asked anyone.
-    pub(super) fn spread_word(&mut self, name: &Name) {
+    pub(super) fn spread_word(&mut self, place: Place) {
         let view = self.below.view();
-        let Some(lock) = self.lifted.names.get(name) else { return };
-        let safety = &lock.safety;
+        let safety = &self.lifted.locks[place].safety;
         if !self.runs() || !safety.is_wanted() || safety.is_known(view) {
             return;
         }
         let missing = (view.members.len() / 2).saturating_sub(usize::from(!safety.told.is_empty()));
         let missing = missing.saturating_sub(safety.asked.len());
-        let mut others = view.others(self.me);
-        others.retain(|id| view.has_member(*id) && !safety.asked.contains(*id));
+        if missing == 0 {
+            return;
+        }
+        let mut others: Vec<ProcessId> = safety.unasked(view, self.me).collect();
         // First those who hear nothing of it otherwise.
         others.sort_by_key(|id| safety.told.contains(*id));
         others.truncate(missing);
-        self.ask_to_confirm(name, others);
+        self.ask_to_confirm(place, others);
     }
 
     /// The lock is here, and too few know: asks all others who have not confirmed.
-    pub(super) fn ask_the_rest(&mut self, name: &Name) {
-        let view = self.below.view();
-        let Some(lock) = self.lifted.names.get(name) else { return };
-        let safety = &lock.safety;
-        let mut others = view.others(self.me);
-        others.retain(|id| {
-            view.has_member(*id) && !safety.known.contains(*id) && !safety.asked.contains(*id)
-        });
-        self.ask_to_confirm(name, others);
+    pub(super) fn ask_the_rest(&mut self, place: Place) {
+        let safety = &self.lifted.locks[place].safety;
+        let others = safety.unasked(self.below.view(), self.me);
+        let others = others.filter(|id| !safety.known.contains(*id)).collect();
+        self.ask_to_confirm(place, others);
     }
 
-    fn ask_to_confirm(&mut self, name: &Name, others: Vec<ProcessId>) {
+    fn ask_to_confirm(&mut self, place: Place, others: Vec<ProcessId>) {
         for to in others {
-            if let Some(lock) = self.lifted.names.get_mut(name) {
-                lock.safety.asked.insert(to);
-            }
+            let lock = &mut self.lifted.locks[place];
+            lock.safety.asked.insert(to);
+            let name = lock.name.clone();
             self.send_inside(to, name, Say::Safe);
         }
     }

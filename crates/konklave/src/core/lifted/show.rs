@@ -38,7 +38,7 @@ impl Core {
     pub(in crate::core) fn all_locks(&self) -> BTreeMap<Key, Lock> {
         let table = self.table.locks().map(|(key, lock)| (key.clone(), lock.clone()));
         let mut all: BTreeMap<Key, Lock> = table.collect();
-        let names = self.lifted.names.iter().filter(|(_, lock)| lock.is_used()).map(|(n, _)| n);
+        let names = self.lifted.locks.iter().filter(|lock| lock.is_used()).map(|lock| &lock.name);
         let told = self.lifted.notes.keys().map(|(name, _)| name);
         let names: std::collections::BTreeSet<&Name> =
             names.chain(told).chain(self.lifted.frozen.keys()).collect();
@@ -92,7 +92,9 @@ impl Core {
 
     /// What each node says of a lock, ours first, and when it said so.
     fn notes_of(&self, name: &Name) -> Vec<(Member, crate::lifted::Note, Duration)> {
-        let ours = (self.myself(), self.note(name), self.now);
+        let lock = self.lifted.locks.get(name);
+        let note = lock.map_or_else(Default::default, |lock| self.note(lock));
+        let ours = (self.myself(), note, self.now);
         let range = (name.clone(), ProcessId(0))..=(name.clone(), ProcessId(u32::MAX));
         let gone = |id| {
             let members = self.lifted.frozen.get(name)?;

@@ -7,7 +7,7 @@ use konklave_algorithms::group::{Member, ViewId};
 use konklave_process::{Input, ProcessId, ProcessSet};
 use tokio::sync::oneshot;
 
-use super::{Core, Lifted};
+use super::{Core, Lifted, Lock};
 use crate::error::Error;
 use crate::lifted::{Inside, Note, Party, Say};
 use crate::table::{Key, Name};
@@ -20,16 +20,16 @@ const AHEAD: usize = 4096;
 const TOLD: usize = 256;
 
 impl Core {
-    pub(super) fn send_inside(&mut self, to: ProcessId, name: &Name, say: Say) {
+    pub(super) fn send_inside(&mut self, to: ProcessId, name: Name, say: Say) {
         let number = self.lifted.sent.entry(to).or_default();
         *number += 1;
-        let inside = Inside { view: self.lifted.view, number: *number, name: name.clone(), say };
+        let inside = Inside { view: self.lifted.view, number: *number, name, say };
         self.send(to, Frame::Inside(inside));
     }
 
     pub(super) fn send_to_all(&mut self, name: &Name, say: &Say) {
         for to in self.below.view().others(self.me) {
-            self.send_inside(to, name, say.clone());
+            self.send_inside(to, name.clone(), say.clone());
         }
     }
 
@@ -78,36 +78,39 @@ impl Core {
             Say::Step { count, safe, noted, message }
                 if self.runs() && self.below.view().has_member(from) =>
             {
-                let lock = self.lifted.names.entry(name.clone()).or_default();
+                let place = self.lifted.locks.find_or_begin(&name);
+                let lock = &mut self.lifted.locks[place];
                 if safe {
                     lock.safety.note(member);
                 }
                 if noted {
                     lock.safety.confirmed(from);
                 }
-                lock.learn(&name, count, self.me, &self.lifted.homes);
-                let receivers = self.drive(&name, Input::Message { from, message });
+                lock.learn(count, self.me, &self.lifted.homes);
+                let receivers = self.drive(place, Input::Message { from, message });
                 if safe && !receivers.is_empty() && !receivers.contains(from) {
                     // What we pass on will be answered by another, who may not know.
-                    self.send_inside(from, &name, Say::Noted);
+                    self.send_inside(from, name, Say::Noted);
                 }
-                self.advance(&name);
+                self.advance(place);
             }
             Say::Step { .. } | Say::Note(_) => {}
             Say::Safe => {
-                self.lifted.names.entry(name.clone()).or_default().safety.note(member);
-                self.send_inside(from, &name, Say::Noted);
+                let place = self.lifted.locks.find_or_begin(&name);
+                self.lifted.locks[place].safety.note(member);
+                self.send_inside(from, name, Say::Noted);
             }
             Say::Noted => {
-                if let Some(lock) = self.lifted.names.get_mut(&name) {
-                    lock.safety.confirmed(from);
+                if let Some(place) = self.lifted.locks.find(&name) {
+                    self.lifted.locks[place].safety.confirmed(from);
+                    self.advance(place);
                 }
-                self.advance(&name);
             }
             Say::Try { number } => {
-                let lock = self.lifted.names.entry(name.clone()).or_default();
+                let place = self.lifted.locks.find_or_begin(&name);
+                let lock = &mut self.lifted.locks[place];
                 if lock.is_used() {
-                    return self.send_inside(from, &name, Say::Used { number });
+                    return self.send_inside(from, name, Say::Used { number });
                 }
                 lock.tries.retain(|(other, _)| *other != from);
                 lock.tries.push((from, number));
@@ -121,7 +124,7 @@ impl Core {
             }
             Say::Revoke { number, token } => {
                 let held = self.take_from_user(&name, token);
-                self.send_inside(from, &name, Say::Revoked { number, held });
+                self.send_inside(from, name, Say::Revoked { number, held });
             }
             Say::Revoked { number, held } => self.on_answer(from, number, held),
         }
@@ -153,7 +156,7 @@ impl Core {
     }
 
     fn take_from_user(&mut self, name: &Name, token: Option<Token>) -> bool {
-        let user = self.lifted.names.get(name).and_then(|lock| lock.user.as_ref());
+        let user = self.lifted.locks.get(name).and_then(|lock| lock.user.as_ref());
         let meant = |t: Token| token.is_none_or(|token| token == t);
         let Some(user) = user.filter(|user| meant(user.token)) else { return false };
         let (number, safe) = (user.number, user.safe);
@@ -185,16 +188,16 @@ impl Core {
         if !self.is_inside() || self.below.view().id != self.lifted.view {
             return;
         }
-        for name in std::mem::take(&mut self.lifted.news) {
-            let Some(lock) = self.lifted.names.get_mut(&name) else { continue };
+        for place in std::mem::take(&mut self.lifted.news) {
+            let lock = &mut self.lifted.locks[place];
             lock.news = false;
-            let note = self.note(&name);
+            let name = lock.name.clone();
+            let note = self.note(&self.lifted.locks[place]);
             self.send_to_all(&name, &Say::Note(note));
         }
     }
 
-    pub(super) fn note(&self, name: &Name) -> Note {
-        let Some(lock) = self.lifted.names.get(name) else { return Note::default() };
+    pub(super) fn note(&self, lock: &Lock) -> Note {
         let ms = |since| self.now.saturating_sub(since).as_millis() as u64;
         let holder = lock.user.as_ref().map(|user| {
             let (session, number, safe) = (user.session, user.number, user.safe);

@@ -1,0 +1,130 @@
+//! The locks that we have to do with in a view, each at a place of its own: a name is looked up once
+//! for whatever happens, and the rest goes by the place.
+
+use std::ops::{Index, IndexMut};
+
+use rustc_hash::FxHashMap;
+
+use super::Lock;
+use crate::table::Name;
+
+/// Where a lock lies among the [`Locks`] that gave this place, and only there. Nothing is taken out of
+/// them; when they are dropped, with the end of a view or of our membership, nobody may keep one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place(usize);
+
+/// Locks, in the order in which they came.
+#[derive(Default)]
+pub(super) struct Locks {
+    places: FxHashMap<Name, Place>,
+    /// Side by side: a lock is large, and a table of them mostly holes.
+    locks: Vec<Lock>,
+}
+
+impl Locks {
+    pub(super) fn find(&self, name: &str) -> Option<Place> {
+        self.places.get(name).copied()
+    }
+
+    pub(super) fn find_or_begin(&mut self, name: &Name) -> Place {
+        if let Some(place) = self.find(name) {
+            return place;
+        }
+        let place = Place(self.locks.len());
+        self.locks.push(Lock::new(name.clone()));
+        self.places.insert(name.clone(), place);
+        place
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Lock> {
+        self.find(name).map(|place| &self[place])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.locks.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.locks.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Lock> {
+        self.locks.iter()
+    }
+
+    /// Those that are `meant`, by name.
+    pub(super) fn sorted(&self, meant: impl Fn(&Lock) -> bool) -> Vec<Place> {
+        let places = (0..self.locks.len()).map(Place);
+        let mut places: Vec<Place> = places.filter(|place| meant(&self[*place])).collect();
+        places.sort_unstable_by(|a, b| self[*a].name.cmp(&self[*b].name));
+        places
+    }
+}
+
+impl Index<Place> for Locks {
+    type Output = Lock;
+
+    fn index(&self, place: Place) -> &Lock {
+        &self.locks[place.0]
+    }
+}
+
+impl IndexMut<Place> for Locks {
+    fn index_mut(&mut self, place: Place) -> &mut Lock {
+        &mut self.locks[place.0]
+    }
+}
+
+impl IntoIterator for Locks {
+    type Item = Lock;
+    type IntoIter = std::vec::IntoIter<Lock>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.locks.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(names: &[&str]) -> (Locks, Vec<Place>) {
+        let mut locks = Locks::default();
+        let places = names.iter().map(|name| locks.find_or_begin(&Name::from(*name))).collect();
+        (locks, places)
+    }
+
+    #[test]
+    fn a_name_begins_once_and_keeps_its_place() {
+        let (mut locks, places) = some(&["b", "a", "b", "c"]);
+        assert_eq!(places[0], places[2]);
+        assert_eq!(locks.len(), 3);
+        locks[places[0]].turn = 7;
+        for i in 0..1000 {
+            locks.find_or_begin(&Name::from(format!("more {i}")));
+        }
+        for (name, place) in ["b", "a", "b", "c"].into_iter().zip(places) {
+            assert_eq!(locks.find(name), Some(place));
+            assert_eq!(&*locks[place].name, name);
+        }
+        assert_eq!(locks.get("b").map(|lock| lock.turn), Some(7));
+        assert_eq!(locks.get("a").map(|lock| lock.turn), Some(0));
+    }
+
+    #[test]
+    fn to_look_begins_nothing() {
+        let (locks, _) = some(&[]);
+        assert!(locks.find("a").is_none() && locks.get("a").is_none());
+        assert!(locks.is_empty());
+    }
+
+    #[test]
+    fn those_that_are_meant_come_by_name_and_all_in_the_order_of_their_coming() {
+        let (mut locks, places) = some(&["b", "d", "a", "c"]);
+        locks[places[1]].broken = true;
+        assert_eq!(locks.sorted(|lock| !lock.broken), [places[2], places[0], places[3]]);
+        let names: Vec<&str> = locks.iter().map(|lock| &*lock.name).collect();
+        assert_eq!(names, ["b", "d", "a", "c"]);
+        assert!(locks.into_iter().map(|lock| lock.name).eq(["b", "d", "a", "c"].map(Name::from)));
+    }
+}
