@@ -258,11 +258,12 @@ impl Core {
     fn ask(&mut self, number: u64) {
         let Some(wanted) = self.desk.wanted.get(&number) else { return };
         let Wish { session, ref key, hold, wait, safe, priority, ref label, .. } = wanted.wish;
+        if self.lifts(key) {
+            let name = key.name.clone();
+            return self.ask_inside(number, &name, wait, safe);
+        }
         let claim = Claim { member: self.myself(), session, number };
         let (key, label) = (key.clone(), label.clone());
-        if self.lifts(&key) {
-            return self.ask_inside(number, &key.name, wait, safe);
-        }
         self.submit(Op::Acquire { claim, key, hold, wait, safe, priority, label });
     }
 
@@ -318,12 +319,11 @@ impl Core {
         self.streak.one_more();
         self.waits.served = true;
         let flag = Arc::new(Flag::default());
-        let (session, key) = (wish.session, wish.key);
-        let held = Held { session, key: key.clone(), claim, flag: flag.clone() };
-        self.desk.held.insert(number, held);
         if !self.is_unheard() {
-            self.tell(Event::Granted { name: key.name.to_string(), token });
+            self.tell(Event::Granted { name: wish.key.name.to_string(), token });
         }
+        let held = Held { session: wish.session, key: wish.key, claim, flag: flag.clone() };
+        self.desk.held.insert(number, held);
         if wish.reply.send(Ok(Granted { number, token, flag })).is_err() {
             self.release(number);
         }
@@ -458,7 +458,7 @@ impl Core {
 
     fn withdraw(&mut self, number: u64, wanted: &Wanted) {
         if self.lifts(&wanted.wish.key) {
-            return self.give_up(number, &wanted.wish.key.name.clone());
+            return self.give_up(number, &wanted.wish.key.name);
         }
         let (key, session) = (wanted.wish.key.clone(), wanted.wish.session);
         match wanted.token {
