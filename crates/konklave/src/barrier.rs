@@ -21,7 +21,7 @@ impl Barrier {
     /// Returns when as many have come. Who gives up, or whose node is gone, does not count any more.
     /// [`Error::Lost`]: our node was excluded meanwhile, so that we cannot know whether it opened.
     pub async fn wait(&self) -> Result<(), Error> {
-        let name = check_name(&self.name)?;
+        let name = check_name(self.name.as_str())?;
         if self.of == 0 {
             return Err(Error::Config(format!("{name}: a barrier is for one at least")));
         }

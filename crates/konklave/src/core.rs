@@ -220,9 +220,9 @@ impl Core {
         self.step(|below, ctx| below.on_recover(saved, ctx));
     }
 
-    /// What is to be done now, in order.
-    pub(crate) fn take_outputs(&mut self) -> impl Iterator<Item = Output> {
-        self.out.drain(..)
+    /// What is to be done now, in order: it goes to `done`, which is empty, for its room.
+    pub(crate) fn take_outputs(&mut self, done: Vec<Output>) -> Vec<Output> {
+        std::mem::replace(&mut self.out, done)
     }
 
     pub(crate) fn has_outputs(&self) -> bool {
@@ -292,18 +292,18 @@ impl Core {
         self.pump_all();
     }
 
-    /// When something happens by itself.
+    /// When something happens by itself. Asked after every step: what is empty is passed over.
     pub(crate) fn next_due(&self) -> Duration {
-        if self.lingers() {
-            return self.now;
-        }
-        let timers = self.timers.iter().map(|(_, due)| *due);
-        let lease = self.desk.has_holds().then(|| self.lease.runs_out()).flatten();
-        let thaw = self.thaws.values().copied();
-        let all = timers.chain(thaw).chain(lease).chain(self.desk.first_deadline());
-        let all = all.chain(self.lifted.first_thaw()).chain(self.desk.first_taken());
-        let all = all.chain(self.alone_at).chain(self.leave_by);
-        all.fold(self.next_beat, Duration::min)
+        let mut due = self.timers.iter().fold(self.next_beat, |due, (_, timer)| due.min(*timer));
+        let mut or = |other: Option<Duration>| due = other.map_or(due, |other| due.min(other));
+        or(self.desk.has_holds().then(|| self.lease.runs_out()).flatten());
+        or(self.thaws.values().min().copied());
+        or(self.desk.first_deadline());
+        or(self.desk.first_taken());
+        or(self.lifted.first_thaw());
+        or(self.alone_at);
+        or(self.leave_by);
+        due
     }
 
     /// A sign of life every now and then: leases, idle locks, who is there.

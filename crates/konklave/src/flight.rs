@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use konklave_algorithms::group::virtual_synchrony::Message;
 
@@ -12,6 +12,8 @@ use crate::wire::Frame;
 
 /// So many are remembered.
 const KEPT: usize = 4096;
+/// How long what the wall clock said is believed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A message that was sent or received. Signs of life are left out.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,22 +34,43 @@ pub struct Passed {
 
 /// A bounded memory.
 #[derive(Debug, Default)]
-pub(crate) struct Flight(Mutex<(u64, VecDeque<Passed>)>);
+pub(crate) struct Flight(Mutex<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    count: u64,
+    passed: VecDeque<Passed>,
+    /// What the wall clock said when ours said what: to look at it for every message is not worth it.
+    wall: Option<(Duration, SystemTime)>,
+}
+
+impl Memory {
+    /// When that was, by the wall clock.
+    fn wall_at(&mut self, at: Duration) -> SystemTime {
+        let known = self.wall.and_then(|(then, wall)| Some((at.checked_sub(then)?, wall)));
+        match known {
+            Some((passed, wall)) if passed < LOOK_AGAIN => wall + passed,
+            _ => self.wall.insert((at, SystemTime::now())).1,
+        }
+    }
+}
 
 impl Flight {
-    pub(crate) fn note(&self, sent: bool, peer: NodeId, number: u64, frame: &Frame) {
+    /// This frame passed at this time of our clock.
+    pub(crate) fn note(&self, at: Duration, sent: bool, peer: NodeId, number: u64, frame: &Frame) {
         let Some(what) = kind(frame) else { return };
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (count, passed) = &mut *guard;
-        *count += 1;
-        if passed.len() == KEPT {
-            passed.pop_front();
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.count += 1;
+        let (count, at) = (memory.count, memory.wall_at(at));
+        if memory.passed.len() == KEPT {
+            memory.passed.pop_front();
         }
-        passed.push_back(Passed { count: *count, at: SystemTime::now(), sent, peer, number, what });
+        memory.passed.push_back(Passed { count, at, sent, peer, number, what });
     }
 
     pub(crate) fn all(&self) -> Vec<Passed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.iter().cloned().collect()
+        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.passed.iter().cloned().collect()
     }
 }
 
@@ -100,11 +123,28 @@ mod tests {
     #[test]
     fn the_last_messages_are_remembered_and_signs_of_life_are_not() {
         let flight = Flight::default();
-        flight.note(true, 1, 1, &Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 });
+        let sign = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
+        flight.note(Duration::ZERO, true, 1, 1, &sign);
         for number in 0..KEPT as u64 + 2 {
-            flight.note(true, 1, number, &Frame::Group(Message::Welcome));
+            flight.note(Duration::ZERO, true, 1, number, &Frame::Group(Message::Welcome));
         }
         let all = flight.all();
         assert_eq!((all.len(), all[0].number, all[0].what), (KEPT, 2, "welcome"));
+    }
+
+    #[test]
+    fn times_are_those_of_the_wall_clock_as_it_was_lately() {
+        let flight = Flight::default();
+        let start = SystemTime::now();
+        let ms = Duration::from_millis;
+        for at in [ms(70), ms(80), ms(10), ms(10) + LOOK_AGAIN] {
+            flight.note(at, true, 1, 1, &Frame::Group(Message::Welcome));
+        }
+        let all = flight.all();
+        assert_eq!(all[1].at, all[0].at + ms(10));
+        for looked in [0, 2, 3] {
+            let (at, now) = (all[looked].at, SystemTime::now());
+            assert!(start <= at && at <= now, "{looked}: {at:?}, between {start:?} and {now:?}");
+        }
     }
 }

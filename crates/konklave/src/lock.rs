@@ -16,11 +16,12 @@ use crate::token::Token;
 /// The longest name.
 const NAME: usize = 255;
 
-pub(crate) fn check_name(name: &str) -> Result<Arc<str>, Error> {
+pub(crate) fn check_name(name: impl Into<Arc<str>>) -> Result<Arc<str>, Error> {
+    let name: Arc<str> = name.into();
     if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
         return Err(Error::BadName(name.chars().take(NAME).collect()));
     }
-    Ok(name.into())
+    Ok(name)
 }
 
 /// What happens to a lock whose holder falls silent.
@@ -50,7 +51,7 @@ pub enum State {
 pub struct LockRequest {
     session: Session,
     space: Space,
-    name: String,
+    name: Arc<str>,
     hold: Hold,
     handover: Handover,
     timeout: Option<Duration>,
@@ -114,11 +115,11 @@ impl LockRequest {
     }
 
     async fn ask(self, wait: bool) -> Result<Guard, Error> {
-        let key = Key { space: self.space, name: check_name(&self.name)? };
+        let key = Key { space: self.space, name: check_name(self.name)? };
         if let Hold::Permit { of: 0 } = self.hold {
             return Err(Error::Config(format!(
                 "{}: a semaphore has one permit at least",
-                self.name
+                key.name
             )));
         }
         // A lock that is kept here is given without a wait: who takes it again and again must not keep

@@ -135,7 +135,7 @@ impl Mesh {
 }
 
 impl Carrier for Mesh {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) {
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry, now: Duration) {
         let links = self.links();
         let Some(link) = links.get(&to) else { return };
         let number = match frame {
@@ -151,7 +151,7 @@ impl Carrier for Mesh {
             }
             _ => link.push(frame, hurry),
         };
-        self.flight.note(true, to.0, number, frame);
+        self.flight.note(now, true, to.0, number, frame);
         self.spoken.note(link);
     }
 

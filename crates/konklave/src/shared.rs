@@ -34,8 +34,8 @@ pub(crate) enum Hurry {
 
 /// What carries frames to others.
 pub(crate) trait Carrier: Send + Sync {
-    /// Takes a frame along, in order.
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry);
+    /// Takes a frame along, in order, at this time.
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry, now: Duration);
     /// Everything of this step has been taken along.
     fn flush(&self);
     /// The node is gone.
@@ -78,6 +78,8 @@ struct Inner {
     core: Core,
     carrier: Option<Arc<dyn Carrier>>,
     store: Option<Store>,
+    /// Empty between steps: kept for the room it has.
+    room: Vec<Output>,
     /// What waits for the disk, and why.
     held_back: VecDeque<Output>,
     trouble: Option<String>,
@@ -105,6 +107,7 @@ impl Shared {
                 core,
                 carrier,
                 store,
+                room: Vec::new(),
                 held_back,
                 trouble,
                 network,
@@ -140,14 +143,17 @@ impl Shared {
         let mut inner = self.lock();
         let member = inner.core.is_member();
         let full = inner.core.is_full();
-        let result = step(&mut inner.core, self.clock.now());
+        let now = self.clock.now();
+        let result = step(&mut inner.core, now);
         let room = full && !inner.core.is_full();
-        let sent = inner.carry_out();
+        let sent = inner.carry_out(now);
         inner.core.end_step();
         let lease = inner.core.lease_ends().map_or(u64::MAX, |until| until.as_nanos() as u64);
         self.lease.store(lease, Ordering::Release);
-        let due = inner.core.next_due().as_nanos() as u64;
-        self.lingers.store(inner.core.lingers(), Ordering::Release);
+        let lingers = inner.core.lingers();
+        // What lingers is due when those here have had their turn.
+        let due = if lingers { 0 } else { inner.core.next_due().as_nanos() as u64 };
+        self.lingers.store(lingers, Ordering::Release);
         let changed = member != inner.core.is_member() || inner.core.has_left();
         let carrier = sent.then(|| inner.carrier.clone()).flatten();
         drop(inner);
@@ -273,29 +279,48 @@ impl Inner {
     fn on_saved(&mut self) {
         if !self.held_back.iter().any(|output| matches!(output, Output::Save(_))) {
             self.core.saved();
-            self.held_back.extend(self.core.take_outputs());
+            self.held_back.extend(self.core.take_outputs(Vec::new()));
         }
     }
 
-    /// Does what the core wants done, in order; whether anything was sent. Before something is on disk
-    /// that must be, nothing after it leaves.
-    fn carry_out(&mut self) -> bool {
+    fn send(&mut self, to: ProcessId, frame: &Frame, now: Duration) {
+        if let Some(carrier) = &self.carrier {
+            let hurry = self.core.hurry(to, frame);
+            carrier.send(to, frame, hurry, now);
+        }
+    }
+
+    /// Does what the core wants done, in order; whether anything was sent.
+    fn carry_out(&mut self, now: Duration) -> bool {
         self.note_again();
         if self.held_back.is_empty() && !self.core.has_outputs() {
             return false;
         }
-        self.held_back.extend(self.core.take_outputs());
-        if self.carrier.is_none() {
-            return false;
-        }
+        let mut outputs = self.core.take_outputs(std::mem::take(&mut self.room));
+        let sends = |output: &Output| matches!(output, Output::Send { .. });
+        let sent =
+            if self.held_back.is_empty() && self.carrier.is_some() && outputs.iter().all(sends) {
+                for output in outputs.drain(..) {
+                    if let Output::Send { to, frame } = output {
+                        self.send(to, &frame, now);
+                    }
+                }
+                true
+            } else {
+                self.held_back.extend(outputs.drain(..));
+                self.carrier.is_some() && self.carry_out_slowly(now)
+            };
+        self.room = outputs;
+        sent
+    }
+
+    /// The same where there is something for the disk: before that is there, nothing after it leaves.
+    fn carry_out_slowly(&mut self, now: Duration) -> bool {
         let mut sent = false;
         while let Some(output) = self.held_back.pop_front() {
             match output {
                 Output::Send { to, frame } => {
-                    if let Some(carrier) = &self.carrier {
-                        let hurry = self.core.hurry(to, &frame);
-                        carrier.send(to, &frame, hurry);
-                    }
+                    self.send(to, &frame, now);
                     sent = true;
                 }
                 Output::Note(record) => {

@@ -89,7 +89,7 @@ struct Line {
 }
 
 impl Carrier for Line {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) {
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry, _: Duration) {
         let mut wires = self.hub.wires();
         let channel = (self.from, to.0 as usize);
         // As bytes, as on a real network.

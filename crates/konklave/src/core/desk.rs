@@ -127,7 +127,7 @@ impl Kept {
 
 #[derive(Default)]
 pub(super) struct Desk {
-    wanted: BTreeMap<u64, Wanted>,
+    wanted: FxHashMap<u64, Wanted>,
     deadlines: BTreeSet<(Duration, u64)>,
     held: FxHashMap<u64, Held>,
     kept: FxHashMap<Key, Kept>,
@@ -155,7 +155,7 @@ impl Desk {
 
     /// When the first must have let go of what was taken from it.
     pub(super) fn first_taken(&self) -> Option<Duration> {
-        self.taken.values().map(|(due, _)| *due).min()
+        if self.taken.is_empty() { None } else { self.taken.values().map(|(due, _)| *due).min() }
     }
 
     pub(super) fn forget_taken(&mut self) {
@@ -196,6 +196,14 @@ impl Desk {
                 None => Err(Error::Lost(name)),
             });
         }
+    }
+
+    /// What those here want who are `meant`, in the order in which they came.
+    fn wanted_by(&self, meant: impl Fn(&Wanted) -> bool) -> Vec<u64> {
+        let wanted = self.wanted.iter().filter(|(_, wanted)| meant(wanted));
+        let mut numbers: Vec<u64> = wanted.map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        numbers
     }
 
     pub(super) fn take_wanted(&mut self, number: u64) -> Option<Wanted> {
@@ -269,8 +277,7 @@ impl Core {
 
     /// After a time outside: asks for everything again.
     pub(super) fn ask_anew(&mut self) {
-        let numbers: Vec<u64> = self.desk.wanted.keys().copied().collect();
-        for number in numbers {
+        for number in self.desk.wanted_by(|_| true) {
             if let Some(wanted) = self.desk.wanted.get_mut(&number) {
                 wanted.token = None;
             }
@@ -331,11 +338,10 @@ impl Core {
 
     /// Tells those whose grant had to wait for a lease.
     pub(super) fn hand_out_late(&mut self) {
-        let late =
-            |(number, wanted): (&u64, &Wanted)| wanted.token.map(|granted| (*number, granted));
-        let late: Vec<_> = self.desk.wanted.iter().filter_map(late).collect();
-        for (number, (claim, token)) in late {
-            if let Some(wanted) = self.desk.take_wanted(number) {
+        for number in self.desk.wanted_by(|wanted| wanted.token.is_some()) {
+            if let Some(wanted) = self.desk.take_wanted(number)
+                && let Some((claim, token)) = wanted.token
+            {
                 self.hand_out(number, wanted.into_wish(), claim, token);
             }
         }
@@ -488,8 +494,10 @@ impl Core {
     /// We are gone for good.
     pub(super) fn fail_wishes(&mut self) {
         self.desk.deadlines.clear();
-        for (_, wanted) in std::mem::take(&mut self.desk.wanted) {
-            let _ = wanted.wish.reply.send(Err(Error::Left));
+        for number in self.desk.wanted_by(|_| true) {
+            if let Some(wanted) = self.desk.wanted.remove(&number) {
+                let _ = wanted.wish.reply.send(Err(Error::Left));
+            }
         }
     }
 
@@ -578,16 +586,13 @@ impl Core {
 
     /// What was granted and not yet told goes back, to be asked for again.
     fn take_back_late(&mut self) -> Vec<u64> {
-        let mut numbers = Vec::new();
-        let mut back = Vec::new();
-        for (number, wanted) in &mut self.desk.wanted {
-            if let Some((claim, _)) = wanted.token.take() {
-                numbers.push(*number);
-                back.push((claim, wanted.wish.key.clone()));
-            }
-        }
-        for (claim, key) in back {
-            if !self.desk.kept.contains_key(&key) {
+        let numbers = self.desk.wanted_by(|wanted| wanted.token.is_some());
+        for number in &numbers {
+            let Some(wanted) = self.desk.wanted.get_mut(number) else { continue };
+            let key = wanted.wish.key.clone();
+            if let Some((claim, _)) = wanted.token.take()
+                && !self.desk.kept.contains_key(&key)
+            {
                 self.submit(Op::Release { claim, key });
             }
         }
@@ -596,9 +601,7 @@ impl Core {
 
     /// A session here is over.
     pub(super) fn end_claims(&mut self, session: u32) {
-        let wanted = |(n, w): (&u64, &Wanted)| (w.wish.session == session).then_some(*n);
-        let wanted: Vec<u64> = self.desk.wanted.iter().filter_map(wanted).collect();
-        for number in wanted {
+        for number in self.desk.wanted_by(|wanted| wanted.wish.session == session) {
             if let Some(wanted) = self.desk.take_wanted(number) {
                 self.withdraw(number, &wanted);
                 let _ = wanted.wish.reply.send(Err(Error::Closed));

@@ -73,34 +73,28 @@ impl Pipe {
             u64::from_le_bytes(bytes)
         };
         let (first, confirmed) = (number(0), number(8));
-        let Some(mut known) = self.link.hear(self.number, first, confirmed) else {
+        let Some(known) = self.link.hear(self.number, first, confirmed) else {
             return Ok(false);
         };
-        let (mut frames, mut last) = (Vec::new(), first);
+        let mut frames = Vec::new();
         while !rest.is_empty() {
-            let (frame, after) = Frame::decode(rest)?;
-            match known.checked_sub(1) {
-                Some(fewer) => known = fewer,
-                None => {
-                    self.mesh.flight.note(false, self.peer.0, last, &frame);
-                    frames.push(frame);
-                }
-            }
-            (rest, last) = (after, last.saturating_add(1));
+            let frame;
+            (frame, rest) = Frame::decode(rest)?;
+            frames.push(frame);
         }
-        if last > first {
-            self.link.received(last - 1);
-        }
-        if !frames.is_empty() {
-            self.deliver(frames);
+        if let Some(more) = frames.len().checked_sub(1) {
+            self.link.received(first.saturating_add(more as u64));
+            self.deliver(first, frames, known);
         }
         Ok(true)
     }
 
-    fn deliver(&self, frames: Vec<Frame>) {
+    /// Takes in frames, of which the first has this number, but for those that are `known`.
+    fn deliver(&self, first: u64, frames: Vec<Frame>, known: u64) {
         let mut addresses = Vec::new();
         self.shared.with(|core, now| {
-            for frame in frames {
+            for (number, frame) in (first..).zip(frames).skip(known as usize) {
+                self.mesh.flight.note(now, false, self.peer.0, number, &frame);
                 match frame {
                     Frame::Peers(peers) => addresses.extend(peers),
                     frame => core.on_frame(self.peer, frame, now),
