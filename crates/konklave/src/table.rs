@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use konklave_algorithms::group::{Member, ViewId};
 use konklave_process::ProcessSet;
+use rustc_hash::FxHashMap;
 
 use crate::token::{KEPT_BITS, Token};
 use barriers::Meeting;
@@ -34,7 +35,8 @@ pub(crate) struct Table {
     epoch: u32,
     /// How many tokens this view has given.
     count: u64,
-    locks: BTreeMap<Key, Lock>,
+    /// By name only where the order matters: it must be the same everywhere.
+    locks: FxHashMap<Key, Lock>,
     meetings: BTreeMap<Name, Meeting>,
     circles: BTreeMap<Name, Circle>,
 }
@@ -101,7 +103,8 @@ impl Table {
 
     /// The whole table in parts, for a new member.
     pub(crate) fn parts(&self) -> Vec<Batch> {
-        let locks: Vec<_> = self.locks.iter().map(|(k, l)| (k.clone(), l.clone())).collect();
+        let mut locks: Vec<_> = self.locks.iter().map(|(k, l)| (k.clone(), l.clone())).collect();
+        locks.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let meetings = self.meetings.iter().map(|(n, m)| (n.clone(), m.clone())).collect();
         let circles = self.circles.iter().map(|(n, c)| (n.clone(), c.clone())).collect();
         let rest = Part { count: self.count, locks: Vec::new(), meetings, circles };

@@ -135,7 +135,7 @@ pub(super) struct Desk {
     taken: BTreeMap<u64, (Duration, Held)>,
     revoking: BTreeMap<u64, (Key, oneshot::Sender<Result<(), Error>>)>,
     /// When we saw whom become a holder.
-    since: BTreeMap<Key, Vec<(Claim, Duration)>>,
+    since: FxHashMap<Key, Vec<(Claim, Duration)>>,
     last: u64,
 }
 

@@ -87,7 +87,7 @@ impl Table {
         }
     }
 
-    /// Everything that is held or wanted.
+    /// Everything that is held or wanted, in no order.
     pub(crate) fn locks(&self) -> impl Iterator<Item = (&Key, &Lock)> {
         self.locks.iter()
     }
@@ -242,12 +242,16 @@ impl Table {
         }
     }
 
+    /// What concerns these claims, by name.
     fn keys_of(&self, concerns: impl Fn(Claim) -> bool) -> Vec<Key> {
         let touches = |lock: &Lock| {
             lock.holders.iter().any(|g| concerns(g.claim))
                 || lock.queue.iter().any(|w| concerns(w.claim))
         };
-        self.locks.iter().filter(|(_, l)| touches(l)).map(|(key, _)| key.clone()).collect()
+        let keys = self.locks.iter().filter(|(_, l)| touches(l)).map(|(key, _)| key.clone());
+        let mut keys: Vec<Key> = keys.collect();
+        keys.sort_unstable();
+        keys
     }
 
     pub(super) fn depart_locks(
