@@ -45,6 +45,7 @@ pub(crate) fn one_round(report: &mut Report, seconds: f64, round: usize) -> io::
     report.add_nanos(OURS, "a kept lock: acquire and release", number(&again, "p50"), Some(0.1));
     let remote = members[1].ask(&format!("remote 3000 r{round}"))?;
     report.add_nanos(OURS, measures::ACQUIRE, number(&remote, "acquire"), Some(3.0));
+    report.add_nanos(OURS, measures::ACQUIRE_SLOW, number(&remote, "slow"), None);
     report.add_nanos(OURS, measures::CYCLE, number(&remote, "cycle"), None);
     hand_over(report, OURS, &mut members, seconds)?;
     for member in &mut members {
@@ -87,6 +88,8 @@ pub(crate) fn lifted_round(
         let remote = members[1].ask(&format!("remote 3000 {mode}{round} {mode}"))?;
         let name = format!("a lock used elsewhere: acquire{what}");
         report.add_nanos(system, &name, number(&remote, "acquire"), Some(1.7));
+        let name = format!("{name}, the slowest of a hundred");
+        report.add_nanos(system, &name, number(&remote, "slow"), None);
     }
     hand_over(report, system, &mut members, seconds)?;
     drop(members);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use konklave::{Group, GroupEvent, Guard, Handover, Node};
 use serde_json::{Value, json};
 
-use crate::report::median;
+use crate::report::{median, quantile};
 
 /// A clock that all processes of the machine share, in nanoseconds.
 pub(crate) fn now() -> u64 {
@@ -147,7 +147,8 @@ impl Member {
             guard.release().await.expect("it was ours");
             cycles.push((now() - start) as f64);
         }
-        json!({ "acquire": median(&mut acquires), "cycle": median(&mut cycles) })
+        let slow = quantile(&mut acquires, 0.99);
+        json!({ "acquire": median(&mut acquires), "slow": slow, "cycle": median(&mut cycles) })
     }
 
     /// So many clients want one lock, from a moment on that all processes know.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::leash::{self, Leashed};
 use crate::member::now;
-use crate::report::{Report, Spans, measures, median};
+use crate::report::{Report, Spans, measures, median, quantile};
 
 /// What a lock of a client that is gone waits for, where a peer lets one choose.
 const LEASE: Duration = Duration::from_secs(10);
@@ -195,6 +195,8 @@ fn free(report: &mut Report, peer: &dyn Peer, system: &System, seconds: f64) -> 
         cycles.push(start.elapsed().as_nanos() as f64);
     }
     report.add_nanos(peer.name(), measures::ACQUIRE, median(&mut acquires), None);
+    let slow = quantile(&mut acquires, 0.99);
+    report.add_nanos(peer.name(), measures::ACQUIRE_SLOW, slow, None);
     report.add_nanos(peer.name(), measures::CYCLE, median(&mut cycles), None);
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::floor;
 /// What is measured of every system, in the order in which it is told.
 pub(crate) mod measures {
     pub(crate) const ACQUIRE: &str = "a free lock: acquire";
+    pub(crate) const ACQUIRE_SLOW: &str = "a free lock: acquire, the slowest of a hundred";
     pub(crate) const CYCLE: &str = "a free lock: acquire and release";
     pub(crate) const HAND_OVER: &str = "8 clients, one lock: from one to another";
     pub(crate) const RATE: &str = "8 clients, one lock: hand-overs/s";
@@ -49,8 +50,9 @@ pub(crate) mod measures {
         },
     ];
 
-    pub(super) const ALL: [&str; 18] = [
+    pub(super) const ALL: [&str; 19] = [
         ACQUIRE,
+        ACQUIRE_SLOW,
         CYCLE,
         HAND_OVER,
         RATE,
@@ -73,8 +75,13 @@ pub(crate) mod measures {
 
 /// The one in the middle.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// What so large a part of all is below.
+pub(crate) fn quantile(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    values.get((values.len() as f64 * part) as usize).copied().unwrap_or(f64::NAN)
 }
 
 /// What a row is about.
