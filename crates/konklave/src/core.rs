@@ -265,6 +265,12 @@ impl Core {
         self.is_inside() && self.below.view().leader() == Some(self.me)
     }
 
+    /// The same, at this time: whatever happens next, nothing is believed that has run out.
+    pub(crate) fn at(&mut self, now: Duration) -> &mut Self {
+        self.now = self.now.max(now);
+        self
+    }
+
     /// Time has passed.
     pub(crate) fn tick(&mut self, now: Duration) {
         self.now = self.now.max(now);

@@ -144,7 +144,7 @@ impl Shared {
         let member = inner.core.is_member();
         let full = inner.core.is_full();
         let now = self.clock.now();
-        let result = step(&mut inner.core, now);
+        let result = step(inner.core.at(now), now);
         let room = full && !inner.core.is_full();
         let sent = inner.carry_out(now);
         inner.core.end_step();

@@ -141,8 +141,14 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::sync::atomic::Ordering;
+    use std::task::Poll;
+
     use super::*;
     use crate::builder::Timings;
+    use crate::clock::Clock;
     use crate::mutex::Mutex;
     use crate::testing::Cluster;
 
@@ -167,6 +173,27 @@ mod tests {
         use Hurry::{Lazy, Now};
         assert_eq!(hurries(100 * MS), [Now, Now, Lazy, Now], "the first answer in a view");
         assert_eq!(hurries(250 * MS), [Now; 4], "a lease is hardly longer than it takes");
+    }
+
+    /// A process that was stopped goes on by letting a lock go: nobody here gets it before a majority says so.
+    #[test]
+    fn who_lets_go_too_late_passes_nothing_on() {
+        for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
+            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+            cluster.block_on(async {
+                let node = cluster.node(0);
+                let held = node.lock("a").acquire().await.unwrap();
+                let mut next = pin!(node.lock("a").acquire());
+                let mut waits =
+                    async || poll_fn(|t| Poll::Ready(next.as_mut().poll(t).is_pending())).await;
+                assert!(waits().await);
+                cluster.sleep(10 * MS).await;
+                let Clock::Fake(clock) = &node.shared().clock else { panic!("it is a test") };
+                clock.fetch_add(5_000_000_000, Ordering::SeqCst);
+                drop(held);
+                assert!(waits().await, "{mutex}");
+            });
+        }
     }
 
     /// The group's signs of life and our own are due at the same times.
