@@ -22,6 +22,8 @@ use crate::wire::{Frame, WireError};
 
 /// The number of the first frame, and of the last that was confirmed.
 const HEADER: usize = 16;
+/// How often is read before we speak: a part of what the runtime lets a task do at once.
+const READS: u32 = 32;
 
 pub(super) struct Pipe {
     pub(super) mesh: Arc<Mesh>,
@@ -154,9 +156,9 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
         self.poll_write(task).map(Ended::Writing)
     }
 
-    /// Takes in what comes; ready when nothing more will.
+    /// Takes in what comes; ready when nothing more will. However much comes, we have our say in between.
     fn poll_read(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
+        for _ in 0..READS {
             while let Some(record) = self.inbox.next()? {
                 if !self.pipe.take(record).map_err(garbage)? {
                     return Poll::Ready(Ok(()));
@@ -164,6 +166,8 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
             }
             ready!(self.inbox.poll_fill(self.stream.as_mut(), task))?;
         }
+        task.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Says what there is to say; ready when there will be nothing more.
