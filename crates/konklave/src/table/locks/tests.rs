@@ -90,6 +90,37 @@ fn a_departed_holder_is_frozen_until_it_must_know_unless_it_left() {
     }
 }
 
+/// Who was told the table has come to it in another way than who saw all of it: what is done for many locks at
+/// once, and which token each gets by it, must be the same.
+#[test]
+fn many_locks_are_served_in_the_same_order_everywhere() {
+    let wish = |id, name: u64| {
+        let key = Key { space: Space::Lock, name: format!("l{name}").into() };
+        let (hold, label) = (Hold::Exclusive, "".into());
+        let claim = claim(id, name);
+        Op::Acquire { claim, key, hold, wait: true, safe: false, priority: 0, label }
+    };
+    let mut old = Table::default();
+    for name in (0..200).map(|i| i * 77 % 200) {
+        apply(&mut old, wish(0, name));
+        apply(&mut old, wish(1, name));
+    }
+    let mut new = Table::default();
+    for part in old.parts() {
+        part.0.iter().for_each(|op| new.apply(op.clone(), &mut Vec::new()));
+    }
+    let served = |table: &mut Table| {
+        let mut out = Vec::new();
+        let view = ViewId { generation: 1, epoch: 2, coordinator: ProcessId(1) };
+        table.install(view, &[member(1), member(2)], &ProcessSet::new(), &mut out);
+        out
+    };
+    let (by_old, by_new) = (served(&mut old), served(&mut new));
+    assert_eq!(granted(&by_old).len(), 200);
+    assert_eq!(by_old, by_new);
+    assert_eq!(old, new);
+}
+
 #[test]
 fn who_does_not_wait_is_refused_unless_the_lock_may_only_be_kept() {
     let mut table = Table::default();
