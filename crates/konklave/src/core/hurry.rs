@@ -78,14 +78,16 @@ impl Core {
         if view.members.len() > 3 {
             return Hurry::Soon;
         }
-        let last = held.checked_sub(1).and_then(|last| self.below.entry_at(last));
-        let of_another = last.is_some_and(|e| e.sender != self.me && e.sender != to);
-        let awaited = view.leader() == Some(to) && (self.waits.served || !of_another);
-        let confirmed = self.waits.confirmed.entry(to).or_default();
-        if !awaited && held < *confirmed + LAZY {
+        let confirmed = self.waits.confirmed.get(&to).copied().unwrap_or(0);
+        // Several may have come together: someone may wait for any of them.
+        let entries = (confirmed..held).filter_map(|position| self.below.entry_at(position));
+        let of_us = entries.map(|entry| entry.sender).any(|of| of == self.me || of == to);
+        let awaited = view.leader() == Some(to) && (self.waits.served || of_us);
+        // What was said before is asked for again.
+        if !awaited && confirmed < held && held - confirmed < LAZY {
             return Hurry::Lazy;
         }
-        *confirmed = held;
+        self.waits.confirmed.insert(to, held);
         Hurry::Soon
     }
 

@@ -394,6 +394,36 @@ async fn one_lock_after_another_comes_at_once_however_many() {
     timeout(LONG / 2, all).await.expect("nobody waits for a sign of life");
 }
 
+/// One confirms two messages at once: someone waits for the first of them, nobody for the second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_free_lock_comes_at_once_while_others_wait_for_another() {
+    let timings = konklave::Timings {
+        heartbeat: LONG,
+        silence: 10 * LONG,
+        lease: 5 * LONG,
+        ..Default::default()
+    };
+    let (nodes, _) = group(3, |b, _| b.timings(timings)).await;
+    let roles = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for i in 0..1200 {
+        let [asks, holds, waits] = roles[i % roles.len()];
+        let held = nodes[holds].lock(&format!("h{i}")).acquire();
+        let held = timeout(LONG / 2, held).await.expect("it is free").unwrap();
+        let next = nodes[waits].lock(&format!("h{i}"));
+        let next = tokio::spawn(async move { next.acquire().await.unwrap() });
+        // The two messages meet in one record if the second one is a moment later.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_micros(i as u64 / 6 % 200) {
+            std::hint::spin_loop();
+        }
+        let free = nodes[asks].lock(&format!("f{i}")).acquire();
+        let free = timeout(LONG / 2, free).await;
+        drop(free.unwrap_or_else(|_| panic!("lock {i}: it waits for a sign of life")).unwrap());
+        drop(held);
+        drop(timeout(LONG / 2, next).await.expect("it was let go").unwrap());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_another_lease_is_refused_with_the_reason() {
     let (nodes, addresses) = group(2, |b, _| b).await;
