@@ -156,8 +156,9 @@ impl Shared {
         self.lingers.store(lingers, Ordering::Release);
         let changed = member != inner.core.is_member() || inner.core.has_left();
         let carrier = sent.then(|| inner.carrier.clone()).flatten();
+        let sooner = self.due.swap(due, Ordering::AcqRel) > due;
         drop(inner);
-        if self.due.swap(due, Ordering::AcqRel) > due {
+        if sooner {
             self.alarm.notify_one();
         }
         if changed {

@@ -72,6 +72,8 @@ pub(crate) enum WireError {
     TooLong(usize),
     #[error("a record without a head")]
     Short,
+    #[error("a record from number {0} on: nobody says so much")]
+    Count(u64),
     #[error("not a frame: {0}")]
     Garbage(postcard::Error),
 }

@@ -339,8 +339,8 @@ impl Core {
     /// Tells those whose grant had to wait for a lease.
     pub(super) fn hand_out_late(&mut self) {
         for number in self.desk.wanted_by(|wanted| wanted.token.is_some()) {
-            if let Some(wanted) = self.desk.take_wanted(number)
-                && let Some((claim, token)) = wanted.token
+            if let Some((claim, token)) = self.desk.wanted.get(&number).and_then(|w| w.token)
+                && let Some(wanted) = self.desk.take_wanted(number)
             {
                 self.hand_out(number, wanted.into_wish(), claim, token);
             }

@@ -232,7 +232,7 @@ impl Link {
         }
         state.confirmed = confirmed;
         while let Some(chunk) = state.kept.front()
-            && chunk.first + chunk.count <= confirmed + 1
+            && chunk.first + chunk.count <= confirmed.saturating_add(1)
             && state.written > 0
         {
             state.bytes -= chunk.bytes.len();
@@ -243,10 +243,14 @@ impl Link {
         Some((state.received + 1).saturating_sub(first))
     }
 
-    /// We have everything up to this number.
-    pub(super) fn received(&self, upto: u64) {
+    /// We have everything up to this number, from connection `number`; false: that is out of use.
+    pub(super) fn received(&self, number: u64, upto: u64) -> bool {
         let mut state = self.state();
-        state.received = state.received.max(upto);
+        let used = state.connection.as_ref().is_some_and(|c| c.number == number);
+        if used {
+            state.received = state.received.max(upto);
+        }
+        used
     }
 
     /// For how long nothing has come.
@@ -371,11 +375,11 @@ pub(super) mod tests {
         link.push(&ping(0), Hurry::Now);
         assert!(link.next_chunk(first).unwrap().0.is_some());
         assert_eq!(link.hear(first, 1, 1), Some(0));
-        link.received(5);
+        assert!(link.received(first, 5));
         assert!(link.detach(first));
         let second = attach(&link, 7);
         assert_eq!(link.hear(second, 1, 0), Some(0), "it counts from one again");
-        link.received(2);
+        assert!(link.received(second, 2));
         assert_eq!(link.hear(second, 1, 0), Some(2));
     }
 
@@ -384,9 +388,10 @@ pub(super) mod tests {
         let link = Link::new();
         let first = attach(&link, 7);
         link.push(&ping(0), Hurry::Now);
-        link.received(5);
+        assert!(link.received(first, 5));
         assert!(link.detach(first));
         let second = attach(&link, 8);
+        assert!(!link.received(first, 9), "what is read late is of the one before");
         let (chunk, received) = link.next_chunk(second).unwrap();
         assert!(chunk.is_none());
         assert_eq!(received, 0);
@@ -396,7 +401,7 @@ pub(super) mod tests {
     fn what_was_heard_before_is_passed_over() {
         let link = Link::new();
         let number = attach(&link, 7);
-        link.received(5);
+        assert!(link.received(number, 5));
         assert_eq!(link.hear(number, 4, 0), Some(2));
         assert_eq!(link.hear(number, 6, 0), Some(0));
         assert_eq!(link.hear(number, 9, 0), Some(0), "a gap is the group's to mend");

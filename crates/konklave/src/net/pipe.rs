@@ -84,11 +84,16 @@ impl Pipe {
             (frame, rest) = Frame::decode(rest)?;
             frames.push(frame);
         }
-        if let Some(more) = frames.len().checked_sub(1) {
-            self.link.received(first.saturating_add(more as u64));
+        if frames.is_empty() {
+            return Ok(true);
+        }
+        let next = first.checked_add(frames.len() as u64).filter(|next| *next < u64::MAX);
+        let next = next.ok_or(WireError::Count(first))?;
+        let used = self.link.received(self.number, next - 1);
+        if used {
             self.deliver(first, frames, known);
         }
-        Ok(true)
+        Ok(used)
     }
 
     /// Takes in frames, of which the first has this number, but for those that are `known`.
