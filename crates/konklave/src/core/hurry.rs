@@ -79,10 +79,13 @@ impl Core {
             return Hurry::Soon;
         }
         let confirmed = self.waits.confirmed.get(&to).copied().unwrap_or(0);
-        // Several may have come together: someone may wait for any of them.
-        let entries = (confirmed..held).filter_map(|position| self.below.entry_at(position));
-        let of_us = entries.map(|entry| entry.sender).any(|of| of == self.me || of == to);
-        let awaited = view.leader() == Some(to) && (self.waits.served || of_us);
+        // Several may have come together: someone may wait for any of them, also for one that all have by now.
+        let of_us = |position| {
+            let entry = self.below.entry_at(position);
+            entry.is_none_or(|entry| entry.sender == self.me || entry.sender == to)
+        };
+        let awaited =
+            view.leader() == Some(to) && (self.waits.served || (confirmed..held).any(of_us));
         // What was said before is asked for again.
         if !awaited && confirmed < held && held - confirmed < LAZY {
             return Hurry::Lazy;
