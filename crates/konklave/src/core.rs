@@ -220,9 +220,9 @@ impl Core {
         self.step(|below, ctx| below.on_recover(saved, ctx));
     }
 
-    /// What is to be done now, in order: it goes to `done`, which is empty, for its room.
-    pub(crate) fn take_outputs(&mut self, done: Vec<Output>) -> Vec<Output> {
-        std::mem::replace(&mut self.out, done)
+    /// What is to be done now, in order. What comes next is collected in `room`, which is empty.
+    pub(crate) fn take_outputs(&mut self, room: Vec<Output>) -> Vec<Output> {
+        std::mem::replace(&mut self.out, room)
     }
 
     pub(crate) fn has_outputs(&self) -> bool {
@@ -298,7 +298,7 @@ impl Core {
         self.pump_all();
     }
 
-    /// When something happens by itself. Asked after every step: what is empty is passed over.
+    /// When something happens by itself.
     pub(crate) fn next_due(&self) -> Duration {
         let mut due = self.timers.iter().fold(self.next_beat, |due, (_, timer)| due.min(*timer));
         let mut or = |other: Option<Duration>| due = other.map_or(due, |other| due.min(other));

@@ -96,5 +96,11 @@ pub(crate) fn record_length(header: [u8; 4], limit: usize) -> Result<usize, Wire
     if length > limit { Err(WireError::TooLong(length)) } else { Ok(length) }
 }
 
+/// The number of the last of so many frames, of which there is one at least: one that others can follow.
+pub(crate) fn last_number(first: u64, frames: usize) -> Result<u64, WireError> {
+    let next = first.checked_add(frames as u64).filter(|next| *next < u64::MAX);
+    next.map(|next| next - 1).ok_or(WireError::Count(first))
+}
+
 #[cfg(test)]
 mod tests;

@@ -155,7 +155,7 @@ impl Desk {
 
     /// When the first must have let go of what was taken from it.
     pub(super) fn first_taken(&self) -> Option<Duration> {
-        if self.taken.is_empty() { None } else { self.taken.values().map(|(due, _)| *due).min() }
+        self.taken.values().map(|(due, _)| *due).min()
     }
 
     pub(super) fn forget_taken(&mut self) {

@@ -168,9 +168,6 @@ impl Lifted {
 
     /// When the first lock is free again that one who is gone may hold.
     pub(super) fn first_thaw(&self) -> Option<Duration> {
-        if self.frozen.is_empty() {
-            return None;
-        }
         self.frozen.values().flat_map(BTreeMap::values).min().copied()
     }
 

@@ -18,7 +18,7 @@ use super::seal::Sealer;
 use super::{Mesh, dial};
 use crate::shared::Shared;
 use crate::streak::OthersFirst;
-use crate::wire::{Frame, WireError};
+use crate::wire::{Frame, WireError, last_number};
 
 /// The number of the first frame, and of the last that was confirmed.
 const HEADER: usize = 16;
@@ -87,9 +87,7 @@ impl Pipe {
         if frames.is_empty() {
             return Ok(true);
         }
-        let next = first.checked_add(frames.len() as u64).filter(|next| *next < u64::MAX);
-        let next = next.ok_or(WireError::Count(first))?;
-        let used = self.link.received(self.number, next - 1);
+        let used = self.link.received(self.number, last_number(first, frames.len())?);
         if used {
             self.deliver(first, frames, known);
         }

@@ -333,3 +333,14 @@ fn tell_nonsense(mutex: Mutex, seeds: u64) {
     }
     assert!(told > 10 * seeds, "{mutex}: {told}");
 }
+
+#[test]
+fn numbers_end_before_they_begin_again() {
+    assert_eq!(last_number(1, 1), Ok(1));
+    assert_eq!(last_number(7, 3), Ok(9));
+    for (first, frames) in [(u64::MAX, 1), (u64::MAX - 1, 1), (u64::MAX - 3, 3), (u64::MAX - 1, 9)]
+    {
+        assert_eq!(last_number(first, frames), Err(WireError::Count(first)));
+    }
+    assert_eq!(last_number(u64::MAX - 3, 2), Ok(u64::MAX - 2));
+}

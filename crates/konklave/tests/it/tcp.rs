@@ -40,6 +40,17 @@ pub(crate) async fn group(
     (nodes, addresses)
 }
 
+/// Three with signs of life so rare that these take nothing along in time.
+async fn quiet_group() -> Vec<Node> {
+    let timings = konklave::Timings {
+        heartbeat: LONG,
+        silence: 10 * LONG,
+        lease: 5 * LONG,
+        ..Default::default()
+    };
+    group(3, |b, _| b.timings(timings)).await.0
+}
+
 pub(crate) async fn lock_around(nodes: &[Node]) {
     let mut last = None;
     for round in 0..20 {
@@ -378,14 +389,7 @@ async fn every_algorithm_serves_locks_while_a_member_dies() {
 /// What nobody waits for leaves late; but nobody waits because of that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_lock_after_another_comes_at_once_however_many() {
-    // So rare that signs of life take nothing along in time.
-    let timings = konklave::Timings {
-        heartbeat: LONG,
-        silence: 10 * LONG,
-        lease: 5 * LONG,
-        ..Default::default()
-    };
-    let (nodes, _) = group(3, |b, _| b.timings(timings)).await;
+    let nodes = quiet_group().await;
     let all = async {
         for i in 0..900 {
             drop(nodes[i / 300].lock(&format!("l{i}")).acquire().await.unwrap());
@@ -397,13 +401,7 @@ async fn one_lock_after_another_comes_at_once_however_many() {
 /// One confirms two messages at once: someone waits for the first of them, nobody for the second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_free_lock_comes_at_once_while_others_wait_for_another() {
-    let timings = konklave::Timings {
-        heartbeat: LONG,
-        silence: 10 * LONG,
-        lease: 5 * LONG,
-        ..Default::default()
-    };
-    let (nodes, _) = group(3, |b, _| b.timings(timings)).await;
+    let nodes = quiet_group().await;
     let roles = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for i in 0..1200 {
         let [asks, holds, waits] = roles[i % roles.len()];
