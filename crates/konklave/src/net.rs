@@ -128,6 +128,16 @@ impl Mesh {
         self.links().get(&id).cloned()
     }
 
+    /// How often to see whether signs of life are due, or missing.
+    fn looks_every(&self) -> Duration {
+        self.settings.heartbeat.max(self.settings.silence / 8)
+    }
+
+    /// A while has passed.
+    fn look_after_all(&self) {
+        self.links().values().for_each(|link| link.look_after(self.settings.silence));
+    }
+
     /// Who said that it is reached there.
     fn whose(&self, address: &str) -> Option<ProcessId> {
         self.links().iter().find(|(_, link)| link.address() == address).map(|(id, _)| *id)
@@ -249,7 +259,7 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) {
         office: office.clone(),
     });
     shared.connect(mesh.clone());
-    tokio::spawn(keep_time(shared.clone(), mesh.stop.subscribe()));
+    tokio::spawn(keep_time(shared.clone(), mesh.clone()));
     if let Some(office) = office {
         // Whoever is met there may be a founder, as we may.
         shared.with(|core, _| core.seed_is(0, mesh.me));
@@ -276,9 +286,11 @@ impl Drop for EndOfTime {
     }
 }
 
-/// Wakes the node whenever something is due.
-async fn keep_time(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+/// Wakes the node whenever something is due, and looks after its connections meanwhile.
+async fn keep_time(shared: Arc<Shared>, mesh: Arc<Mesh>) {
     let _end = EndOfTime(shared.clone());
+    let mut stop = mesh.stop.subscribe();
+    let mut look_at = Duration::ZERO;
     let mut alarm_clock = pin!(tokio::time::sleep(Duration::ZERO));
     while !*stop.borrow_and_update() {
         let wait = shared.due().saturating_sub(shared.clock.now());
@@ -287,6 +299,11 @@ async fn keep_time(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
             shared.streak.others_first().await;
             if shared.due() <= shared.clock.now() {
                 shared.tick();
+            }
+            let now = shared.clock.now();
+            if look_at <= now {
+                mesh.look_after_all();
+                look_at = now + mesh.looks_every();
             }
             continue;
         }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::shared::{Hurry, LAZY};
 use crate::wire::{Frame, Hello};
@@ -52,6 +52,9 @@ struct State {
     /// The connection in use.
     connection: Option<Connection>,
     connections: u64,
+    /// Whether something has left lately: then that was a sign of life. If not, one is due.
+    spoke: bool,
+    due: bool,
     /// Whether there is something to say, and who says it, if it rests.
     called: bool,
     speaker: Option<Waker>,
@@ -64,6 +67,8 @@ struct Connection {
     number: u64,
     caller: ProcessId,
     heard: Instant,
+    /// Whether that was too long ago.
+    silent: bool,
 }
 
 pub(super) struct Link(Mutex<State>);
@@ -132,11 +137,29 @@ impl Link {
         Poll::Ready(can_wait)
     }
 
-    /// Who speaks on connection `number` is awake, and looks before it rests: it need not be woken.
-    pub(super) fn awake(&self, number: u64) {
+    /// Who speaks on connection `number` is awake, and looks before it rests: it need not be woken. False:
+    /// there is nobody to speak to, for all we hear.
+    pub(super) fn awake(&self, number: u64) -> bool {
         let mut state = self.state();
-        if state.connection.as_ref().is_some_and(|c| c.number == number) {
-            state.speaker = None;
+        let Some(connection) = state.connection.as_ref().filter(|c| c.number == number) else {
+            return true;
+        };
+        let heard = !connection.silent;
+        state.speaker = None;
+        heard
+    }
+
+    /// A while has passed. If nothing was said in it, a sign of life is due; if nothing was heard for
+    /// `silence`, the connection is over.
+    pub(super) fn look_after(&self, silence: Duration) {
+        let mut state = self.state();
+        let Some(connection) = &mut state.connection else { return };
+        connection.silent = connection.heard.elapsed() > silence;
+        let silent = connection.silent;
+        // What nobody waits for stays where it is, unless nothing else has left.
+        state.due = !std::mem::take(&mut state.spoke);
+        if silent || state.due {
+            call(state);
         }
     }
 
@@ -146,12 +169,7 @@ impl Link {
     }
 
     /// A connection to the peer stands: called by `caller`, who is it or us.
-    pub(super) fn attach(
-        &self,
-        hello: &Hello,
-        caller: ProcessId,
-        silence: std::time::Duration,
-    ) -> Attached {
+    pub(super) fn attach(&self, hello: &Hello, caller: ProcessId, silence: Duration) -> Attached {
         let mut state = self.state();
         if let Some(old) = &state.connection {
             let alive = old.heard.elapsed() < silence / 2;
@@ -175,7 +193,8 @@ impl Link {
         state.up = true;
         state.connections += 1;
         let number = state.connections;
-        state.connection = Some(Connection { number, caller, heard: Instant::now() });
+        state.connection =
+            Some(Connection { number, caller, heard: Instant::now(), silent: false });
         // Who uses the one before notices.
         call(state);
         Attached::Used { number, news }
@@ -205,7 +224,8 @@ impl Link {
         self.state().address.clone()
     }
 
-    /// The next chunk to write on connection `number`, with the last number that came from there.
+    /// The next chunk to write on connection `number`, with the last number that came from there; an empty
+    /// one as a sign of life.
     pub(super) fn next_chunk(&self, number: u64) -> Option<(Option<Chunk>, u64)> {
         let mut state = self.state();
         if state.connection.as_ref().is_none_or(|c| c.number != number) {
@@ -214,8 +234,12 @@ impl Link {
         if state.written == state.kept.len() {
             state.close_chunk();
         }
-        let chunk = state.kept.get(state.written).cloned();
+        let mut chunk = state.kept.get(state.written).cloned();
         state.written += usize::from(chunk.is_some());
+        state.spoke |= chunk.is_some();
+        if std::mem::take(&mut state.due) {
+            chunk.get_or_insert_default();
+        }
         Some((chunk, state.received))
     }
 
@@ -225,7 +249,7 @@ impl Link {
     pub(super) fn hear(&self, number: u64, first: u64, confirmed: u64) -> Option<u64> {
         let mut state = self.state();
         let connection = state.connection.as_mut().filter(|c| c.number == number)?;
-        connection.heard = Instant::now();
+        (connection.heard, connection.silent) = (Instant::now(), false);
         if confirmed < state.confirmed {
             // It has forgotten what we said, and so what it said: it counts from one again.
             state.received = 0;
@@ -251,11 +275,6 @@ impl Link {
             state.received = state.received.max(upto);
         }
         used
-    }
-
-    /// For how long nothing has come.
-    pub(super) fn silent_for(&self) -> std::time::Duration {
-        self.state().connection.as_ref().map_or_else(Default::default, |c| c.heard.elapsed())
     }
 }
 
@@ -332,7 +351,7 @@ pub(super) mod tests {
     }
 
     fn attach(link: &Link, boot: u64) -> u64 {
-        match link.attach(&hello(boot), ProcessId(0), std::time::Duration::from_secs(1)) {
+        match link.attach(&hello(boot), ProcessId(0), Duration::from_secs(1)) {
             Attached::Used { number, .. } => number,
             Attached::Surplus | Attached::Taken => panic!("it is the first"),
         }
@@ -455,8 +474,42 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_sign_of_life_is_due_when_nothing_else_was_said() {
+        let (link, second) = (Link::new(), Duration::from_secs(1));
+        link.look_after(second);
+        let number = attach(&link, 7);
+        let said = |link: &Link| link.next_chunk(number).unwrap().0.map(|chunk| chunk.count);
+        assert_eq!(called(&link, number), Some(false), "of the connection itself");
+        assert_eq!(said(&link), None);
+        link.look_after(second);
+        assert_eq!((called(&link, number), said(&link)), (Some(false), Some(0)));
+        assert_eq!(said(&link), None, "once");
+        link.push(&ping(0), Hurry::Lazy);
+        link.look_after(second);
+        assert_eq!((called(&link, number).is_some(), said(&link)), (true, Some(1)), "instead");
+        link.look_after(second);
+        assert_eq!((called(&link, number), said(&link)), (None, None), "that was one");
+        link.look_after(second);
+        assert!(called(&link, number).is_some());
+    }
+
+    #[test]
+    fn who_is_silent_for_too_long_is_not_there() {
+        let link = Link::new();
+        let number = attach(&link, 7);
+        link.look_after(Duration::from_secs(1000));
+        assert!(link.awake(number));
+        link.look_after(Duration::ZERO);
+        assert!(!link.awake(number), "we have heard nothing");
+        assert!(called(&link, number).is_some(), "who speaks is told");
+        assert!(link.awake(number + 1), "another is not about this");
+        assert_eq!(link.hear(number, 1, 0), Some(0));
+        assert!(link.awake(number), "it was there, unread");
+    }
+
+    #[test]
     fn of_two_calls_at_once_that_of_the_lower_one_counts() {
-        let second = std::time::Duration::from_secs(1);
+        let second = Duration::from_secs(1);
         let link = Link::new();
         assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Used { .. }));
         assert!(matches!(link.attach(&hello(7), ProcessId(0), second), Attached::Used { .. }));

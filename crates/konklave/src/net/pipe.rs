@@ -4,13 +4,12 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use konklave_process::ProcessId;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::unconstrained;
-use tokio::time::{Instant, Sleep, timeout};
+use tokio::time::timeout;
 
 use super::inbox::{Inbox, garbage};
 use super::link::Link;
@@ -48,9 +47,6 @@ impl Pipe {
             record: Vec::new(),
             written: 0,
             doing: Doing::Speaking,
-            beat: Beat::new(settings.heartbeat.max(settings.silence / 8)),
-            spoke: false,
-            due: false,
         };
         match poll_fn(|task| talk.poll(task)).await {
             Ended::Reading(why) => why,
@@ -144,17 +140,19 @@ struct Talk<'a, S> {
     record: Vec<u8>,
     written: usize,
     doing: Doing,
-    beat: Beat,
-    /// Whether something has left since the last beat: then that was a sign of life. If not, one is due.
-    spoke: bool,
-    due: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
     fn poll(&mut self, task: &mut Context<'_>) -> Poll<Ended> {
-        self.pipe.link.awake(self.pipe.number);
+        let Pipe { link, number, .. } = self.pipe;
+        let heard = link.awake(*number);
         if let Poll::Ready(why) = self.poll_read(task) {
             return Poll::Ready(Ended::Reading(why));
+        }
+        // Unless it was we who slept, and what was said meanwhile has just been read.
+        if !heard && !link.awake(*number) {
+            let silent = io::Error::new(io::ErrorKind::TimedOut, "silent for too long");
+            return Poll::Ready(Ended::Writing(Err(silent)));
         }
         self.poll_write(task).map(Ended::Writing)
     }
@@ -195,9 +193,6 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
                     };
                     if let Some(chunk) = chunk {
                         self.pack(chunk.first, received, &chunk.bytes);
-                        (self.spoke, self.due) = (true, false);
-                    } else if std::mem::take(&mut self.due) {
-                        self.pack(0, received, &[]);
                     } else {
                         ready!(self.stream.as_mut().poll_flush(task))?;
                         let over = *mesh.stop.borrow();
@@ -205,22 +200,9 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
                     }
                 }
                 Doing::Resting => {
-                    if let Poll::Ready(can_wait) = link.poll_called(*number, task) {
-                        let others = OthersFirst::default();
-                        self.doing =
-                            if can_wait { Doing::Listening(others) } else { Doing::Speaking };
-                        continue;
-                    }
-                    ready!(self.beat.poll(task));
-                    if link.silent_for() > mesh.settings.silence {
-                        let kind = io::ErrorKind::TimedOut;
-                        return Poll::Ready(Err(io::Error::new(kind, "silent for too long")));
-                    }
-                    // What nobody waits for stays where it is, unless nothing else has left for a while.
-                    self.due = !std::mem::take(&mut self.spoke);
-                    if self.due {
-                        self.doing = Doing::Speaking;
-                    }
+                    let can_wait = ready!(link.poll_called(*number, task));
+                    let others = OthersFirst::default();
+                    self.doing = if can_wait { Doing::Listening(others) } else { Doing::Speaking };
                 }
                 Doing::Listening(others) => {
                     ready!(others.poll(&shared.streak, task));
@@ -246,56 +228,5 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
     }
 }
 
-/// Comes round again and again, at once for the first time. Asked far more often than it does, it troubles
-/// the runtime's clock only when it has to.
-struct Beat {
-    every: Duration,
-    next: Pin<Box<Sleep>>,
-    /// Who is woken then.
-    sleeper: Option<Waker>,
-}
-
-impl Beat {
-    fn new(every: Duration) -> Self {
-        Self { every, next: Box::pin(tokio::time::sleep(Duration::ZERO)), sleeper: None }
-    }
-
-    fn poll(&mut self, task: &mut Context<'_>) -> Poll<()> {
-        let set = self.sleeper.as_ref().is_some_and(|sleeper| sleeper.will_wake(task.waker()));
-        if set && !self.next.is_elapsed() {
-            return Poll::Pending;
-        }
-        self.sleeper = Some(task.waker().clone());
-        // Also if the task has had its share: else it would not know whom to wake.
-        ready!(pin!(unconstrained(self.next.as_mut())).poll(task));
-        self.sleeper = None;
-        self.next.as_mut().reset(Instant::now() + self.every);
-        Poll::Ready(())
-    }
-}
-
 /// How long a stranger may take to introduce itself.
 pub(super) const GREETING: Duration = Duration::from_secs(3);
-
-#[cfg(test)]
-mod tests {
-    use tokio::task::coop;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_task_that_has_had_its_share_is_woken_all_the_same() {
-        let mut beat = Beat::new(Duration::from_millis(5));
-        let mut beats = 0;
-        let three = poll_fn(|task| {
-            while coop::has_budget_remaining() {
-                let _ = pin!(coop::consume_budget()).poll(task);
-            }
-            while beat.poll(task).is_ready() {
-                beats += 1;
-            }
-            if beats < 3 { Poll::Pending } else { Poll::Ready(()) }
-        });
-        timeout(Duration::from_secs(10), three).await.unwrap();
-    }
-}
