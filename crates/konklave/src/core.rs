@@ -10,6 +10,7 @@ mod hurry;
 mod lease;
 mod lifted;
 mod meetings;
+mod pulse;
 mod refusals;
 mod report;
 mod sessions;
@@ -138,7 +139,7 @@ pub(crate) struct Core {
     leave_by: Option<Duration>,
     /// Whether we left for good.
     left: bool,
-    next_beat: Duration,
+    pulse: pulse::Pulse,
     events: broadcast::Sender<Event>,
     refusals: refusals::Refusals,
     waits: hurry::Waits,
@@ -185,7 +186,7 @@ impl Core {
             leaving: false,
             leave_by: None,
             left: false,
-            next_beat: now,
+            pulse: pulse::Pulse::new(now),
             events: broadcast::Sender::new(EVENTS),
             refusals: refusals::Refusals::default(),
             waits: hurry::Waits::default(),
@@ -278,12 +279,11 @@ impl Core {
             let (timer, _) = self.timers.swap_remove(at);
             if timer == Timer::Heartbeat {
                 // The group's signs of life and ours leave together, from now on at the same times.
-                self.next_beat = self.now;
+                self.pulse.next = self.now;
             }
             self.step(|below, ctx| below.on_timer(timer, ctx));
         }
-        if self.now >= self.next_beat {
-            self.next_beat = self.now + self.config.timings.heartbeat;
+        if self.now >= self.pulse.next {
             self.beat();
         }
         if self.leave_by.is_some_and(|due| due <= self.now) {
@@ -300,7 +300,12 @@ impl Core {
 
     /// When something happens by itself.
     pub(crate) fn next_due(&self) -> Duration {
-        let mut due = self.timers.iter().fold(self.next_beat, |due, (_, timer)| due.min(*timer));
+        let patience = self.patience();
+        let mut due = self.pulse.next + patience;
+        for (timer, at) in &self.timers {
+            let at = if *timer == Timer::Heartbeat { *at + patience } else { *at };
+            due = due.min(at);
+        }
         let mut or = |other: Option<Duration>| due = other.map_or(due, |other| due.min(other));
         or(self.desk.has_holds().then(|| self.lease.runs_out()).flatten());
         or(self.thaws.values().min().copied());
@@ -310,20 +315,6 @@ impl Core {
         or(self.alone_at);
         or(self.leave_by);
         due
-    }
-
-    /// A sign of life every now and then: leases, idle locks, who is there.
-    fn beat(&mut self) {
-        self.beat_inside();
-        self.ping();
-        self.drop_idle();
-        self.ask_others();
-        self.give_up_hope();
-        if !self.is_inside() {
-            self.announce();
-        }
-        self.found_alone_in_time();
-        self.form();
     }
 
     /// What is kept on disk.
