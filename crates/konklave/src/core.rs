@@ -276,8 +276,9 @@ impl Core {
     pub(crate) fn tick(&mut self, now: Duration) {
         self.now = self.now.max(now);
         while let Some(at) = self.timers.iter().position(|(_, due)| *due <= self.now) {
-            let (timer, _) = self.timers.swap_remove(at);
+            let (timer, due) = self.timers.swap_remove(at);
             if timer == Timer::Heartbeat {
+                self.make_up_for(due);
                 // The group's signs of life and ours leave together, from now on at the same times.
                 self.pulse.next = self.now;
             }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use konklave_algorithms::group::virtual_synchrony::Timer;
-use konklave_process::ProcessId;
+use konklave_process::{Process, ProcessId};
 
 use super::Core;
 use crate::builder::Timings;
@@ -62,11 +62,19 @@ impl Core {
         }
     }
 
-    /// How long the leader's sign of life is waited for when ours is due. Only once: nobody is to be
-    /// missed later because of that.
+    /// How long the leader's sign of life is waited for when ours is due: so long that a clock that was set
+    /// before that came wakes us for every second one only. Once: then we go by our own.
     pub(super) fn patience(&self) -> Duration {
+        let Timings { heartbeat, .. } = self.config.timings;
         let waits = self.pulse.along.is_some() && self.pulse.along == self.below.view().leader();
-        if waits { self.config.timings.heartbeat / 2 } else { Duration::ZERO }
+        if waits { heartbeat + heartbeat / 8 } else { Duration::ZERO }
+    }
+
+    /// Who waited in vain for as long as a heartbeat counts that one, too: silence is counted in these.
+    pub(super) fn make_up_for(&mut self, due: Duration) {
+        if !self.patience().is_zero() && self.now >= due + self.config.timings.heartbeat {
+            self.step(|below, ctx| below.on_timer(Timer::Heartbeat, ctx));
+        }
     }
 }
 
@@ -127,12 +135,22 @@ mod tests {
     #[test]
     fn a_leader_that_says_nothing_is_waited_for_once() {
         let cluster = beating(Duration::ZERO);
+        let timings = Timings::default();
         follower(&cluster).shared().with(|core, _| {
-            let heartbeat = core.config.timings.heartbeat;
-            let due = core.next_due();
-            assert_eq!(due, core.pulse.next + heartbeat / 2);
+            let (last, due) = (core.pulse.last, core.next_due());
+            assert!(due >= last + 2 * timings.heartbeat, "{last:?} {due:?}");
             core.tick(due);
-            assert_eq!((core.pulse.next, core.next_due()), (due + heartbeat, due + heartbeat));
+            let next = due + timings.heartbeat;
+            assert_eq!((core.pulse.next, core.next_due()), (next, next));
+            // It is missed in time all the same.
+            let leader = core.below.view().leader().unwrap();
+            let missed = |core: &Core| core.below.suspects().contains(leader);
+            while !missed(core) {
+                core.tick(core.next_due());
+            }
+            let silent = core.now - last;
+            assert!(silent > timings.silence - timings.heartbeat, "{silent:?}");
+            assert!(silent < timings.silence + timings.heartbeat / 4, "{silent:?}");
         });
     }
 
