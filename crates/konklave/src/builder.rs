@@ -373,7 +373,7 @@ impl Builder {
         let clock = Clock::Machine;
         let core = Core::new(config, clock.now());
         let shared = Shared::new(core, clock, store, self.timings, name);
-        net::start(&shared, way, settings);
+        net::start(&shared, way, settings)?;
         Ok(Node::new(shared, local))
     }
 }

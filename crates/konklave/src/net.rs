@@ -1,6 +1,7 @@
 //! Real connections between members: a mesh of TCP connections, or of conversations over NATS,
 //! protected by TLS or by a shared key.
 
+mod alarm;
 mod dial;
 mod greeting;
 mod inbox;
@@ -16,8 +17,9 @@ pub(crate) use nats::Place;
 pub use tls::Tls;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -27,12 +29,12 @@ use konklave_process::ProcessId;
 use rustc_hash::FxHashMap;
 use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::{Notify, Semaphore, watch};
-use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::flight::Flight;
 use crate::shared::{Carrier, Hurry, Shared};
 use crate::wire::Frame;
+use alarm::AlarmClock;
 #[cfg(test)]
 pub(crate) use greeting::encode as encode_hello;
 use link::Link;
@@ -235,7 +237,8 @@ pub(crate) fn inbox_address(boot: u64) -> String {
 }
 
 /// Starts all tasks of a node.
-pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) {
+pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::Result<()> {
+    let alarm_clock = AlarmClock::new()?;
     let seeds = settings.seeds.clone();
     let office = match &way {
         Way::Tcp(_) => None,
@@ -259,7 +262,7 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) {
         office: office.clone(),
     });
     shared.connect(mesh.clone());
-    tokio::spawn(keep_time(shared.clone(), mesh.clone()));
+    tokio::spawn(keep_time(shared.clone(), mesh.clone(), alarm_clock));
     if let Some(office) = office {
         // Whoever is met there may be a founder, as we may.
         shared.with(|core, _| core.seed_is(0, mesh.me));
@@ -275,6 +278,7 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) {
             dial::call(&mesh, shared, address, Some(seed), None);
         }
     }
+    Ok(())
 }
 
 /// Whoever looks after the clock is gone.
@@ -287,35 +291,30 @@ impl Drop for EndOfTime {
 }
 
 /// Wakes the node whenever something is due, and looks after its connections meanwhile.
-async fn keep_time(shared: Arc<Shared>, mesh: Arc<Mesh>) {
+async fn keep_time(shared: Arc<Shared>, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock) {
     let _end = EndOfTime(shared.clone());
     let mut stop = mesh.stop.subscribe();
     let mut look_at = Duration::ZERO;
-    let mut alarm_clock = pin!(tokio::time::sleep(Duration::ZERO));
     while !*stop.borrow_and_update() {
-        let wait = shared.due().saturating_sub(shared.clock.now());
-        if wait.is_zero() {
+        let due = shared.due();
+        if due <= shared.clock.now() {
             // Those who were woken speak first: what they say leaves with what waits.
             shared.streak.others_first().await;
-            if shared.due() <= shared.clock.now() {
+            let now = shared.clock.now();
+            if shared.due() <= now {
                 shared.tick();
             }
-            let now = shared.clock.now();
             if look_at <= now {
                 mesh.look_after_all();
                 look_at = now + mesh.looks_every();
             }
             continue;
         }
-        // Set anew only if it would wake us too late: that is a system call.
-        let at = Instant::now() + wait;
-        if alarm_clock.is_elapsed() || at < alarm_clock.deadline() {
-            alarm_clock.as_mut().reset(at);
-        }
+        alarm_clock.ring_by(due).expect("a clock can be set for any time");
         tokio::select! {
             _ = stop.changed() => {}
             () = shared.alarm.notified() => {}
-            () = &mut alarm_clock => {}
+            () = alarm_clock.rings() => {}
         }
     }
 }
