@@ -262,7 +262,7 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::R
         office: office.clone(),
     });
     shared.connect(mesh.clone());
-    tokio::spawn(keep_time(shared.clone(), mesh.clone(), alarm_clock));
+    tokio::spawn(keep_time(EndOfTime(shared.clone()), mesh.clone(), alarm_clock));
     if let Some(office) = office {
         // Whoever is met there may be a founder, as we may.
         shared.with(|core, _| core.seed_is(0, mesh.me));
@@ -281,7 +281,7 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::R
     Ok(())
 }
 
-/// Whoever looks after the clock is gone.
+/// Whoever looks after the clock is gone, be it before it had begun.
 struct EndOfTime(Arc<Shared>);
 
 impl Drop for EndOfTime {
@@ -291,8 +291,8 @@ impl Drop for EndOfTime {
 }
 
 /// Wakes the node whenever something is due, and looks after its connections meanwhile.
-async fn keep_time(shared: Arc<Shared>, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock) {
-    let _end = EndOfTime(shared.clone());
+async fn keep_time(end: EndOfTime, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock) {
+    let EndOfTime(shared) = &end;
     let mut stop = mesh.stop.subscribe();
     let mut look_at = Duration::ZERO;
     while !*stop.borrow_and_update() {

@@ -144,6 +144,19 @@ fn a_runtime_that_is_gone_takes_its_nodes_along() {
     });
 }
 
+/// The same before any of the node's tasks had its first turn.
+#[test]
+fn a_runtime_that_is_gone_at_once_takes_its_nodes_along() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let theirs = runtime();
+    let node = theirs.block_on(Node::builder().found_alone().start()).unwrap();
+    drop(theirs);
+    runtime().block_on(async {
+        let waited = timeout(LONG, node.lock("a").acquire()).await.expect("nobody waits");
+        assert!(matches!(waited, Err(Error::Left)), "{:?}", waited.err());
+    });
+}
+
 #[tokio::test]
 async fn any_time_is_long_enough() {
     let timings = Timings { keep: Duration::MAX, ..Timings::default() };
