@@ -118,7 +118,7 @@ pub struct Settings {
     /// What serves exclusive locks, the same for all agents of a group (default: table)
     #[arg(long, env = "KONKLAVE_MUTEX", value_name = "ALGORITHM", value_parser = mutexes(), help_heading = "Group")]
     pub mutex: Option<Mutex>,
-    /// How often agents give a sign of life (default: 0.1)
+    /// How often agents give a sign of life (default: 0.14)
     #[arg(long, env = "KONKLAVE_HEARTBEAT", value_name = "SECONDS", help_heading = "Times")]
     pub heartbeat: Option<Span>,
     /// How long an agent may be silent before it is excluded (default: 1.4)

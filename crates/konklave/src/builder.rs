@@ -40,7 +40,7 @@ pub struct Timings {
 impl Default for Timings {
     fn default() -> Self {
         Self {
-            heartbeat: Duration::from_millis(100),
+            heartbeat: Duration::from_millis(140),
             silence: Duration::from_millis(1400),
             lease: Duration::from_millis(1000),
             keep: Duration::from_millis(1000),
