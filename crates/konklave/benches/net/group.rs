@@ -83,13 +83,15 @@ pub(crate) fn lifted_round(
     let again = members[1].ask("again 200000")?;
     report.add_nanos(system, "a kept lock: acquire and release", number(&again, "p50"), Some(0.1));
     for (mode, what) in [("fast", ""), ("safe", " (LeaseSafe)")] {
-        // It was used elsewhere, so that it has to come from there.
-        members[0].ask(&format!("remote 3000 {mode}{round} fast"))?;
-        let remote = members[1].ask(&format!("remote 3000 {mode}{round} {mode}"))?;
-        let name = format!("a lock used elsewhere: acquire{what}");
-        report.add_nanos(system, &name, number(&remote, "acquire"), Some(1.7));
-        let name = format!("{name}, the slowest of a hundred");
-        report.add_nanos(system, &name, number(&remote, "slow"), None);
+        // It was used elsewhere, so that it has to come from there; the first time it has to be found, too.
+        for known in ["a lock never used here", "a lock used elsewhere"] {
+            members[0].ask(&format!("remote 3000 {mode}{round} fast"))?;
+            let remote = members[1].ask(&format!("remote 3000 {mode}{round} {mode}"))?;
+            let name = format!("{known}: acquire{what}");
+            report.add_nanos(system, &name, number(&remote, "acquire"), Some(1.7));
+            let name = format!("{name}, the slowest of a hundred");
+            report.add_nanos(system, &name, number(&remote, "slow"), None);
+        }
     }
     hand_over(report, system, &mut members, seconds)?;
     drop(members);

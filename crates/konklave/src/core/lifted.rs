@@ -241,7 +241,10 @@ impl Core {
 
     /// Does what can be done for a lock: asks, serves the next, lets go.
     fn advance(&mut self, place: Place) {
-        while self.runs() {
+        if !self.runs() {
+            return;
+        }
+        loop {
             let lock = &mut self.lifted.locks[place];
             match lock.stage {
                 Stage::Asked => return,
