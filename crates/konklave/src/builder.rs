@@ -73,6 +73,17 @@ impl Timings {
         (beats, (self.silence.as_nanos() / self.heartbeat.as_nanos()).saturating_sub(1).max(1))
     }
 
+    /// How often signs of life really come.
+    pub(crate) fn period(&self) -> Duration {
+        let (beats, _) = self.in_units();
+        self.unit.saturating_mul(u32::try_from(beats).unwrap_or(u32::MAX))
+    }
+
+    /// Whether one sign of life that comes late, or its answer, does no harm.
+    pub(crate) fn spare_one(&self) -> bool {
+        self.silence.min(self.held_for()) >= self.heartbeat.saturating_mul(5)
+    }
+
     /// How long we believe in what we hold: our clock may go slower than theirs.
     pub(crate) fn held_for(&self) -> Duration {
         self.lease - self.lease / 64

@@ -296,17 +296,18 @@ async fn keep_time(end: EndOfTime, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock)
     let mut stop = mesh.stop.subscribe();
     let mut look_at = Duration::ZERO;
     while !*stop.borrow_and_update() {
+        // At every turn, also if it was for nothing: who follows the leader is hardly ever late itself.
+        let now = shared.clock.now();
+        if look_at <= now {
+            mesh.look_after_all();
+            look_at = now + mesh.looks_every();
+        }
         let due = shared.due();
-        if due <= shared.clock.now() {
+        if due <= now {
             // Those who were woken speak first: what they say leaves with what waits.
             shared.streak.others_first().await;
-            let now = shared.clock.now();
-            if shared.due() <= now {
+            if shared.due() <= shared.clock.now() {
                 shared.tick();
-            }
-            if look_at <= now {
-                mesh.look_after_all();
-                look_at = now + mesh.looks_every();
             }
             continue;
         }

@@ -112,13 +112,16 @@ impl Drop for Leashed {
     }
 }
 
+/// For how long is watched who does nothing: many times as long as it sleeps.
+const IDLE: Duration = Duration::from_secs(4);
+
 /// What processes cost that have nothing to do, each with what it has started: the dearest of them.
 pub(crate) fn idle(report: &mut Report, system: &str, pids: &[i32]) {
     // What was to be done before is done.
     sleep(Duration::from_secs(1));
     let before: Vec<f64> = pids.iter().map(|pid| busy(*pid)).collect();
     let start = Instant::now();
-    sleep(Duration::from_secs(1));
+    sleep(IDLE);
     let span = start.elapsed().as_nanos() as f64;
     let shares = pids.iter().zip(before).map(|(pid, before)| (busy(*pid) - before) / span);
     let memory = pids.iter().map(|pid| memory(*pid)).fold(0.0, f64::max);

@@ -113,8 +113,7 @@ impl Core {
     /// Who asks for a sign of life for the first time in a view may wait for a lease. After that it has one, and
     /// our answer can wait for our own next question, unless leases are hardly longer than that takes.
     pub(super) fn hurry_of_pong(&mut self, to: ProcessId, view: ViewId) -> Hurry {
-        let timings = &self.config.timings;
-        let lasts = timings.held_for() >= timings.heartbeat.saturating_mul(5);
+        let lasts = self.config.timings.spare_one();
         // The view may have ended in the same step: its successor's first answer is still to come.
         let first = view != self.below.view().id || self.lease.answered.insert(to);
         if first || !lasts { Hurry::Now } else { Hurry::Lazy }

@@ -10,7 +10,6 @@ use konklave_algorithms::group::virtual_synchrony::Timer;
 use konklave_process::{Process, ProcessId};
 
 use super::Core;
-use crate::builder::Timings;
 
 pub(super) struct Pulse {
     /// When we gave the last sign of life, and when the next is due.
@@ -29,7 +28,7 @@ impl Pulse {
 impl Core {
     /// A sign of life every now and then: leases, idle locks, who is there.
     pub(super) fn beat(&mut self) {
-        let next = self.now + self.config.timings.heartbeat;
+        let next = self.now + self.config.timings.period();
         self.pulse = Pulse { last: self.now, next, along: None };
         self.beat_inside();
         self.ping();
@@ -46,7 +45,7 @@ impl Core {
     /// The leader gives a sign of life: so do we, if it is nearly time. If we just did, the next is due with
     /// the leader's; else we come nearer to that.
     pub(super) fn beat_along(&mut self, leader: ProcessId) {
-        let Timings { heartbeat, .. } = self.config.timings;
+        let heartbeat = self.config.timings.period();
         let (Pulse { last, next, along }, soon) = (&mut self.pulse, heartbeat / 8);
         if along.is_none() && self.now.saturating_sub(*last) <= soon {
             (*next, *along) = (self.now + heartbeat, Some(leader));
@@ -63,16 +62,18 @@ impl Core {
     }
 
     /// How long the leader's sign of life is waited for when ours is due: so long that a clock that was set
-    /// before that came wakes us for every second one only. Once: then we go by our own.
+    /// before that came wakes us for every second one only. Once: then we go by our own. All who follow
+    /// wait: that must not be too long for them, either.
     pub(super) fn patience(&self) -> Duration {
-        let Timings { heartbeat, .. } = self.config.timings;
-        let waits = self.pulse.along.is_some() && self.pulse.along == self.below.view().leader();
+        let heartbeat = self.config.timings.period();
+        let along = self.pulse.along.is_some() && self.pulse.along == self.below.view().leader();
+        let waits = along && self.config.timings.spare_one();
         if waits { heartbeat + heartbeat / 8 } else { Duration::ZERO }
     }
 
     /// Who waited in vain for as long as a heartbeat counts that one, too: silence is counted in these.
     pub(super) fn make_up_for(&mut self, due: Duration) {
-        if !self.patience().is_zero() && self.now >= due + self.config.timings.heartbeat {
+        if !self.patience().is_zero() && self.now >= due + self.config.timings.period() {
             self.step(|below, ctx| below.on_timer(Timer::Heartbeat, ctx));
         }
     }
@@ -82,13 +83,19 @@ impl Core {
 mod tests {
     use super::*;
     use crate::Node;
+    use crate::builder::Timings;
+    use crate::mutex::Mutex;
     use crate::testing::Cluster;
 
     const MS: Duration = Duration::from_millis(1);
 
     /// Three that have been together for a while; the first to follow began later, by so much.
     fn beating(later: Duration) -> Cluster {
-        let cluster = Cluster::new(3);
+        beating_every(Timings::default(), later)
+    }
+
+    fn beating_every(timings: Timings, later: Duration) -> Cluster {
+        let cluster = Cluster::served_by(Mutex::Table, 3, 0, timings);
         cluster.block_on(async {
             cluster.node(0).ready().await.unwrap();
             cluster.sleep(500 * MS).await;
@@ -152,6 +159,23 @@ mod tests {
             assert!(silent > timings.silence - timings.heartbeat, "{silent:?}");
             assert!(silent < timings.silence + timings.heartbeat / 4, "{silent:?}");
         });
+    }
+
+    /// Where there is little time for signs of life, none is waited for, and all go by the same beat.
+    #[test]
+    fn who_has_no_time_to_lose_waits_for_nobody() {
+        let default = Timings::default();
+        let (silence, lease) = (3 * default.heartbeat, 2 * default.heartbeat);
+        let odd = Timings { heartbeat: 9 * MS, silence: 20 * MS, lease: 20 * MS, ..default };
+        for timings in [Timings { silence, ..default }, Timings { lease, ..default }, odd] {
+            let cluster = beating_every(timings, MS);
+            follower(&cluster).shared().look(|core| {
+                assert_eq!(core.patience(), Duration::ZERO, "{timings:?}");
+                let (every, pause) = (timings.period(), core.pulse.next - core.pulse.last);
+                assert!(pause <= every + every / 8, "{timings:?}: {pause:?}");
+            });
+        }
+        assert_eq!(odd.period(), 5 * MS, "in units");
     }
 
     /// However often the leader says something, nobody is thought to be silent because of that.

@@ -19,6 +19,9 @@ const SPARE: usize = 4 << 10;
 /// How much is kept for a peer that does not confirm. What is older is lost; the group copes.
 const KEPT: usize = 64 << 20;
 
+/// How often a peer has to be found silent: the first time it may be we who slept, with what it said unread.
+const DOUBTS: u32 = 2;
+
 /// Frames with successive numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunk {
@@ -58,6 +61,8 @@ struct State {
     /// Whether there is something to say, and who says it, if it rests.
     called: bool,
     speaker: Option<Waker>,
+    /// The same while it cannot write.
+    stuck: Option<Waker>,
     /// Whether the node knows the peer as connected.
     up: bool,
     address: String,
@@ -67,8 +72,8 @@ struct Connection {
     number: u64,
     caller: ProcessId,
     heard: Instant,
-    /// Whether that was too long ago.
-    silent: bool,
+    /// How often in a row that was found to be too long ago.
+    doubts: u32,
 }
 
 pub(super) struct Link(Mutex<State>);
@@ -144,7 +149,7 @@ impl Link {
         let Some(connection) = state.connection.as_ref().filter(|c| c.number == number) else {
             return true;
         };
-        let heard = !connection.silent;
+        let heard = connection.doubts < DOUBTS;
         state.speaker = None;
         heard
     }
@@ -154,12 +159,23 @@ impl Link {
     pub(super) fn look_after(&self, silence: Duration) {
         let mut state = self.state();
         let Some(connection) = &mut state.connection else { return };
-        connection.silent = connection.heard.elapsed() > silence;
-        let silent = connection.silent;
+        let silent = connection.heard.elapsed() > silence;
+        connection.doubts = if silent { connection.doubts + 1 } else { 0 };
+        let over = connection.doubts >= DOUBTS;
         // What nobody waits for stays where it is, unless nothing else has left.
         state.due = !std::mem::take(&mut state.spoke);
-        if silent || state.due {
+        let stuck = if over { state.stuck.take() } else { None };
+        if over || state.due {
             call(state);
+        }
+        stuck.into_iter().for_each(Waker::wake);
+    }
+
+    /// Who speaks on connection `number` cannot write: it looks up if the connection is over.
+    pub(super) fn cannot_write(&self, number: u64, task: &Context<'_>) {
+        let mut state = self.state();
+        if state.connection.as_ref().is_some_and(|c| c.number == number) {
+            state.stuck = Some(task.waker().clone());
         }
     }
 
@@ -193,8 +209,7 @@ impl Link {
         state.up = true;
         state.connections += 1;
         let number = state.connections;
-        state.connection =
-            Some(Connection { number, caller, heard: Instant::now(), silent: false });
+        state.connection = Some(Connection { number, caller, heard: Instant::now(), doubts: 0 });
         // Who uses the one before notices.
         call(state);
         Attached::Used { number, news }
@@ -249,7 +264,7 @@ impl Link {
     pub(super) fn hear(&self, number: u64, first: u64, confirmed: u64) -> Option<u64> {
         let mut state = self.state();
         let connection = state.connection.as_mut().filter(|c| c.number == number)?;
-        (connection.heard, connection.silent) = (Instant::now(), false);
+        (connection.heard, connection.doubts) = (Instant::now(), 0);
         if confirmed < state.confirmed {
             // It has forgotten what we said, and so what it said: it counts from one again.
             state.received = 0;
@@ -499,9 +514,13 @@ pub(super) mod tests {
         let number = attach(&link, 7);
         link.look_after(Duration::from_secs(1000));
         assert!(link.awake(number));
+        link.cannot_write(number, &Context::from_waker(Waker::noop()));
+        link.look_after(Duration::ZERO);
+        assert!(link.awake(number) && link.state().stuck.is_some(), "it may be we who slept");
         link.look_after(Duration::ZERO);
         assert!(!link.awake(number), "we have heard nothing");
         assert!(called(&link, number).is_some(), "who speaks is told");
+        assert!(link.state().stuck.is_none(), "also while it writes");
         assert!(link.awake(number + 1), "another is not about this");
         assert_eq!(link.hear(number, 1, 0), Some(0));
         assert!(link.awake(number), "it was there, unread");

@@ -177,7 +177,11 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
         loop {
             while self.written < self.record.len() {
                 let rest = &self.record[self.written..];
-                let more = ready!(self.stream.as_mut().poll_write(task, rest))?;
+                let Poll::Ready(more) = self.stream.as_mut().poll_write(task, rest) else {
+                    link.cannot_write(*number, task);
+                    return Poll::Pending;
+                };
+                let more = more?;
                 if more == 0 {
                     return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
                 }

@@ -24,6 +24,9 @@ fn costs(mutex: Mutex, n: usize, mode: Handover) -> Vec<(u64, Duration)> {
     // Every message takes the same time, so that times are numbers of hops.
     cluster.delay(MS, MS);
     cluster.block_on(async {
+        cluster.node(0).ready().await.unwrap();
+        // Until all give their signs of life together.
+        cluster.sleep(12 * timings.heartbeat).await;
         let mut costs = Vec::new();
         for i in 0..12 {
             let name = format!("l{i}");
