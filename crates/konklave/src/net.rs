@@ -319,3 +319,6 @@ async fn keep_time(end: EndOfTime, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock)
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

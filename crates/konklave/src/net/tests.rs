@@ -1,0 +1,74 @@
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::encode_hello;
+use super::link::tests::hello;
+use crate::wire::{Hello, VERSION};
+use crate::{Node, Timings};
+
+const LONG: Duration = Duration::from_secs(30);
+/// A record that says nothing.
+const EMPTY: usize = 16;
+
+async fn three() -> Vec<Node> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for id in 0..3 {
+        let builder = Node::builder().id(id).listen("127.0.0.1:0");
+        let builder = match nodes.first().and_then(Node::address) {
+            Some(first) => builder.seeds([first.to_string()]),
+            None => builder.found_alone(),
+        };
+        nodes.push(builder.join().await.unwrap());
+    }
+    nodes
+}
+
+/// A connection to `node` of someone who belongs to no group.
+async fn stranger(node: &Node) -> TcpStream {
+    let mut stream = TcpStream::connect(node.address().unwrap()).await.unwrap();
+    let ours = Hello {
+        version: VERSION,
+        cluster: "konklave".into(),
+        id: 77,
+        key: 77,
+        name: "stranger".into(),
+        address: "127.0.0.1:9".into(),
+        lease: Timings::default().lease.as_micros() as u64,
+        ..hello(77)
+    };
+    stream.write_all(&encode_hello(&ours)).await.unwrap();
+    let mut head = [0; 8];
+    stream.read_exact(&mut head).await.unwrap();
+    let mut theirs = vec![0; u16::from_le_bytes([head[6], head[7]]).into()];
+    stream.read_exact(&mut theirs).await.unwrap();
+    stream.write_all(&[0; 33]).await.unwrap();
+    stream.read_exact(&mut [0; 33]).await.unwrap();
+    stream
+}
+
+/// Who leads goes by its own clock, who follows by the leader's: both look after connections on which nothing
+/// else is said.
+#[tokio::test]
+async fn a_mute_stranger_is_given_signs_of_life_and_then_up() {
+    let nodes = three().await;
+    // Until they have come to do so together.
+    tokio::time::sleep(Timings::default().heartbeat * 8).await;
+    for node in &nodes {
+        let mut stream = stranger(node).await;
+        let mut signs = 0;
+        let ended = async {
+            while let Ok(length) = stream.read_u32_le().await {
+                signs += usize::from(length as usize == EMPTY);
+                let mut record = vec![0; length as usize];
+                if stream.read_exact(&mut record).await.is_err() {
+                    break;
+                }
+            }
+        };
+        timeout(LONG, ended).await.expect("it is given up");
+        assert!(signs > 0, "{:?}: it is told that we live", node.id());
+    }
+}
