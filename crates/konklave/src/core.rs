@@ -186,7 +186,7 @@ impl Core {
             leaving: false,
             leave_by: None,
             left: false,
-            pulse: pulse::Pulse::new(now),
+            pulse: pulse::Pulse::new(&config.timings, now),
             events: broadcast::Sender::new(EVENTS),
             refusals: refusals::Refusals::default(),
             waits: hurry::Waits::default(),

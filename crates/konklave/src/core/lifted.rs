@@ -211,7 +211,8 @@ impl Core {
         self.lifted.note_news(place);
         self.prepare(number, place, wait, safe);
         self.advance(place);
-        if safe {
+        let user = self.lifted.locks[place].user.as_ref();
+        if safe && user.is_none_or(|user| user.number != number) {
             self.spread_word(place);
         }
     }

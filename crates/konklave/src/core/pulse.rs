@@ -10,8 +10,15 @@ use konklave_algorithms::group::virtual_synchrony::Timer;
 use konklave_process::{Process, ProcessId};
 
 use super::Core;
+use crate::builder::Timings;
 
 pub(super) struct Pulse {
+    /// How often signs of life come.
+    every: Duration,
+    /// How long the leader's is waited for when ours is due: so long that a clock that was set before that
+    /// came wakes us for every second one only. All who follow wait: where that is too long for the others,
+    /// nobody does.
+    patience: Duration,
     /// When we gave the last sign of life, and when the next is due.
     last: Duration,
     pub(super) next: Duration,
@@ -20,16 +27,18 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    pub(super) fn new(now: Duration) -> Self {
-        Self { last: now, next: now, along: None }
+    pub(super) fn new(timings: &Timings, now: Duration) -> Self {
+        let every = timings.period();
+        let patience = if timings.spare_one() { every + every / 8 } else { Duration::ZERO };
+        Self { every, patience, last: now, next: now, along: None }
     }
 }
 
 impl Core {
     /// A sign of life every now and then: leases, idle locks, who is there.
     pub(super) fn beat(&mut self) {
-        let next = self.now + self.config.timings.period();
-        self.pulse = Pulse { last: self.now, next, along: None };
+        let Pulse { every, last, next, along, .. } = &mut self.pulse;
+        (*last, *next, *along) = (self.now, self.now + *every, None);
         self.beat_inside();
         self.ping();
         self.drop_idle();
@@ -45,12 +54,12 @@ impl Core {
     /// The leader gives a sign of life: so do we, if it is nearly time. If we just did, the next is due with
     /// the leader's; else we come nearer to that.
     pub(super) fn beat_along(&mut self, leader: ProcessId) {
-        let heartbeat = self.config.timings.period();
-        let (Pulse { last, next, along }, soon) = (&mut self.pulse, heartbeat / 8);
+        let Pulse { every, last, next, along, .. } = &mut self.pulse;
+        let soon = *every / 8;
         if along.is_none() && self.now.saturating_sub(*last) <= soon {
-            (*next, *along) = (self.now + heartbeat, Some(leader));
+            (*next, *along) = (self.now + *every, Some(leader));
         } else {
-            *next = (*last + heartbeat - soon).max(self.now).min(*next);
+            *next = (*last + *every - soon).max(self.now).min(*next);
         }
         for (_, due) in self.timers.iter_mut().filter(|(timer, _)| *timer == Timer::Heartbeat) {
             *due = *next;
@@ -61,19 +70,15 @@ impl Core {
         }
     }
 
-    /// How long the leader's sign of life is waited for when ours is due: so long that a clock that was set
-    /// before that came wakes us for every second one only. Once: then we go by our own. All who follow
-    /// wait: that must not be too long for them, either.
+    /// How long the leader's sign of life is waited for now. Once: then we go by our own clock.
     pub(super) fn patience(&self) -> Duration {
-        let heartbeat = self.config.timings.period();
         let along = self.pulse.along.is_some() && self.pulse.along == self.below.view().leader();
-        let waits = along && self.config.timings.spare_one();
-        if waits { heartbeat + heartbeat / 8 } else { Duration::ZERO }
+        if along { self.pulse.patience } else { Duration::ZERO }
     }
 
     /// Who waited in vain for as long as a heartbeat counts that one, too: silence is counted in these.
     pub(super) fn make_up_for(&mut self, due: Duration) {
-        if !self.patience().is_zero() && self.now >= due + self.config.timings.period() {
+        if !self.patience().is_zero() && self.now >= due + self.pulse.every {
             self.step(|below, ctx| below.on_timer(Timer::Heartbeat, ctx));
         }
     }
@@ -83,7 +88,6 @@ impl Core {
 mod tests {
     use super::*;
     use crate::Node;
-    use crate::builder::Timings;
     use crate::mutex::Mutex;
     use crate::testing::Cluster;
 
