@@ -34,6 +34,7 @@ use konklave_process::{Context, Group, Process, ProcessId, ProcessSet, Rng, Topo
 use tokio::sync::broadcast;
 
 use crate::builder::Timings;
+use crate::flight::Flight;
 use crate::mutex::Mutex;
 use crate::status::{Event, Loss};
 use crate::store::Record;
@@ -143,6 +144,8 @@ pub(crate) struct Core {
     events: broadcast::Sender<Event>,
     refusals: refusals::Refusals,
     waits: hurry::Waits,
+    /// What passed.
+    pub(crate) flight: Flight,
     out: Vec<Output>,
     /// Empty between steps: kept for the room they have.
     told: VecDeque<Indication<Batch>>,
@@ -190,6 +193,7 @@ impl Core {
             events: broadcast::Sender::new(EVENTS),
             refusals: refusals::Refusals::default(),
             waits: hurry::Waits::default(),
+            flight: Flight::default(),
             out: Vec::new(),
             told: VecDeque::new(),
             outcomes: Vec::new(),

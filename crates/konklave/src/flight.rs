@@ -1,8 +1,6 @@
 //! The last messages that passed: what an incident looked like from here.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use konklave_algorithms::group::virtual_synchrony::Message;
 
@@ -11,7 +9,7 @@ use crate::lifted::Say;
 use crate::wire::Frame;
 
 /// So many are remembered.
-const KEPT: usize = 4096;
+const KEPT: u64 = 4096;
 /// How long what the wall clock said is believed.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -34,44 +32,68 @@ pub struct Passed {
 
 /// A bounded memory.
 #[derive(Debug, Default)]
-pub(crate) struct Flight(Mutex<Memory>);
-
-#[derive(Debug, Default)]
-struct Memory {
+pub(crate) struct Flight {
+    /// How many there were, and the last of them: each takes the place of the one `KEPT` before it.
     count: u64,
-    passed: VecDeque<Passed>,
+    passed: Vec<Note>,
     /// What the wall clock said when ours said what: to look at it for every message is not worth it.
     wall: Option<(Duration, SystemTime)>,
 }
 
-impl Memory {
-    /// When that was, by the wall clock.
-    fn wall_at(&mut self, at: Duration) -> SystemTime {
-        let known = self.wall.and_then(|(then, wall)| Some((at.checked_sub(then)?, wall)));
-        match known {
-            Some((passed, wall)) if passed < LOOK_AGAIN => wall + passed,
-            _ => self.wall.insert((at, SystemTime::now())).1,
-        }
-    }
+/// What is written down of a message: little, as it is done for every one.
+#[derive(Debug)]
+struct Note {
+    /// Nanoseconds since 1970.
+    at: u64,
+    number: u64,
+    what: &'static str,
+    peer: NodeId,
+    sent: bool,
 }
 
 impl Flight {
     /// This frame passed at this time of our clock.
-    pub(crate) fn note(&self, at: Duration, sent: bool, peer: NodeId, number: u64, frame: &Frame) {
+    pub(crate) fn note(
+        &mut self,
+        at: Duration,
+        sent: bool,
+        peer: NodeId,
+        number: u64,
+        frame: &Frame,
+    ) {
         let Some(what) = kind(frame) else { return };
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.count += 1;
-        let (count, at) = (memory.count, memory.wall_at(at));
-        if memory.passed.len() == KEPT {
-            memory.passed.pop_front();
+        let note = Note { at: self.wall_at(at), number, what, peer, sent };
+        match self.passed.get_mut(place(self.count)) {
+            Some(oldest) => *oldest = note,
+            None => self.passed.push(note),
         }
-        memory.passed.push_back(Passed { count, at, sent, peer, number, what });
+        self.count += 1;
     }
 
     pub(crate) fn all(&self) -> Vec<Passed> {
-        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.passed.iter().cloned().collect()
+        let kept = self.count - self.passed.len() as u64..self.count;
+        let passed = |before: u64| {
+            let Note { at, number, what, peer, sent } = self.passed[place(before)];
+            let at = UNIX_EPOCH + Duration::from_nanos(at);
+            Passed { count: before + 1, at, sent, peer, number, what }
+        };
+        kept.map(passed).collect()
     }
+
+    /// When that was, by the wall clock.
+    fn wall_at(&mut self, at: Duration) -> u64 {
+        let known = self.wall.and_then(|(then, wall)| Some((at.checked_sub(then)?, wall)));
+        let wall = match known {
+            Some((passed, wall)) if passed < LOOK_AGAIN => wall + passed,
+            _ => self.wall.insert((at, SystemTime::now())).1,
+        };
+        wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+    }
+}
+
+/// Where the one after so many lies.
+fn place(before: u64) -> usize {
+    (before % KEPT) as usize
 }
 
 /// What kind of message it is; none for signs of life.
@@ -122,19 +144,20 @@ mod tests {
 
     #[test]
     fn the_last_messages_are_remembered_and_signs_of_life_are_not() {
-        let flight = Flight::default();
+        let mut flight = Flight::default();
         let sign = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
         flight.note(Duration::ZERO, true, 1, 1, &sign);
-        for number in 0..KEPT as u64 + 2 {
+        for number in 0..KEPT + 2 {
             flight.note(Duration::ZERO, true, 1, number, &Frame::Group(Message::Welcome));
         }
         let all = flight.all();
-        assert_eq!((all.len(), all[0].number, all[0].what), (KEPT, 2, "welcome"));
+        assert_eq!((all.len(), all[0].number, all[0].what), (KEPT as usize, 2, "welcome"));
+        assert!(all.iter().map(|passed| passed.count).eq(3..=KEPT + 2));
     }
 
     #[test]
     fn times_are_those_of_the_wall_clock_as_it_was_lately() {
-        let flight = Flight::default();
+        let mut flight = Flight::default();
         let start = SystemTime::now();
         let ms = Duration::from_millis;
         for at in [ms(70), ms(80), ms(10), ms(10) + LOOK_AGAIN] {

@@ -6,7 +6,7 @@ use konklave_algorithms::group::lifted::AnyMessage;
 use konklave_algorithms::group::{Member, ViewId};
 use serde::{Deserialize, Serialize};
 
-use crate::table::Name;
+use crate::table::{Name, text};
 use crate::token::Token;
 
 /// Something about one lock, in one view.
@@ -15,6 +15,7 @@ pub(crate) struct Inside {
     pub(crate) view: ViewId,
     /// How many there were to this receiver in this view, this one included.
     pub(crate) number: u64,
+    #[serde(deserialize_with = "text")]
     pub(crate) name: Name,
     pub(crate) say: Say,
 }

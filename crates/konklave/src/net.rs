@@ -31,7 +31,6 @@ use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::error::Error;
-use crate::flight::Flight;
 use crate::shared::{Carrier, Hurry, Shared};
 use crate::wire::Frame;
 use alarm::AlarmClock;
@@ -105,7 +104,6 @@ pub(crate) struct Mesh {
     /// A connection ended: whoever calls there calls at once.
     redial: Notify,
     stop: watch::Sender<bool>,
-    flight: Arc<Flight>,
     /// Held by who listens, as long as it does.
     door: Arc<Semaphore>,
     /// Who calls and has not introduced itself.
@@ -147,9 +145,9 @@ impl Mesh {
 }
 
 impl Carrier for Mesh {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry, now: Duration) {
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Option<u64> {
         let links = self.links();
-        let Some(link) = links.get(&to) else { return };
+        let link = links.get(&to)?;
         let number = match frame {
             // The same for everyone: written once.
             Frame::Group(Message::Order { view, position, .. }) => {
@@ -163,8 +161,8 @@ impl Carrier for Mesh {
             }
             _ => link.push(frame, hurry),
         };
-        self.flight.note(now, true, to.0, number, frame);
         self.spoken.note(link);
+        Some(number)
     }
 
     fn flush(&self) {
@@ -256,7 +254,6 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::R
         called: Mutex::default(),
         redial: Notify::new(),
         stop: watch::Sender::new(false),
-        flight: shared.flight.clone(),
         door: Arc::new(Semaphore::new(1)),
         strangers: Arc::default(),
         office: office.clone(),

@@ -57,7 +57,7 @@ impl Node {
     /// The last messages that it sent to others and received from them, the oldest first: a look back
     /// at an incident.
     pub fn messages(&self) -> Vec<crate::Passed> {
-        self.shared().flight.all()
+        self.shared().look(|core| core.flight.all())
     }
 
     /// Its id in the group.

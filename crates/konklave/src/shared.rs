@@ -12,7 +12,6 @@ use tokio::sync::Notify;
 use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Core, Output};
-use crate::flight::Flight;
 use crate::net::Security;
 use crate::store::{Record, Store};
 use crate::streak::Streak;
@@ -34,8 +33,8 @@ pub(crate) enum Hurry {
 
 /// What carries frames to others.
 pub(crate) trait Carrier: Send + Sync {
-    /// Takes a frame along, in order, at this time.
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry, now: Duration);
+    /// Takes a frame along, in order; gives its number among those to this one, if anyone is there.
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Option<u64>;
     /// Everything of this step has been taken along.
     fn flush(&self);
     /// The node is gone.
@@ -68,8 +67,6 @@ pub(crate) struct Shared {
     pub(crate) changed: Notify,
     /// There is room for messages again.
     pub(crate) room: Notify,
-    /// What passed.
-    pub(crate) flight: Arc<Flight>,
     /// How long those here have had their turns.
     pub(crate) streak: Arc<Streak>,
 }
@@ -123,7 +120,6 @@ impl Shared {
             alarm: Notify::new(),
             changed: Notify::new(),
             room: Notify::new(),
-            flight: Arc::default(),
             streak,
         })
     }
@@ -287,7 +283,9 @@ impl Inner {
     fn send(&mut self, to: ProcessId, frame: &Frame, now: Duration) {
         if let Some(carrier) = &self.carrier {
             let hurry = self.core.hurry(to, frame);
-            carrier.send(to, frame, hurry, now);
+            if let Some(number) = carrier.send(to, frame, hurry) {
+                self.core.flight.note(now, true, to.0, number, frame);
+            }
         }
     }
 

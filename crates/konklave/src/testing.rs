@@ -89,7 +89,7 @@ struct Line {
 }
 
 impl Carrier for Line {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry, _: Duration) {
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Option<u64> {
         let mut wires = self.hub.wires();
         let channel = (self.from, to.0 as usize);
         // As bytes, as on a real network.
@@ -97,12 +97,14 @@ impl Carrier for Line {
         let waiting = wires.lazy.entry(channel).or_default();
         waiting.push(bytes);
         if hurry == Hurry::Lazy && waiting.len() < LAZY as usize {
-            return;
+            return None;
         }
         let now = Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst));
         for bytes in std::mem::take(waiting) {
             wires.depart(channel, bytes, now);
         }
+        // Nobody flies here.
+        None
     }
 
     fn flush(&self) {}

@@ -14,7 +14,7 @@ const BUFFER: usize = 128 << 10;
 /// More than this is given back when what needed it has been taken in.
 const LARGE: usize = 1 << 20;
 /// The length of a record, in front of it.
-const LENGTH: usize = 4;
+pub(super) const LENGTH: usize = 4;
 
 pub(super) struct Inbox {
     bytes: Vec<u8>,

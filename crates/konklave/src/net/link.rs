@@ -4,7 +4,7 @@
 //! what it has heard already it passes over. A process that was started anew is another peer.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -23,11 +23,22 @@ const KEPT: usize = 64 << 20;
 const DOUBTS: u32 = 2;
 
 /// Frames with successive numbers.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Chunk {
-    pub(super) first: u64,
+#[derive(Debug, Default)]
+struct Chunk {
+    first: u64,
     count: u64,
-    pub(super) bytes: Arc<Vec<u8>>,
+    bytes: Vec<u8>,
+}
+
+/// What is to be written next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// What was put into the record.
+    Record,
+    /// Nothing, for now.
+    Nothing,
+    /// Nothing any more: the connection is out of use.
+    Over,
 }
 
 #[derive(Default)]
@@ -239,29 +250,41 @@ impl Link {
         self.state().address.clone()
     }
 
-    /// The next chunk to write on connection `number`, with the last number that came from there; an empty
-    /// one as a sign of life.
-    pub(super) fn next_chunk(&self, number: u64) -> Option<(Option<Chunk>, u64)> {
+    /// Puts what is to be written next on connection `number` into `record`: the number of its first frame,
+    /// the last number that came from there, and the frames; none of them as a sign of life.
+    pub(super) fn next_record(&self, number: u64, record: &mut Vec<u8>) -> Next {
         let mut state = self.state();
         if state.connection.as_ref().is_none_or(|c| c.number != number) {
-            return None;
+            return Next::Over;
         }
         if state.written == state.kept.len() {
             state.close_chunk();
         }
-        let mut chunk = state.kept.get(state.written).cloned();
-        state.written += usize::from(chunk.is_some());
-        state.spoke |= chunk.is_some();
-        if std::mem::take(&mut state.due) {
-            chunk.get_or_insert_default();
-        }
-        Some((chunk, state.received))
+        let signs = std::mem::take(&mut state.due);
+        let (first, frames): (u64, &[u8]) = match state.kept.get(state.written) {
+            Some(chunk) => (chunk.first, &chunk.bytes),
+            None if signs => (0, &[]),
+            None => return Next::Nothing,
+        };
+        record.extend(first.to_le_bytes());
+        record.extend(state.received.to_le_bytes());
+        record.extend_from_slice(frames);
+        let said = state.written < state.kept.len();
+        state.written += usize::from(said);
+        state.spoke |= said;
+        Next::Record
     }
 
-    /// Something arrived on connection `number`: the other has all of ours up to `confirmed`. How many of
-    /// the frames that begin with number `first` we have had already; none if that connection is
-    /// out of use.
-    pub(super) fn hear(&self, number: u64, first: u64, confirmed: u64) -> Option<u64> {
+    /// Frames from number `first` to number `last` arrived on connection `number`, or none but a sign of life,
+    /// and the other has all of ours up to `confirmed`. How many of them we have had already; none if that
+    /// connection is out of use.
+    pub(super) fn hear(
+        &self,
+        number: u64,
+        first: u64,
+        last: Option<u64>,
+        confirmed: u64,
+    ) -> Option<u64> {
         let mut state = self.state();
         let connection = state.connection.as_mut().filter(|c| c.number == number)?;
         (connection.heard, connection.doubts) = (Instant::now(), 0);
@@ -279,17 +302,9 @@ impl Link {
             let done = state.kept.pop_front();
             state.reuse(done);
         }
-        Some((state.received + 1).saturating_sub(first))
-    }
-
-    /// We have everything up to this number, from connection `number`; false: that is out of use.
-    pub(super) fn received(&self, number: u64, upto: u64) -> bool {
-        let mut state = self.state();
-        let used = state.connection.as_ref().is_some_and(|c| c.number == number);
-        if used {
-            state.received = state.received.max(upto);
-        }
-        used
+        let known = (state.received + 1).saturating_sub(first);
+        state.received = last.map_or(state.received, |last| state.received.max(last));
+        Some(known)
     }
 }
 
@@ -318,7 +333,7 @@ impl State {
 
     /// What was confirmed leaves room for what comes next.
     fn reuse(&mut self, done: Option<Chunk>) {
-        let bytes = done.and_then(|chunk| Arc::into_inner(chunk.bytes));
+        let bytes = done.map(|chunk| chunk.bytes);
         if let Some(mut bytes) = bytes.filter(|bytes| bytes.capacity() <= SPARE) {
             bytes.clear();
             self.spare = bytes;
@@ -333,7 +348,7 @@ impl State {
         let count = std::mem::take(&mut self.open_count);
         (self.lazy, self.soon) = (0, 0);
         self.bytes += bytes.len();
-        self.kept.push_back(Chunk { first: self.next, count, bytes: bytes.into() });
+        self.kept.push_back(Chunk { first: self.next, count, bytes });
         self.next += count;
         while self.bytes > KEPT
             && let Some(oldest) = self.kept.pop_front()
@@ -385,21 +400,42 @@ pub(super) mod tests {
         Frame::Ping { view, stamp, said: 0 }
     }
 
+    /// What is written next: the number of its first frame, and how many there are.
+    fn next(link: &Link, number: u64) -> Option<(u64, usize)> {
+        let mut record = Vec::new();
+        if link.next_record(number, &mut record) != Next::Record {
+            assert!(record.is_empty());
+            return None;
+        }
+        let (first, rest) = record.split_first_chunk::<8>().unwrap();
+        let (mut rest, mut count) = (&rest[8..], 0);
+        while !rest.is_empty() {
+            (_, rest) = Frame::decode(rest).unwrap();
+            count += 1;
+        }
+        Some((u64::from_le_bytes(*first), count))
+    }
+
     #[test]
     fn what_was_not_confirmed_is_said_again_on_the_next_connection() {
         let link = Link::new();
         let first = attach(&link, 7);
         for stamp in 0..3 {
             link.push(&ping(stamp), Hurry::Now);
-            assert!(link.next_chunk(first).unwrap().0.is_some());
+            assert_eq!(next(&link, first), Some((stamp + 1, 1)));
         }
-        assert_eq!(link.hear(first, 1, 1), Some(0), "the other has the first");
+        assert_eq!(link.hear(first, 1, None, 1), Some(0), "the other has the first");
         assert!(link.detach(first));
         let second = attach(&link, 7);
         let again: Vec<u64> =
-            std::iter::from_fn(|| link.next_chunk(second)?.0).map(|chunk| chunk.first).collect();
+            std::iter::from_fn(|| next(&link, second)).map(|(first, _)| first).collect();
         assert_eq!(again, [2, 3]);
-        assert!(link.next_chunk(first).is_none(), "the old connection is out of use");
+        assert_eq!(link.next_record(second, &mut Vec::new()), Next::Nothing);
+        assert_eq!(
+            link.next_record(first, &mut Vec::new()),
+            Next::Over,
+            "the old connection is out of use"
+        );
     }
 
     #[test]
@@ -407,14 +443,12 @@ pub(super) mod tests {
         let link = Link::new();
         let first = attach(&link, 7);
         link.push(&ping(0), Hurry::Now);
-        assert!(link.next_chunk(first).unwrap().0.is_some());
-        assert_eq!(link.hear(first, 1, 1), Some(0));
-        assert!(link.received(first, 5));
+        assert_eq!(next(&link, first), Some((1, 1)));
+        assert_eq!(link.hear(first, 1, Some(5), 1), Some(0));
         assert!(link.detach(first));
         let second = attach(&link, 7);
-        assert_eq!(link.hear(second, 1, 0), Some(0), "it counts from one again");
-        assert!(link.received(second, 2));
-        assert_eq!(link.hear(second, 1, 0), Some(2));
+        assert_eq!(link.hear(second, 1, Some(2), 0), Some(0), "it counts from one again");
+        assert_eq!(link.hear(second, 1, Some(3), 0), Some(2));
     }
 
     #[test]
@@ -422,23 +456,23 @@ pub(super) mod tests {
         let link = Link::new();
         let first = attach(&link, 7);
         link.push(&ping(0), Hurry::Now);
-        assert!(link.received(first, 5));
+        assert_eq!(link.hear(first, 1, Some(5), 0), Some(0));
         assert!(link.detach(first));
         let second = attach(&link, 8);
-        assert!(!link.received(first, 9), "what is read late is of the one before");
-        let (chunk, received) = link.next_chunk(second).unwrap();
-        assert!(chunk.is_none());
-        assert_eq!(received, 0);
+        assert_eq!(link.hear(first, 6, Some(9), 0), None, "what is read late is of the one before");
+        assert_eq!(next(&link, second), None);
+        assert_eq!(link.state().received, 0);
     }
 
     #[test]
     fn what_was_heard_before_is_passed_over() {
         let link = Link::new();
         let number = attach(&link, 7);
-        assert!(link.received(number, 5));
-        assert_eq!(link.hear(number, 4, 0), Some(2));
-        assert_eq!(link.hear(number, 6, 0), Some(0));
-        assert_eq!(link.hear(number, 9, 0), Some(0), "a gap is the group's to mend");
+        assert_eq!(link.hear(number, 1, Some(5), 0), Some(0));
+        assert_eq!(link.hear(number, 4, Some(4), 0), Some(2));
+        assert_eq!(link.hear(number, 0, None, 0), Some(6), "a sign of life is no frame");
+        assert_eq!(link.hear(number, 6, Some(6), 0), Some(0));
+        assert_eq!(link.hear(number, 9, Some(9), 0), Some(0), "a gap is the group's to mend");
     }
 
     #[test]
@@ -475,7 +509,7 @@ pub(super) mod tests {
         link.push(&ping(2), Hurry::Now);
         link.wake();
         assert_eq!(called(&link, number), Some(false), "someone waits");
-        assert_eq!(link.next_chunk(number).unwrap().0.unwrap().count, 3, "all in one");
+        assert_eq!(next(&link, number), Some((1, 3)), "all in one");
         link.push(&ping(3), Hurry::Soon);
         link.wake();
         assert_eq!(called(&link, number), Some(true), "counted anew");
@@ -483,7 +517,7 @@ pub(super) mod tests {
         assert_eq!(called(&link, number), Some(false), "it is out of use");
         let number = attach(&link, 7);
         assert_eq!(called(&link, number), Some(false), "what was not confirmed goes first");
-        while link.next_chunk(number).unwrap().0.is_some() {}
+        while next(&link, number).is_some() {}
         link.call();
         assert_eq!(called(&link, number), Some(false), "there is nothing");
     }
@@ -493,7 +527,7 @@ pub(super) mod tests {
         let (link, second) = (Link::new(), Duration::from_secs(1));
         link.look_after(second);
         let number = attach(&link, 7);
-        let said = |link: &Link| link.next_chunk(number).unwrap().0.map(|chunk| chunk.count);
+        let said = |link: &Link| next(link, number).map(|(_, count)| count);
         assert_eq!(called(&link, number), Some(false), "of the connection itself");
         assert_eq!(said(&link), None);
         link.look_after(second);
@@ -522,7 +556,7 @@ pub(super) mod tests {
         assert!(called(&link, number).is_some(), "who speaks is told");
         assert!(link.state().stuck.is_none(), "also while it writes");
         assert!(link.awake(number + 1), "another is not about this");
-        assert_eq!(link.hear(number, 1, 0), Some(0));
+        assert_eq!(link.hear(number, 1, None, 0), Some(0));
         assert!(link.awake(number), "it was there, unread");
     }
 

@@ -11,8 +11,8 @@ use konklave_process::ProcessId;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::inbox::{Inbox, garbage};
-use super::link::Link;
+use super::inbox::{Inbox, LENGTH, garbage};
+use super::link::{Link, Next};
 use super::seal::Sealer;
 use super::{Mesh, dial};
 use crate::shared::Shared;
@@ -43,6 +43,7 @@ impl Pipe {
             pipe: self,
             stream: pin!(stream),
             inbox: Inbox::new(opener),
+            frames: Vec::new(),
             sealer,
             record: Vec::new(),
             written: 0,
@@ -61,8 +62,8 @@ impl Pipe {
         }
     }
 
-    /// Takes a record in; false: this connection is out of use.
-    fn take(&self, record: &[u8]) -> Result<bool, WireError> {
+    /// Takes a record in, with the room that `frames` have; false: this connection is out of use.
+    fn take(&self, record: &[u8], frames: &mut Vec<Frame>) -> Result<bool, WireError> {
         let Some((header, mut rest)) = record.split_at_checked(HEADER) else {
             return Err(WireError::Short);
         };
@@ -71,31 +72,30 @@ impl Pipe {
             u64::from_le_bytes(bytes)
         };
         let (first, confirmed) = (number(0), number(8));
-        let Some(known) = self.link.hear(self.number, first, confirmed) else {
-            return Ok(false);
-        };
-        let mut frames = Vec::new();
         while !rest.is_empty() {
             let frame;
             (frame, rest) = Frame::decode(rest)?;
             frames.push(frame);
         }
-        if frames.is_empty() {
-            return Ok(true);
-        }
-        let used = self.link.received(self.number, last_number(first, frames.len())?);
-        if used {
+        let last = match frames.len() {
+            0 => None,
+            count => Some(last_number(first, count)?),
+        };
+        let Some(known) = self.link.hear(self.number, first, last, confirmed) else {
+            return Ok(false);
+        };
+        if !frames.is_empty() {
             self.deliver(first, frames, known);
         }
-        Ok(used)
+        Ok(true)
     }
 
     /// Takes in frames, of which the first has this number, but for those that are `known`.
-    fn deliver(&self, first: u64, frames: Vec<Frame>, known: u64) {
+    fn deliver(&self, first: u64, frames: &mut Vec<Frame>, known: u64) {
         let mut addresses = Vec::new();
         self.shared.with(|core, now| {
-            for (number, frame) in (first..).zip(frames).skip(known as usize) {
-                self.mesh.flight.note(now, false, self.peer.0, number, &frame);
+            for (number, frame) in (first..).zip(frames.drain(..)).skip(known as usize) {
+                core.flight.note(now, false, self.peer.0, number, &frame);
                 match frame {
                     Frame::Peers(peers) => addresses.extend(peers),
                     frame => core.on_frame(self.peer, frame, now),
@@ -135,6 +135,8 @@ struct Talk<'a, S> {
     pipe: &'a Pipe,
     stream: Pin<&'a mut S>,
     inbox: Inbox,
+    /// Empty between records: kept for the room it has.
+    frames: Vec<Frame>,
     sealer: Sealer,
     /// What is being written, and how much of it was.
     record: Vec<u8>,
@@ -161,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
     fn poll_read(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         for _ in 0..READS {
             while let Some(record) = self.inbox.next()? {
-                if !self.pipe.take(record).map_err(garbage)? {
+                if !self.pipe.take(record, &mut self.frames).map_err(garbage)? {
                     return Poll::Ready(Ok(()));
                 }
             }
@@ -192,15 +194,14 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
                     if shared.lingers() && link.has_more() {
                         shared.say_all();
                     }
-                    let Some((chunk, received)) = link.next_chunk(*number) else {
-                        return Poll::Ready(Ok(()));
-                    };
-                    if let Some(chunk) = chunk {
-                        self.pack(chunk.first, received, &chunk.bytes);
-                    } else {
-                        ready!(self.stream.as_mut().poll_flush(task))?;
-                        let over = *mesh.stop.borrow();
-                        self.doing = if over { Doing::Closing } else { Doing::Resting };
+                    match self.next_record() {
+                        Next::Record => {}
+                        Next::Over => return Poll::Ready(Ok(())),
+                        Next::Nothing => {
+                            ready!(self.stream.as_mut().poll_flush(task))?;
+                            let over = *mesh.stop.borrow();
+                            self.doing = if over { Doing::Closing } else { Doing::Resting };
+                        }
                     }
                 }
                 Doing::Resting => {
@@ -217,18 +218,21 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
         }
     }
 
-    /// Makes a record: length, then, sealed, numbers and frames.
-    fn pack(&mut self, first: u64, received: u64, frames: &[u8]) {
+    /// Makes the next record, if there is one: length, then, sealed, numbers and frames.
+    fn next_record(&mut self) -> Next {
         let record = &mut self.record;
         record.clear();
-        record.extend([0; 4]);
-        record.extend(first.to_le_bytes());
-        record.extend(received.to_le_bytes());
-        record.extend_from_slice(frames);
-        self.sealer.seal(record, 4);
-        let length = (record.len() - 4) as u32;
-        record[..4].copy_from_slice(&length.to_le_bytes());
         self.written = 0;
+        record.extend([0; LENGTH]);
+        let next = self.pipe.link.next_record(self.pipe.number, record);
+        if next == Next::Record {
+            self.sealer.seal(record, LENGTH);
+            let length = (record.len() - LENGTH) as u32;
+            record[..LENGTH].copy_from_slice(&length.to_le_bytes());
+        } else {
+            record.clear();
+        }
+        next
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Key {
 }
 
 /// Text that lies in a frame, copied once.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
     <&str>::deserialize(deserializer).map(Arc::from)
 }
 

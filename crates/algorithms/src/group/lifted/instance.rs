@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use konklave_process::{Context, Effect, Fixed, Group, Host, Input, ProcessId, Topology};
 use serde::Serialize;
+use smallvec::SmallVec;
 
 use super::Inner;
 use crate::Setup;
@@ -28,7 +29,7 @@ pub struct Instance<A> {
 #[derive(Clone, Debug)]
 pub struct Outcome<M> {
     /// What it sends, and to whom.
-    pub sent: Vec<(ProcessId, M)>,
+    pub sent: SmallVec<[(ProcessId, M); 2]>,
     /// Whether it lets us in.
     pub granted: bool,
     /// What it could not make sense of.
@@ -129,7 +130,7 @@ impl<A: Inner> Instance<A> {
 
     /// One step.
     pub fn step(&mut self, me: ProcessId, input: Input<A>) -> Outcome<A::Message> {
-        let outcome = Outcome { sent: Vec::new(), granted: false, unexpected: None };
+        let outcome = Outcome { sent: SmallVec::new(), granted: false, unexpected: None };
         let mut notes = Notes(outcome);
         self.process.handle(input, &mut Context::new(me, &self.group, &mut notes));
         notes.0
