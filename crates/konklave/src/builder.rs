@@ -70,7 +70,8 @@ impl Timings {
     /// The heartbeat and the silence, as the group below counts them.
     pub(crate) fn in_units(&self) -> (u128, u128) {
         let beats = (self.heartbeat.as_nanos() / self.unit.as_nanos()).max(1);
-        (beats, (self.silence.as_nanos() / self.heartbeat.as_nanos()).saturating_sub(1).max(1))
+        let period = beats * self.unit.as_nanos();
+        (beats, (self.silence.as_nanos() / period).saturating_sub(1).max(1))
     }
 
     /// How often signs of life really come.

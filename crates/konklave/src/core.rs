@@ -535,7 +535,7 @@ impl Core {
         self.lease.end();
         self.wary_until = self.wary_until.max(self.now + self.config.timings.thaw_after());
         self.lose_everything(why);
-        self.desk.forget_taken();
+        self.desk.forget_others();
         self.lifted.clear();
         self.circles.end();
         self.meetings.fail();

@@ -1,13 +1,13 @@
 //! Single steps: what one member does about one input.
 
-use konklave_process::{Effect, Group, Process, ProcessId, Topology};
+use konklave_process::{Effect, Group, Input, Process, ProcessId, ProcessSet, Topology};
 use konklave_testkit::{Bench, tell};
 
 use super::leader::Leader;
 use super::lifted::{Any, Lifted};
 use super::lock_table::LockTable;
 use super::locks::{self, Mode, Name};
-use super::virtual_synchrony::{Message, VirtualSynchrony};
+use super::virtual_synchrony::{Message, Next, Record, VirtualSynchrony};
 use super::{Bytes, Indication, Request};
 use crate::{Algorithm, Setup};
 
@@ -45,6 +45,23 @@ fn asked(me: u32, candidate: u32) -> (Bench<VirtualSynchrony>, Message<Bytes>) {
     c.start();
     let prepare = mail(&c.ask(Request::Reform), me).remove(0);
     (p, prepare)
+}
+
+/// Its old life may have promised something: it is over, but it did not leave.
+#[test]
+fn who_finds_an_earlier_life_of_its_own_in_a_view_says_that_it_is_over_not_that_it_leaves() {
+    let (mut leader, mut back) =
+        (member::<VirtualSynchrony>(0, 3), member::<VirtualSynchrony>(2, 3));
+    leader.start();
+    let view = leader.process.view().clone();
+    back.step(Input::Recover(Some(Record { incarnation: 7, generation: 1 })));
+    let (left, summaries) = (ProcessSet::new(), Vec::new());
+    let next = Next { view: view.clone(), from: 0, cut: vec![], left, summaries }.into();
+    let said = mail(&back.hear(0, Message::Install { view: view.id, next }), 0);
+    let over = Message::Suspect { view: view.id, suspects: ProcessSet::from_iter([ProcessId(2)]) };
+    assert_eq!(said, [over.clone()]);
+    let effects = leader.hear(2, over);
+    assert!(matches!(mail(&effects, 1)[..], [Message::Prepare { .. }]), "{effects:?}");
 }
 
 #[test]

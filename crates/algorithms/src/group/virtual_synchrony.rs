@@ -276,6 +276,10 @@ impl<C: Data> VirtualSynchrony<C> {
             self.reports.remove(&from);
             return;
         }
+        if of.contains(from) {
+            // Another life of it says that the one in our view is over.
+            return self.suspect(from, ctx);
+        }
         if self.reports.get(&from) == Some(&of) {
             return;
         }

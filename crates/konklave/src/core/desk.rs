@@ -158,8 +158,10 @@ impl Desk {
         self.taken.values().map(|(due, _)| *due).min()
     }
 
-    pub(super) fn forget_taken(&mut self) {
+    /// What became of others' claims, and of those that were taken from us, is no business of ours any more.
+    pub(super) fn forget_others(&mut self) {
         self.taken.clear();
+        self.since.clear();
     }
 
     pub(super) fn since(&self, key: &Key, claim: Claim) -> Option<Duration> {
@@ -381,7 +383,16 @@ impl Core {
             // Nobody here has it, or not yet.
             self.submit(Op::Release { claim, key: key.clone() });
         }
-        numbers.into_iter().for_each(|number| self.take_away(number));
+        let safe = self.table.lock(key).is_some_and(|lock| {
+            lock.holders.iter().any(|grant| grant.claim == claim && grant.safe)
+        });
+        for number in numbers {
+            self.take_away(number);
+            if !safe {
+                // Nobody was promised that the next one waits.
+                self.let_go_taken(number);
+            }
+        }
         late.into_iter().for_each(|number| self.ask(number));
     }
 

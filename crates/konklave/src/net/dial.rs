@@ -44,10 +44,11 @@ pub(super) fn call(
     who: Option<ProcessId>,
 ) {
     let mut called = mesh.called.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = !called.insert(address.clone());
-    if (known && seed.is_none()) || called.len() > ADDRESSES {
+    let known = called.contains(&address);
+    if (known && seed.is_none()) || (!known && called.len() >= ADDRESSES) {
         return;
     }
+    called.insert(address.clone());
     drop(called);
     start_calling(mesh.clone(), shared.clone(), address, seed, who);
 }
@@ -120,11 +121,13 @@ async fn keep_calling(
 
 /// Nobody listens where `who` was.
 fn lost(mesh: &Mesh, shared: &Shared, who: Option<ProcessId>) {
-    if let Some(id) = who
-        && mesh.link(id).is_some_and(|link| link.give_up())
-    {
-        shared.with(|core, now| core.peer_down(id, now));
-    }
+    let Some((id, link)) = who.and_then(|id| Some((id, mesh.link(id)?))) else { return };
+    shared.with(|core, now| {
+        // In one step: who comes up in between must not be told of before.
+        if link.give_up() {
+            core.peer_down(id, now);
+        }
+    });
 }
 
 /// Calls an address: all the places it stands for, one after the other, until one answers.

@@ -154,15 +154,13 @@ impl Link {
     }
 
     /// Who speaks on connection `number` is awake, and looks before it rests: it need not be woken. False:
-    /// there is nobody to speak to, for all we hear.
-    pub(super) fn awake(&self, number: u64) -> bool {
+    /// there is nobody to speak to, for all we hear; none: the connection is out of use.
+    pub(super) fn awake(&self, number: u64) -> Option<bool> {
         let mut state = self.state();
-        let Some(connection) = state.connection.as_ref().filter(|c| c.number == number) else {
-            return true;
-        };
+        let connection = state.connection.as_ref().filter(|c| c.number == number)?;
         let heard = connection.doubts < DOUBTS;
         state.speaker = None;
-        heard
+        Some(heard)
     }
 
     /// A while has passed. If nothing was said in it, a sign of life is due; if nothing was heard for
@@ -221,8 +219,10 @@ impl Link {
         state.connections += 1;
         let number = state.connections;
         state.connection = Some(Connection { number, caller, heard: Instant::now(), doubts: 0 });
-        // Who uses the one before notices.
+        // Who uses the one before notices, also if it cannot write.
+        let stuck = state.stuck.take();
         call(state);
+        stuck.into_iter().for_each(Waker::wake);
         Attached::Used { number, news }
     }
 
@@ -547,17 +547,22 @@ pub(super) mod tests {
         let link = Link::new();
         let number = attach(&link, 7);
         link.look_after(Duration::from_secs(1000));
-        assert!(link.awake(number));
+        assert_eq!(link.awake(number), Some(true));
         link.cannot_write(number, &Context::from_waker(Waker::noop()));
         link.look_after(Duration::ZERO);
-        assert!(link.awake(number) && link.state().stuck.is_some(), "it may be we who slept");
+        assert_eq!(link.awake(number), Some(true), "it may be we who slept");
+        assert!(link.state().stuck.is_some());
         link.look_after(Duration::ZERO);
-        assert!(!link.awake(number), "we have heard nothing");
+        assert_eq!(link.awake(number), Some(false), "we have heard nothing");
         assert!(called(&link, number).is_some(), "who speaks is told");
         assert!(link.state().stuck.is_none(), "also while it writes");
-        assert!(link.awake(number + 1), "another is not about this");
+        assert_eq!(link.awake(number + 1), None, "another is not about this");
         assert_eq!(link.hear(number, 1, None, 0), Some(0));
-        assert!(link.awake(number), "it was there, unread");
+        assert_eq!(link.awake(number), Some(true), "it was there, unread");
+        link.cannot_write(number, &Context::from_waker(Waker::noop()));
+        assert_eq!(attach(&link, 8), number + 1);
+        assert!(link.state().stuck.is_none(), "who cannot write learns that it is out of use");
+        assert_eq!(link.awake(number), None);
     }
 
     #[test]

@@ -147,12 +147,12 @@ struct Talk<'a, S> {
 impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
     fn poll(&mut self, task: &mut Context<'_>) -> Poll<Ended> {
         let Pipe { link, number, .. } = self.pipe;
-        let heard = link.awake(*number);
+        let Some(heard) = link.awake(*number) else { return Poll::Ready(Ended::Writing(Ok(()))) };
         if let Poll::Ready(why) = self.poll_read(task) {
             return Poll::Ready(Ended::Reading(why));
         }
         // Unless it was we who slept, and what was said meanwhile has just been read.
-        if !heard && !link.awake(*number) {
+        if !heard && link.awake(*number) == Some(false) {
             let silent = io::Error::new(io::ErrorKind::TimedOut, "silent for too long");
             return Poll::Ready(Ended::Writing(Err(silent)));
         }
@@ -198,7 +198,11 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
                         Next::Record => {}
                         Next::Over => return Poll::Ready(Ok(())),
                         Next::Nothing => {
-                            ready!(self.stream.as_mut().poll_flush(task))?;
+                            let Poll::Ready(flushed) = self.stream.as_mut().poll_flush(task) else {
+                                link.cannot_write(*number, task);
+                                return Poll::Pending;
+                            };
+                            flushed?;
                             let over = *mesh.stop.borrow();
                             self.doing = if over { Doing::Closing } else { Doing::Resting };
                         }

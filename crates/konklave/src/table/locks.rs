@@ -222,11 +222,10 @@ impl Table {
             let (claim, token) = (grant.claim, grant.token);
             out.push(Outcome::Taken { claim, key: key.clone(), token });
         }
-        // Nobody gets it before its holder has let it go, where that was promised.
+        // Nobody gets it before its holder's node has let it go: it may have passed it on meanwhile.
         for grant in self.locks.get_mut(key).into_iter().flat_map(|lock| &mut lock.holders) {
             grant.revoked |= gone.contains(&grant.claim);
         }
-        self.drop_holders(key, |g| !g.safe && gone.contains(&g.claim), out);
         !gone.is_empty()
     }
 
@@ -268,7 +267,8 @@ impl Table {
             let Some(lock) = self.locks.get_mut(&key) else { continue };
             lock.queue.retain(|w| !gone(w.claim));
             for grant in lock.holders.iter_mut().filter(|g| gone(g.claim)) {
-                grant.frozen = (grant.frozen || grant.safe) && !knows(grant.claim.member);
+                // What is frozen was an earlier life's: a later one that leaves says nothing of it.
+                grant.frozen |= grant.safe && !knows(grant.claim.member);
                 if grant.frozen {
                     frozen.push(grant.claim.member);
                 }

@@ -144,3 +144,53 @@ fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_d
         });
     }
 }
+
+/// A life that leaves in order says nothing of what an earlier one held: the command of that one may still run.
+#[test]
+fn a_later_life_that_leaves_keeps_the_promise_of_an_earlier_one() {
+    for mutex in ALGORITHMS {
+        let plain = Cluster::served_by(mutex, 3, 0, Timings::default());
+        for cluster in [plain, Cluster::outlived(mutex, 3)] {
+            cluster.block_on(async {
+                let _held = cluster.node(0).lock("a").acquire().await.unwrap();
+                cluster.crash(0);
+                let crashed = cluster.now();
+                cluster.restart(0);
+                cluster.node(0).ready().await.unwrap();
+                cluster.node(0).leave().await.unwrap();
+                drop(cluster.node(1).lock("a").acquire().await.unwrap());
+                let took = cluster.now() - crashed;
+                assert!(took > 950 * MS && took < 2500 * MS, "{mutex:?}: {took:?}");
+            });
+        }
+    }
+}
+
+/// Who has a lock fast passes it on at its node while an operator takes it away.
+#[test]
+fn what_is_passed_on_while_it_is_taken_away_has_one_holder() {
+    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
+        for wait in 0..8 {
+            let cluster = Cluster::served_by(mutex, 3, wait, Timings::default());
+            cluster.block_on(async {
+                let fast = |i: usize| cluster.node(i).lock("a").mode(Handover::Fast);
+                let first = fast(1).acquire().await.unwrap();
+                let second = Rc::new(RefCell::new(None));
+                let (request, slot) = (fast(1), second.clone());
+                cluster.spawn(async move { *slot.borrow_mut() = request.acquire().await.ok() });
+                cluster.sleep(200 * MS).await;
+                let operator = cluster.node(0);
+                cluster.spawn(async move { drop(operator.revoke("a", None).await) });
+                cluster.sleep(wait as u32 * MS / 4).await;
+                drop(first);
+                let third = fast(1).timeout(50 * MS).acquire().await;
+                let fourth = fast(2).timeout(50 * MS).acquire().await;
+                let has = |guard: &konklave::Guard| guard.state() != State::Lost;
+                let second = second.borrow();
+                let holders = [second.as_ref(), third.as_ref().ok(), fourth.as_ref().ok()];
+                let holders = holders.into_iter().flatten().filter(|guard| has(guard)).count();
+                assert_eq!(holders, 1, "{mutex}, {wait}");
+            });
+        }
+    }
+}

@@ -210,9 +210,10 @@ impl<C: Data> VirtualSynchrony<C> {
             Standing::Joining | Standing::Outside
                 if next.view.find(ctx.me()).is_some_and(|m| m.incarnation < self.incarnation) =>
             {
-                // They have taken in an earlier life of ours.
+                // They have taken in an earlier life of ours. It is over, but it did not leave in order.
                 let (to, view) = (next.view.id.coordinator, next.view.id);
-                ctx.send(to, Message::Leave { view });
+                let suspects = ProcessSet::from_iter([ctx.me()]);
+                ctx.send(to, Message::Suspect { view, suspects });
             }
             Standing::Inside | Standing::Joining | Standing::Outside => {}
         }

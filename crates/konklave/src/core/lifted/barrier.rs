@@ -133,15 +133,15 @@ impl Core {
         was_there: bool,
     ) {
         let until = self.now + self.config.timings.thaw_after();
-        // Who comes again in another life says nothing of what it began in the one before.
-        let gone = |m: &Member| !view.includes(*m) && !left.contains(m.id);
+        // Who comes again in another life says nothing of what it began in the one before, nor when that leaves.
+        let gone = |m: &Member| !view.includes(*m);
         let mut frozen = std::mem::take(&mut self.lifted.frozen);
         for (name, facts) in facts {
             if facts.holder.is_some() {
                 frozen.remove(name);
                 continue;
             }
-            let fresh = facts.safe.iter().filter(|_| !facts.sure);
+            let fresh = facts.safe.iter().filter(|m| !facts.sure && !left.contains(m.id));
             // Who was there has its own clock for what was frozen before.
             let older = facts.frozen.iter().filter(|_| !was_there);
             for member in fresh.chain(older) {
