@@ -4,6 +4,7 @@
 
 mod circles;
 mod desk;
+mod early;
 mod forming;
 mod founding;
 mod hurry;
@@ -389,6 +390,7 @@ impl Core {
             }
         }
         self.told = told;
+        self.tell_early();
     }
 
     fn below_step(
@@ -494,6 +496,7 @@ impl Core {
 
     fn on_view(&mut self, view: View, left: &ProcessSet, said: Vec<(Member, Batch)>) {
         (self.blocked, self.applied) = (false, 0);
+        self.circles.begin_view();
         self.waits = hurry::Waits::default();
         self.promises.clear();
         self.refusals.on_view();

@@ -112,6 +112,16 @@ impl Group {
         Ok(Self { session: entering.done(), number, me, events, waiting })
     }
 
+    /// From now on our messages come as soon as their place in the order is known (*agreed* order), not only when a
+    /// majority has them (*uniform* order): one round trip earlier at most members. Other members may do as they like.
+    ///
+    /// Order and completeness are the same for all who stay together. But a node that is excluded may have been told a
+    /// message last that the others never get; so use this for what may be forgotten with its node.
+    pub fn agreed(self) -> Self {
+        self.session.shared().with(|core, _| core.hear_early(self.number));
+        self
+    }
+
     /// Who we are in it.
     pub fn me(&self) -> &GroupMember {
         &self.me

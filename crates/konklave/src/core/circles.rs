@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Core;
+use super::early::Early;
 use crate::error::Error;
 use crate::table::{Claim, Name, Op, Payload, Place};
 
@@ -54,7 +55,7 @@ pub(crate) struct Ear {
 }
 
 impl Ear {
-    fn tell(&self, said: Said) {
+    pub(super) fn tell(&self, said: Said) {
         self.waiting.fetch_add(said.weight(), Ordering::Relaxed);
         let _ = self.to.send(said);
     }
@@ -67,29 +68,39 @@ impl Ear {
 /// Answers someone who joins.
 pub(crate) type Entered = oneshot::Sender<Result<(u64, Claim), Error>>;
 
-struct Seat {
-    group: Name,
+pub(super) struct Seat {
+    pub(super) group: Name,
     session: u32,
     label: Arc<str>,
     claim: Option<Claim>,
-    ear: Ear,
+    pub(super) ear: Ear,
     entered: Option<Entered>,
     /// Whether it has the state; before, what comes has to wait for that.
-    settled: bool,
+    pub(super) settled: bool,
     /// What has come since the state was asked for, and about how many bytes of memory it takes.
     buffer: Vec<Said>,
     buffered: usize,
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
+    /// How far it is ahead of the group, if it wants its messages early.
+    pub(super) early: Option<Early>,
     /// Who was asked for the state, and when.
     asked: Option<(Claim, Duration)>,
 }
 
 #[derive(Default)]
 pub(super) struct Circles {
-    seats: BTreeMap<u64, Seat>,
+    pub(super) seats: BTreeMap<u64, Seat>,
+    /// Up to which place of the order we have looked for messages that someone wants early.
+    pub(super) looked: u64,
 }
 
 impl Circles {
+    /// A new view begins, and places of messages are counted anew.
+    pub(super) fn begin_view(&mut self) {
+        self.looked = 0;
+        self.seats.values_mut().for_each(Seat::begin_view);
+    }
+
     /// We are outside: no group here goes on.
     pub(super) fn end(&mut self) {
         // Who has not been let in yet asks again.
@@ -137,6 +148,7 @@ impl Core {
             buffer: Vec::new(),
             buffered: 0,
             places: Vec::new(),
+            early: None,
             asked: None,
         };
         self.circles.seats.insert(number, seat);
@@ -219,6 +231,9 @@ impl Core {
 
     pub(super) fn on_said(&mut self, group: &Name, from: Claim, payload: &Payload) {
         for seat in self.seats_of(group) {
+            if seat.was_told() {
+                continue;
+            }
             let place = seat.places.iter().find(|p| p.claim == from);
             let label = place.map_or_else(|| "".into(), |p| p.label.clone());
             seat.hear(Said::Message { from, label, payload: payload.0.clone() });

@@ -44,18 +44,29 @@ async fn follow(cluster: &Cluster, group: &mut Group, log: &mut Log, time: Durat
     }
 }
 
+/// A group whose messages we may want as soon as they have their place.
+fn heard(group: Group, early: bool) -> Group {
+    if early { group.agreed() } else { group }
+}
+
 #[test]
 fn everyone_gets_all_messages_in_one_order_and_who_joins_gets_the_state() {
-    let cluster = Cluster::new(3);
+    for (seed, early) in (0..8).map(|seed| (seed, [seed & 1, seed & 2, seed & 4].map(|e| e > 0))) {
+        talk_join_and_leave(seed, early);
+    }
+}
+
+fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
+    let cluster = Cluster::seeded(3, seed);
     cluster.block_on(async {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
-        let mut first = a.group("chat").await.unwrap();
+        let mut first = heard(a.group("chat").await.unwrap(), early[0]);
         let mut logs = [Log::default(), Log::default(), Log::default()];
         follow(&cluster, &mut first, &mut logs[0], MS * 5).await;
         assert_eq!(logs[0].started_with, Some(vec![]));
         let joins = b.group("chat");
         let ((), second) = tokio::join!(follow(&cluster, &mut first, &mut logs[0], MS * 5), joins);
-        let mut second = second.unwrap();
+        let mut second = heard(second.unwrap(), early[1]);
         for i in 0..50 {
             first.send(format!("a{i}").into_bytes()).await.unwrap();
             second.send(format!("b{i}").into_bytes()).await.unwrap();
@@ -75,7 +86,7 @@ fn everyone_gets_all_messages_in_one_order_and_who_joins_gets_the_state() {
             follow(&cluster, &mut second, two, MS * 5),
             joins
         );
-        let mut third = third.unwrap();
+        let mut third = heard(third.unwrap(), early[2]);
         second.send(b"last".to_vec()).await.unwrap();
         follow(&cluster, &mut third, three, MS * 5).await;
         follow(&cluster, &mut first, one, MS * 5).await;
@@ -89,6 +100,74 @@ fn everyone_gets_all_messages_in_one_order_and_who_joins_gets_the_state() {
         follow(&cluster, &mut third, three, MS * 100).await;
         assert_eq!(three.views.last(), Some(&1));
     });
+}
+
+#[test]
+fn who_does_not_wait_for_a_majority_is_told_as_soon_as_the_order_is_known() {
+    let cluster = Cluster::new(3);
+    cluster.delay(MS * 10, MS * 10);
+    cluster.block_on(async {
+        let mut times = Vec::new();
+        for early in [false, true] {
+            // Who leads orders the messages of others: a member that follows needs it, there and back.
+            let mut group = heard(cluster.node(1).group("chat").await.unwrap(), early);
+            follow(&cluster, &mut group, &mut Log::default(), MS * 100).await;
+            let sent = cluster.now();
+            group.send(b"x".to_vec()).await.unwrap();
+            while !matches!(group.next().await.unwrap(), GroupEvent::Message { .. }) {}
+            times.push(cluster.now() - sent);
+        }
+        assert!(times[1] < MS * 21 && times[0] >= times[1], "{times:?}");
+        let mut leader = cluster.node(0).group("led").await.unwrap().agreed();
+        follow(&cluster, &mut leader, &mut Log::default(), MS * 100).await;
+        let sent = cluster.now();
+        leader.send(b"y".to_vec()).await.unwrap();
+        while !matches!(leader.next().await.unwrap(), GroupEvent::Message { .. }) {}
+        assert_eq!(cluster.now(), sent, "its own need nobody");
+    });
+}
+
+/// Whoever goes on has the same messages in the same order, be they told early or not; who is cut off may have had more.
+#[test]
+fn early_messages_are_the_same_for_all_who_go_on() {
+    for seed in 0..40 {
+        let cluster = Cluster::seeded(3, seed);
+        cluster.block_on(async {
+            let mut groups = Vec::new();
+            for i in 0..3 {
+                let node = cluster.node(i);
+                groups.push(heard(node.group("chat").await.unwrap(), (seed >> i) % 2 == 0));
+                for group in &mut groups {
+                    follow(&cluster, group, &mut Log::default(), MS * 3).await;
+                }
+            }
+            let lost = (seed % 3) as usize;
+            for round in 0..30 {
+                for (i, group) in groups.iter().enumerate() {
+                    group.send(format!("{i}.{round}").into_bytes()).await.unwrap();
+                }
+                if round == seed % 30 {
+                    if seed % 2 == 0 { cluster.crash(lost) } else { cluster.isolate(lost) }
+                }
+                cluster.sleep(MS / 4).await;
+                if round >= seed % 30 && seed % 2 == 0 {
+                    break;
+                }
+            }
+            let mut logs: Vec<Vec<String>> = Vec::new();
+            for (_, group) in groups.iter_mut().enumerate().filter(|(i, _)| *i != lost) {
+                let mut log = Log::default();
+                follow(&cluster, group, &mut log, MS * 3000).await;
+                logs.push(log.messages);
+            }
+            assert_eq!(logs[0], logs[1], "seed {seed}");
+            let (i, mut own) = ((lost + 1) % 3, 0);
+            for message in logs[0].iter().filter(|m| m.starts_with(&format!("{i}."))) {
+                assert_eq!(*message, format!("{i}.{own}"), "seed {seed}: each sender's in order, none twice");
+                own += 1;
+            }
+        });
+    }
 }
 
 #[test]
