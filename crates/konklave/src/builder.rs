@@ -306,6 +306,12 @@ impl Builder {
         if self.founders == Some(0) {
             return Err(Error::Config("a group has one founder at least".into()));
         }
+        if let Some(n) = self.founders.filter(|n| n.saturating_mul(2) <= self.seeds.len()) {
+            return Err(Error::Config(format!(
+                "{n} founders of {}: two parts of them would be two groups; more than half",
+                self.seeds.len()
+            )));
+        }
         let place = self.nats.as_ref().map(|servers| Place::parse(&servers.0)).transpose()?;
         let (way, local) = match place {
             Some(place) => {
@@ -314,6 +320,7 @@ impl Builder {
                 (Way::Nats(place), None)
             }
             None => {
+                net::check_seeds(&self.seeds, self.security.as_ref())?;
                 let listener = net::listen(&self.listen, self.security.as_ref()).await?;
                 let local = listener.local_addr()?;
                 (Way::Tcp(listener), Some(local))
@@ -356,6 +363,7 @@ impl Builder {
             .into();
         let settings = net::Settings {
             cluster: self.cluster,
+            open: self.security.is_some(),
             security: self.security.unwrap_or(Security::None),
             key: record.key,
             boot,

@@ -76,6 +76,8 @@ impl std::fmt::Debug for Security {
 pub(crate) struct Settings {
     pub(crate) cluster: String,
     pub(crate) security: Security,
+    /// Whether others than this machine may be called: protected, or not and somebody said so.
+    pub(crate) open: bool,
     pub(crate) key: u64,
     pub(crate) boot: u64,
     pub(crate) name: Arc<str>,
@@ -210,6 +212,20 @@ pub(crate) async fn listen(
     }
     let listener = TcpListener::bind(places.as_slice()).await;
     listener.map_err(|e| Error::Config(format!("cannot listen at {address}: {e}")))
+}
+
+/// Why somewhere else is not called.
+fn unprotected(place: &SocketAddr) -> String {
+    format!("{place} is another machine: give a pre-shared key or TLS, or say `insecure`")
+}
+
+/// Refuses to talk openly to other machines, as far as their addresses say that they are.
+pub(crate) fn check_seeds(seeds: &[String], security: Option<&Security>) -> Result<(), Error> {
+    let mut places = seeds.iter().filter_map(|seed| seed.parse::<SocketAddr>().ok());
+    match places.find(|place| security.is_none() && !place.ip().is_loopback()) {
+        Some(place) => Err(Error::Config(unprotected(&place))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to talk openly over an engine that others use.

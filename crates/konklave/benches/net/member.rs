@@ -93,6 +93,10 @@ impl Member {
                 self.group = Some(self.node.group(words[1]).await.expect("there is a group"));
                 json!({})
             }
+            "agreed" => {
+                self.group = self.group.take().map(Group::agreed);
+                json!({})
+            }
             "part" => {
                 (self.group, self.seen, self.view) = (None, 0, 0);
                 json!({})

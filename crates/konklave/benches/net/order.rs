@@ -75,7 +75,27 @@ pub(crate) fn total_order(
             report.add_nanos(system, row.time, number(&sent, "p50"), ours(4.0));
         }
     }
+    if system == OURS {
+        agreed(report, workers, row)?;
+    }
     part(workers)
+}
+
+/// The same for one who follows, and does not wait until a majority has it: who leads has its own at once.
+fn agreed(report: &mut Report, workers: &mut [Worker], row: &measures::Order) -> io::Result<()> {
+    let count = 2000;
+    for (i, worker) in workers.iter_mut().enumerate() {
+        worker.ask("agreed")?;
+        if i != 1 {
+            worker.order(&format!("receive {count}"))?;
+        }
+    }
+    let sent = workers[1].ask(&format!("latency {} {count}", row.bytes))?;
+    for (_, other) in workers.iter().enumerate().filter(|(i, _)| *i != 1) {
+        other.answer()?;
+    }
+    report.add_nanos(OURS, row.agreed, number(&sent, "p50"), Some(3.0));
+    Ok(())
 }
 
 /// Somebody is killed: how long until the others, who were with it in a group, have seen their view

@@ -33,6 +33,8 @@ pub(crate) mod measures {
         /// What we must reach.
         pub(crate) least: f64,
         pub(crate) time: &'static str,
+        /// The same for who does not wait until a majority has it.
+        pub(crate) agreed: &'static str,
     }
 
     pub(crate) const ORDER: [Order; 2] = [
@@ -41,12 +43,14 @@ pub(crate) mod measures {
             rate: "total order, 100 B: messages/s at every member",
             least: 300_000.0,
             time: "total order, 100 B: one in flight",
+            agreed: "total order, 100 B: one in flight, agreed",
         },
         Order {
             bytes: 1024,
             rate: "total order, 1024 B: messages/s at every member",
             least: 150_000.0,
             time: "total order, 1024 B: one in flight",
+            agreed: "total order, 1024 B: one in flight, agreed",
         },
     ];
 

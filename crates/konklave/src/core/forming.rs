@@ -50,15 +50,26 @@ pub(super) struct Forming {
     seeds: Vec<Option<ProcessId>>,
     /// Everyone who ever did: one address may stand for many.
     answered: BTreeSet<ProcessId>,
+    /// A name that stands for several founders, where nobody said how many there are.
+    crowd: Option<String>,
 }
 
 impl Forming {
     pub(super) fn new(seeds: usize) -> Self {
-        Self { seeds: vec![None; seeds], answered: BTreeSet::new() }
+        Self { seeds: vec![None; seeds], answered: BTreeSet::new(), crowd: None }
     }
 }
 
 impl Core {
+    /// One of the founders' addresses is a name of several. One for each address would be too few, and
+    /// everyone might found a group of its own: only a number says when all are there.
+    pub(crate) fn seed_is_several(&mut self, name: &str) {
+        if self.config.founders.is_none() && !self.config.alone {
+            self.config.founders = Some(usize::MAX);
+            self.forming.crowd = Some(name.to_owned());
+        }
+    }
+
     /// Someone answers at one of the founders' addresses, perhaps ourselves.
     pub(crate) fn seed_is(&mut self, seed: usize, id: ProcessId) {
         if let Some(known) = self.forming.seeds.get_mut(seed) {
@@ -312,9 +323,14 @@ impl Core {
         let here = self.founders().len().max(1);
         match self.config.founders {
             Some(usize::MAX) => {
-                return "no group answers yet, and this node founds none: it was not told how many \
-                        founders there are"
-                    .into();
+                let why = match &self.forming.crowd {
+                    Some(name) => format!("{name} stands for several addresses, and "),
+                    None => String::new(),
+                };
+                return format!(
+                    "no group answers yet, and this node founds none: {why}it was not told how many \
+                     founders there are"
+                );
             }
             Some(n) if here < n => {
                 return format!(

@@ -1,6 +1,7 @@
 //! Calling and being called.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::greeting::{Failed, Greeted};
 use super::link::{Attached, Link};
 use super::pipe::{GREETING, Pipe};
 use super::strangers::Stranger;
-use super::{Mesh, Security, nats, tls};
+use super::{Mesh, Security, nats, tls, unprotected};
 use crate::shared::{Hurry, Shared};
 use crate::wire::Frame;
 
@@ -149,6 +150,15 @@ async fn dial(
         return called;
     }
     let places: Vec<_> = lookup_host(address).await?.collect();
+    if !mesh.settings.open
+        && matches!(mesh.security(), Security::None)
+        && let Some(place) = places.iter().find(|place| !place.ip().is_loopback())
+    {
+        return Err(Failed::Refused(unprotected(place)));
+    }
+    if stands_for_several(&places) && seed.is_some() {
+        shared.with(|core, _| core.seed_is_several(address));
+    }
     if places.len() > 1 && seed.is_some() {
         // A name of several: each is called for itself.
         for place in &places[1..] {
@@ -165,6 +175,12 @@ async fn dial(
     let stream = timeout(GREETING, TcpStream::connect(place)).await.map_err(io::Error::from)??;
     stream.set_nodelay(true)?;
     greet_safely(mesh, shared, stream, seed).await
+}
+
+/// Whether a name is that of several machines, not of one that is reached in several ways.
+pub(super) fn stands_for_several(places: &[SocketAddr]) -> bool {
+    let of_its_kind = |v6: bool| places.iter().filter(|place| place.is_ipv6() == v6).count();
+    of_its_kind(true) > 1 || of_its_kind(false) > 1
 }
 
 /// Calls over a stream that stands: by TLS, where that is asked for.

@@ -72,3 +72,34 @@ async fn a_mute_stranger_is_given_signs_of_life_and_then_up() {
         assert!(signs > 0, "{:?}: it is told that we live", node.id());
     }
 }
+
+#[test]
+fn a_name_of_several_machines_is_told_from_one_that_is_reached_in_several_ways() {
+    let several = |places: &[&str]| {
+        let places: Vec<_> = places.iter().map(|place| place.parse().unwrap()).collect();
+        super::dial::stands_for_several(&places)
+    };
+    assert!(!several(&["127.0.0.1:1"]));
+    assert!(!several(&["[::1]:1", "127.0.0.1:1"]));
+    assert!(several(&["10.0.0.1:1", "10.0.0.2:1"]));
+    assert!(several(&["10.0.0.1:1", "[fd00::1]:1", "[fd00::2]:1"]));
+}
+
+/// It would be a member, and everything it says could be read on the way.
+#[tokio::test]
+async fn nobody_calls_another_machine_without_protection() {
+    let there = Node::builder().listen("127.0.0.1:0").seeds(["198.51.100.1:7400"]);
+    let refused = there.start().await.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("198.51.100.1:7400 is another machine"), "{refused}");
+}
+
+#[tokio::test]
+async fn founders_are_more_than_half_of_the_list() {
+    let of_three = |n| {
+        let seeds = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"];
+        Node::builder().listen("127.0.0.1:0").seeds(seeds).founders(n).start()
+    };
+    let refused = of_three(1).await.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("1 founders of 3"), "{refused}");
+    assert!(of_three(2).await.is_ok());
+}

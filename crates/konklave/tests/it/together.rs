@@ -163,7 +163,11 @@ fn early_messages_are_the_same_for_all_who_go_on() {
             assert_eq!(logs[0], logs[1], "seed {seed}");
             let (i, mut own) = ((lost + 1) % 3, 0);
             for message in logs[0].iter().filter(|m| m.starts_with(&format!("{i}."))) {
-                assert_eq!(*message, format!("{i}.{own}"), "seed {seed}: each sender's in order, none twice");
+                assert_eq!(
+                    *message,
+                    format!("{i}.{own}"),
+                    "seed {seed}: each sender's in order, none twice"
+                );
                 own += 1;
             }
         });
