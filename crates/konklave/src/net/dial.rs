@@ -346,10 +346,11 @@ fn introduce(mesh: &Mesh, link: &Link, peer: ProcessId) {
     let links = mesh.links();
     let others = links.iter().filter(|(id, l)| **id != peer && l.is_connected());
     let addresses: Vec<(u32, String)> = others.map(|(id, l)| (id.0, l.address())).collect();
+    // Addresses are short: what is said of them is never too long.
     let news = Frame::Peers(vec![(peer.0, link.address())]);
     for (_, other) in links.iter().filter(|(id, _)| **id != peer) {
-        other.push(&news, Hurry::Now);
+        let _ = other.push(&news, Hurry::Now);
         other.wake();
     }
-    link.push(&Frame::Peers(addresses), Hurry::Now);
+    let _ = link.push(&Frame::Peers(addresses), Hurry::Now);
 }
