@@ -10,7 +10,9 @@ mod ops;
 
 pub(crate) use groups::{Circle, Place};
 pub(crate) use locks::{Grant, Lock, Waiting};
-pub(crate) use ops::{Batch, Claim, Hold, Key, Op, Outcome, Part, Payload, Refusal, Space, text};
+pub(crate) use ops::{
+    Batch, Claim, HEAVIEST, Hold, Key, Op, Outcome, Part, Payload, Refusal, Space, text,
+};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
