@@ -23,8 +23,9 @@ pub(super) const IN_FLIGHT: usize = 4;
 /// How many operations, and bytes of messages, travel in one batch.
 const BATCH_OPS: usize = 1024;
 pub(super) const BATCH_BYTES: usize = 64 << 10;
-/// How many operations may wait before messages have to.
+/// How many operations, and bytes of them, may wait before messages have to.
 const BACKLOG: usize = 16 * BATCH_OPS;
+const BACKLOG_BYTES: usize = 16 << 20;
 /// How many bytes all members together send before everyone has them.
 const UNSTABLE: usize = MAX_FRAME / 16;
 /// From how many bytes on, in order, a member takes in no more; and from how many on none that are out
@@ -36,15 +37,19 @@ const KEPT_EARLY: usize = UNSTABLE / 2;
 #[derive(Default)]
 pub(super) struct Pending {
     ops: VecDeque<Op>,
+    bytes: usize,
 }
 
 impl Pending {
     fn push(&mut self, op: Op) {
+        self.bytes += op.weight();
         self.ops.push_back(op);
     }
 
     fn pop(&mut self) -> Option<Op> {
-        self.ops.pop_front()
+        let op = self.ops.pop_front()?;
+        self.bytes -= op.weight();
+        Some(op)
     }
 
     pub(super) fn clear(&mut self) {
@@ -60,7 +65,7 @@ impl Pending {
     }
 
     fn is_full(&self) -> bool {
-        self.ops.len() >= BACKLOG
+        self.ops.len() >= BACKLOG || self.bytes >= BACKLOG_BYTES
     }
 
     /// The next operations, as many as travel together and fit into `room`.

@@ -98,6 +98,28 @@ fn a_view_ends_however_little_one_hears_of_another() {
     });
 }
 
+/// Messages that cannot leave take no more memory than a few.
+#[test]
+fn who_is_cut_off_waits_before_much_has_piled_up() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let group = cluster.node(0).group("bulk").await.unwrap();
+        cluster.isolate(0);
+        let sends = async {
+            for sent in 0..100 {
+                tokio::select! {
+                    biased;
+                    done = group.send(vec![0; MAX_MESSAGE]) => done.unwrap(),
+                    () = cluster.sleep(MS) => return sent,
+                }
+            }
+            100
+        };
+        let sent = sends.await;
+        assert!((4..30).contains(&sent), "{sent}");
+    });
+}
+
 /// Who follows hears at once that another who follows has its large messages: it may send no more before.
 #[test]
 fn large_messages_do_not_wait_for_signs_of_life() {
