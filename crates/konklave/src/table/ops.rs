@@ -191,14 +191,6 @@ pub(crate) struct Part {
     pub(crate) circles: Vec<(Name, Circle)>,
 }
 
-impl Part {
-    /// The same with nothing in it.
-    pub(super) fn bare(&self) -> Self {
-        let (locks, meetings, circles) = (Vec::new(), Vec::new(), Vec::new());
-        Self { count: self.count, locks, meetings, circles }
-    }
-}
-
 /// What became of an operation, for whomever it concerns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
