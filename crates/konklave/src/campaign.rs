@@ -39,7 +39,7 @@ impl Campaign {
         Self(self.0.mode(handover))
     }
 
-    /// What the others see of us.
+    /// What the others see of us: 255 bytes at most.
     pub fn label(self, label: impl Into<Arc<str>>) -> Self {
         Self(self.0.label(label))
     }

@@ -11,6 +11,7 @@ mod hurry;
 mod lease;
 mod lifted;
 mod meetings;
+mod outgoing;
 mod pulse;
 mod refusals;
 mod report;
@@ -40,7 +41,7 @@ use crate::mutex::Mutex;
 use crate::status::{Event, Loss};
 use crate::store::Record;
 use crate::streak::Streak;
-use crate::table::{Batch, Op, Outcome, Table};
+use crate::table::{Batch, Outcome, Table};
 use crate::wire::Frame;
 use forming::{Forming, Peer};
 use lease::Lease;
@@ -48,13 +49,6 @@ use stage::Stage;
 
 type Below = VirtualSynchrony<Batch>;
 
-/// How many of our own batches may be on their way: more would only be smaller.
-const IN_FLIGHT: usize = 4;
-/// How many operations, and bytes of messages, travel in one batch.
-const BATCH_OPS: usize = 1024;
-const BATCH_BYTES: usize = 64 << 10;
-/// How many operations may wait before messages have to.
-const BACKLOG: usize = 16 * BATCH_OPS;
 /// How many events are kept for who is slow to read them.
 const EVENTS: usize = 1024;
 
@@ -112,7 +106,7 @@ pub(crate) struct Core {
     has_table: bool,
     /// Whether we took part in the last view that we know of.
     was_member: bool,
-    pending: VecDeque<Op>,
+    pending: outgoing::Pending,
     in_flight: usize,
     /// How many messages of this view the table has taken in.
     applied: u64,
@@ -168,7 +162,7 @@ impl Core {
             table: Table::default(),
             has_table: false,
             was_member: false,
-            pending: VecDeque::new(),
+            pending: outgoing::Pending::default(),
             in_flight: 0,
             applied: 0,
             desk: desk::Desk::default(),
@@ -233,11 +227,6 @@ impl Core {
 
     pub(crate) fn has_outputs(&self) -> bool {
         !self.out.is_empty()
-    }
-
-    /// Whether messages have to wait: more is on its way than is good.
-    pub(crate) fn is_full(&self) -> bool {
-        self.pending.len() >= BACKLOG
     }
 
     pub(crate) fn streak(&self) -> Arc<Streak> {
@@ -366,6 +355,7 @@ impl Core {
         self.now = self.now.max(now);
         self.streak.heard();
         match frame {
+            Frame::Group(message) if self.is_too_much(&message) => {}
             Frame::Group(message) => {
                 self.step(|below, ctx| below.on_message(from, message, ctx));
             }
@@ -410,37 +400,6 @@ impl Core {
         step(&mut self.below, &mut Context::new(self.me, &self.known, &mut stage));
     }
 
-    /// Sends our operations, unless they can wait for others.
-    pub(crate) fn pump(&mut self) {
-        if !self.can_linger() {
-            self.pump_all();
-        }
-    }
-
-    /// Sends our operations, as many together as have come since the last were sent.
-    pub(crate) fn pump_all(&mut self) {
-        while self.in_flight < IN_FLIGHT && !self.pending.is_empty() && self.is_member() {
-            let (mut ops, mut bytes) = (Vec::new(), 0);
-            while ops.len() < BATCH_OPS
-                && bytes < BATCH_BYTES
-                && let Some(op) = self.pending.pop_front()
-            {
-                bytes += op.weight();
-                ops.push(op);
-            }
-            self.in_flight += 1;
-            let batch = Batch::of(ops);
-            self.step(|below, ctx| below.on_request(Request::Multicast(batch), ctx));
-        }
-    }
-
-    /// Has an operation carried out everywhere, unless we are no member.
-    fn submit(&mut self, op: Op) {
-        if self.is_member() {
-            self.pending.push_back(op);
-        }
-    }
-
     /// What the group told us; what we answer.
     fn conclude(&mut self, told: Indication<Batch>) -> Option<Request<Batch>> {
         match told {
@@ -450,7 +409,7 @@ impl Core {
                     self.in_flight = self.in_flight.saturating_sub(1);
                 }
                 let mut outcomes = std::mem::take(&mut self.outcomes);
-                match Arc::try_unwrap(command.0) {
+                match Arc::try_unwrap(command.ops) {
                     Ok(ops) => ops.into_iter().for_each(|op| self.table.apply(op, &mut outcomes)),
                     Err(ops) => {
                         ops.iter().for_each(|op| self.table.apply(op.clone(), &mut outcomes));
@@ -466,7 +425,7 @@ impl Core {
             Indication::State { parts, .. } => {
                 self.table = Table::default();
                 self.table.set_view(self.below.view().id);
-                let ops = parts.into_iter().flat_map(|part| part.0.to_vec());
+                let ops = parts.into_iter().flat_map(|part| part.ops.to_vec());
                 ops.for_each(|op| self.table.apply(op, &mut Vec::new()));
                 self.has_table = true;
                 self.refresh_observers();

@@ -13,15 +13,25 @@ use crate::status::Loss;
 use crate::table::{Hold, Key, Space};
 use crate::token::Token;
 
-/// The longest name.
-const NAME: usize = 255;
+/// The longest name, and the longest label.
+pub(crate) const LONGEST: usize = 255;
 
 pub(crate) fn check_name(name: impl Into<Arc<str>>) -> Result<Arc<str>, Error> {
     let name: Arc<str> = name.into();
-    if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
-        return Err(Error::BadName(name.chars().take(NAME).collect()));
+    if name.is_empty() || name.len() > LONGEST || name.chars().any(char::is_control) {
+        return Err(Error::BadName(name.chars().take(LONGEST).collect()));
     }
     Ok(name)
+}
+
+/// A label as others see it: what is too long is cut off, as it is for people only.
+pub(crate) fn shortened(label: impl Into<Arc<str>>) -> Arc<str> {
+    let label: Arc<str> = label.into();
+    if label.len() <= LONGEST {
+        return label;
+    }
+    let end = (0..=LONGEST).rev().find(|at| label.is_char_boundary(*at)).unwrap_or(0);
+    label[..end].into()
 }
 
 /// What happens to a lock whose holder falls silent.
@@ -93,9 +103,9 @@ impl LockRequest {
         self
     }
 
-    /// Who asks, for `status` and `why`.
+    /// Who asks, for `status` and `why`. Of a label, others see 255 bytes at most.
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
-        self.label = Some(label.into());
+        self.label = Some(shortened(label));
         self
     }
 
@@ -265,5 +275,18 @@ impl Drop for Guard {
             let number = self.granted.number;
             self.shared().with(|core, _| core.release(number));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_ends_with_a_whole_character() {
+        assert_eq!(&*shortened("deploy 7"), "deploy 7");
+        assert_eq!(*shortened("x".repeat(255)), *"x".repeat(255));
+        assert_eq!(*shortened("x".repeat(256)), *"x".repeat(255));
+        assert_eq!(*shortened("ä".repeat(500)), *"ä".repeat(127));
     }
 }

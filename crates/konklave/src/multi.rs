@@ -33,7 +33,7 @@ impl LockAll {
         self
     }
 
-    /// Who asks, for `status` and `why`.
+    /// Who asks, for `status` and `why`. Of a label, others see 255 bytes at most.
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = Some(label.into());
         self

@@ -32,7 +32,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::error::Error;
 use crate::shared::{Carrier, Hurry, Shared};
-use crate::wire::Frame;
+use crate::wire::{Frame, WireError};
 use alarm::AlarmClock;
 #[cfg(test)]
 pub(crate) use greeting::encode as encode_hello;
@@ -147,9 +147,9 @@ impl Mesh {
 }
 
 impl Carrier for Mesh {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Option<u64> {
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError> {
         let links = self.links();
-        let link = links.get(&to)?;
+        let Some(link) = links.get(&to) else { return Ok(None) };
         let number = match frame {
             // The same for everyone: written once.
             Frame::Group(Message::Order { view, position, .. }) => {
@@ -159,12 +159,12 @@ impl Carrier for Mesh {
                     order.1 = frame.encode(std::mem::take(&mut order.1));
                     order.0 = Some((*view, *position));
                 }
-                link.push_bytes(&order.1, hurry)
+                link.push_bytes(&order.1, hurry)?
             }
-            _ => link.push(frame, hurry),
+            _ => link.push(frame, hurry)?,
         };
         self.spoken.note(link);
-        Some(number)
+        Ok(Some(number))
     }
 
     fn flush(&self) {

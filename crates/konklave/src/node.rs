@@ -8,7 +8,7 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::lock::check_name;
+use crate::lock::{check_name, shortened};
 use crate::net::{Security, Tls};
 use crate::session::Session;
 use crate::shared::Shared;
@@ -76,8 +76,9 @@ impl Node {
     }
 
     /// A session of its own, for a client or a part of the program: what it holds ends with it.
+    /// Of its label, others see 255 bytes at most.
     pub fn session(&self, label: impl Into<Arc<str>>) -> Session {
-        self.session.open(label.into())
+        self.session.open(shortened(label))
     }
 
     /// Returns when the node is a member of a group with a majority.

@@ -15,7 +15,7 @@ use crate::core::{Core, Output};
 use crate::net::Security;
 use crate::store::{Record, Store};
 use crate::streak::Streak;
-use crate::wire::Frame;
+use crate::wire::{Frame, WireError};
 
 /// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
 pub(crate) const LAZY: u64 = 16;
@@ -33,8 +33,9 @@ pub(crate) enum Hurry {
 
 /// What carries frames to others.
 pub(crate) trait Carrier: Send + Sync {
-    /// Takes a frame along, in order; gives its number among those to this one, if anyone is there.
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Option<u64>;
+    /// Takes a frame along, in order; gives its number among those to this one, if anyone is there. One that
+    /// nobody would take in does not leave.
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError>;
     /// Everything of this step has been taken along.
     fn flush(&self);
     /// The node is gone.
@@ -283,8 +284,10 @@ impl Inner {
     fn send(&mut self, to: ProcessId, frame: &Frame, now: Duration) {
         if let Some(carrier) = &self.carrier {
             let hurry = self.core.hurry(to, frame);
-            if let Some(number) = carrier.send(to, frame, hurry) {
-                self.core.flight.note(now, true, to.0, number, frame);
+            match carrier.send(to, frame, hurry) {
+                Ok(Some(number)) => self.core.flight.note(now, true, to.0, number, frame),
+                Ok(None) => {}
+                Err(error) => self.core.refused(format!("node {}", to.0), error.to_string(), now),
             }
         }
     }

@@ -7,10 +7,13 @@ mod barriers;
 mod groups;
 mod locks;
 mod ops;
+mod parts;
 
 pub(crate) use groups::{Circle, Place};
 pub(crate) use locks::{Grant, Lock, Waiting};
-pub(crate) use ops::{Batch, Claim, Hold, Key, Op, Outcome, Part, Payload, Refusal, Space, text};
+pub(crate) use ops::{
+    Batch, Claim, HEAVIEST, Hold, Key, Op, Outcome, Part, Payload, Refusal, Space, text,
+};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,9 +27,6 @@ use barriers::Meeting;
 
 /// A name that someone gave a lock, a campaign, a barrier or a group.
 pub(crate) type Name = Arc<str>;
-
-/// How many entries go into one part of a state that is sent to a new member.
-const PART: usize = 256;
 
 /// The table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -99,25 +99,6 @@ impl Table {
     fn next_token(&mut self) -> Token {
         self.count += 1;
         Token { generation: self.generation, epoch: self.epoch, k: self.count << KEPT_BITS }
-    }
-
-    /// The whole table in parts, for a new member.
-    pub(crate) fn parts(&self) -> Vec<Batch> {
-        let mut locks: Vec<_> = self.locks.iter().map(|(k, l)| (k.clone(), l.clone())).collect();
-        locks.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let meetings = self.meetings.iter().map(|(n, m)| (n.clone(), m.clone())).collect();
-        let circles = self.circles.iter().map(|(n, c)| (n.clone(), c.clone())).collect();
-        let rest = Part { count: self.count, locks: Vec::new(), meetings, circles };
-        let chunks = locks.chunks(PART).map(|chunk| Part { locks: chunk.to_vec(), ..rest.bare() });
-        let parts: Vec<Part> = chunks.collect();
-        parts.into_iter().chain([rest]).map(|part| Batch::of(vec![Op::Part(part)])).collect()
-    }
-
-    fn take_part(&mut self, part: Part) {
-        self.count = part.count;
-        self.locks.extend(part.locks);
-        self.meetings.extend(part.meetings);
-        self.circles.extend(part.circles);
     }
 
     /// How many locks, barriers and groups it has: what is free and empty is not kept.

@@ -35,7 +35,7 @@ use crate::mutex::Mutex as Algorithm;
 use crate::node::Node;
 use crate::shared::{Carrier, Hurry, LAZY, Shared};
 use crate::store::Record;
-use crate::wire::Frame;
+use crate::wire::{Frame, MAX_FRAME, WireError};
 
 /// How long nothing may happen before a test is given up.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -89,22 +89,23 @@ struct Line {
 }
 
 impl Carrier for Line {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Option<u64> {
+    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError> {
         let mut wires = self.hub.wires();
         let channel = (self.from, to.0 as usize);
         // As bytes, as on a real network.
         let bytes = frame.encode(Vec::new());
+        assert!(bytes.len() <= MAX_FRAME, "a frame of {} bytes to {to:?}", bytes.len());
         let waiting = wires.lazy.entry(channel).or_default();
         waiting.push(bytes);
         if hurry == Hurry::Lazy && waiting.len() < LAZY as usize {
-            return None;
+            return Ok(None);
         }
         let now = Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst));
         for bytes in std::mem::take(waiting) {
             wires.depart(channel, bytes, now);
         }
         // Nobody flies here.
-        None
+        Ok(None)
     }
 
     fn flush(&self) {}

@@ -15,8 +15,10 @@ use crate::table::Batch;
 /// The version of all that follows. Raised whenever the golden bytes change, or what members make of them:
 /// their tables must stay the same.
 pub(crate) const VERSION: u16 = 6;
-/// The longest record.
-pub(crate) const MAX_RECORD: usize = 32 << 20;
+/// The longest record: far more than a view that ends has to say, see `core/outgoing.rs`.
+pub(crate) const MAX_RECORD: usize = 128 << 20;
+/// The longest frame: others may travel with it.
+pub(crate) const MAX_FRAME: usize = MAX_RECORD - (1 << 20);
 /// The longest greeting: strangers get no more room than that.
 pub(crate) const MAX_HELLO: usize = 1024;
 /// The longest message of an application.
@@ -71,6 +73,8 @@ pub(crate) struct Hello {
 pub(crate) enum WireError {
     #[error("a record of {0} bytes: {MAX_RECORD} at most")]
     TooLong(usize),
+    #[error("a frame of {0} bytes: {MAX_FRAME} at most")]
+    LongFrame(usize),
     #[error("a record without a head")]
     Short,
     #[error("a record from number {0} on: nobody says so much")]

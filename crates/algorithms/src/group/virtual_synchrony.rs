@@ -196,6 +196,23 @@ impl<C: Data> VirtualSynchrony<C> {
         self.ordering.order.get(place)
     }
 
+    /// The place after the last message that we have without a gap.
+    pub fn end(&self) -> u64 {
+        self.ordering.end()
+    }
+
+    /// The messages that some may lack for all we know, in order; then those that came before their
+    /// predecessors.
+    pub fn unstable(&self) -> (impl Iterator<Item = &Entry<C>>, impl Iterator<Item = &Entry<C>>) {
+        (self.ordering.order.iter(), self.ordering.early.values())
+    }
+
+    /// What we of these have sent, and what we have still to send.
+    pub fn own_unstable(&self, me: ProcessId) -> impl Iterator<Item = &C> {
+        let placed = self.ordering.order.iter().filter(move |entry| entry.sender == me);
+        placed.map(|entry| &entry.command).chain(&self.ordering.own).chain(&self.waiting)
+    }
+
     /// Whom we take for dead.
     pub fn suspects(&self) -> &ProcessSet {
         &self.suspects

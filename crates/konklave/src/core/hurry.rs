@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use konklave_algorithms::group::virtual_synchrony::{Entry, Message};
 use konklave_process::{ProcessId, ProcessSet};
 
-use super::{Core, IN_FLIGHT};
+use super::Core;
+use super::outgoing::{BATCH_BYTES, IN_FLIGHT};
 use crate::shared::{Hurry, LAZY};
 use crate::table::{Batch, Lock, Op, Outcome, Space, Table};
 use crate::wire::Frame;
@@ -36,7 +37,7 @@ impl Core {
     /// Whether there is something to say that is to wait for what those here say next: what is passed on
     /// here is soon let go, and who lets it go often wants it again.
     pub(crate) fn lingers(&self) -> bool {
-        self.in_flight < IN_FLIGHT && self.is_member() && self.can_linger()
+        self.can_linger() && self.may_send()
     }
 
     pub(super) fn can_linger(&self) -> bool {
@@ -87,11 +88,19 @@ impl Core {
         let awaited =
             view.leader() == Some(to) && (self.waits.served || (confirmed..held).any(of_us));
         // What was said before is asked for again.
-        if !awaited && confirmed < held && held - confirmed < LAZY {
+        let few = confirmed < held && held - confirmed < LAZY;
+        if !awaited && few && !self.are_heavy(confirmed, held) {
             return Hurry::Lazy;
         }
         self.waits.confirmed.insert(to, held);
         Hurry::Soon
+    }
+
+    /// Whether the messages between these places are so many bytes that who sent them may wait for us to
+    /// have them.
+    fn are_heavy(&self, from: u64, to: u64) -> bool {
+        let entries = (from..to).filter_map(|position| self.below.entry_at(position));
+        entries.map(|entry| entry.command.weight()).sum::<usize>() >= LAZY as usize * BATCH_BYTES
     }
 
     /// Among three, an order leaves at once for those whom it concerns. If it concerns us, one other
@@ -127,16 +136,16 @@ impl Core {
         let before = (self.applied..position).map(|p| Some(&self.below.entry_at(p)?.command));
         let mut ops: Vec<&Op> = Vec::new();
         for batch in before {
-            ops.extend(batch?.0.iter().take(LOOKED_AT + 1));
+            ops.extend(batch?.ops.iter().take(LOOKED_AT + 1));
             if ops.len() > LOOKED_AT {
                 return None;
             }
         }
         let earlier = ops.len();
-        if earlier + entry.command.0.len() > LOOKED_AT {
+        if earlier + entry.command.ops.len() > LOOKED_AT {
             return None;
         }
-        ops.extend(entry.command.0.iter());
+        ops.extend(entry.command.ops.iter());
         // The table has not taken in what waits for a majority: a small one does.
         let mut small = Table::default();
         for op in &ops {

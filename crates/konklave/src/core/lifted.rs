@@ -26,11 +26,17 @@ use crate::lifted::{Inside, Say};
 use crate::mutex::Mutex;
 use crate::table::{Claim, Hold, Key, Name, Space};
 use crate::token::Token;
+use crate::wire::MAX_FRAME;
 use locks::{Locks, Place};
 use safety::Safety;
 
 /// From so many names on, a new view makes room: it forgets what nobody uses.
 const NAMES: usize = if cfg!(test) { 64 } else { 1 << 16 };
+/// And from so many bytes on that all members together say of what nobody uses when a view ends: it must
+/// be far less than a frame may be.
+const SUMMARIES: usize = if cfg!(test) { 48 << 10 } else { MAX_FRAME / 8 };
+/// About how many bytes a report takes, without the name.
+const REPORT: usize = 16;
 /// After so many entries a new view lets the algorithms, which count in 32 bits, begin anew.
 const ENTRIES: u64 = 1 << 31;
 
@@ -107,6 +113,14 @@ impl Lock {
 
     fn is_used(&self) -> bool {
         self.user.is_some() || !self.queue.is_empty()
+    }
+
+    /// About how many bytes we would say of it, if nobody uses it.
+    fn idle_weight(&self) -> usize {
+        let others = self.safety.others().len();
+        // That it lies here is only said of what others may hold.
+        let reports = if self.is_used() || others == 0 { 0 } else { others + 1 };
+        reports * (self.name.len() + REPORT)
     }
 }
 
@@ -404,6 +418,13 @@ impl Core {
         if self.lifted.locks.len() > NAMES {
             let idle = self.lifted.locks.iter().filter(|lock| !lock.is_used()).count();
             self.lifted.worn |= idle > NAMES / 2;
+        }
+        let everyone = self.below.view().everyone().count().max(1);
+        let part = SUMMARIES / everyone;
+        // Not weighed as long as it cannot be too much.
+        if self.lifted.locks.weight(everyone) > part {
+            let idle: usize = self.lifted.locks.iter().map(Lock::idle_weight).sum();
+            self.lifted.worn |= idle > part / 2;
         }
         if std::mem::take(&mut self.lifted.worn) {
             self.reform();

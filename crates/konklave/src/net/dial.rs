@@ -30,8 +30,8 @@ const ADDRESSES: usize = 1024;
 enum Call {
     /// It was ourselves.
     Ourselves,
-    /// There was a connection, with this one.
-    Ended(ProcessId),
+    /// There was a connection, with this one; whether it said what nobody understands.
+    Ended { with: ProcessId, garbled: bool },
     /// There is another connection already.
     Surplus(ProcessId),
 }
@@ -87,11 +87,22 @@ async fn keep_calling(
             }
             continue;
         }
+        let begun = Instant::now();
         match dial(&mesh, &shared, &address, seed).await {
             Ok(Call::Ourselves) => return,
-            Ok(Call::Ended(id)) => {
-                (who, pause, refused) = (Some(id), PAUSE.0, None);
-                // At once: if nobody listens there any more, the process is gone.
+            Ok(Call::Ended { with, garbled }) => {
+                (who, refused) = (Some(with), None);
+                if !garbled && begun.elapsed() > PAUSE.1 {
+                    // At once: if nobody listens there any more, the process is gone.
+                    pause = PAUSE.0;
+                    continue;
+                }
+                // What ended it, here or there, may end the next one, too, however often we call.
+                tokio::select! {
+                    () = sleep(pause) => {}
+                    _ = stop.changed() => {}
+                }
+                pause = (pause * 2).min(PAUSE.1);
                 continue;
             }
             Ok(Call::Surplus(id)) => (who, pause) = (Some(id), PAUSE.0),
@@ -338,26 +349,26 @@ where
     let pipe = Pipe { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
     // A task of its own: what comes or goes wakes nothing that only waits for the end, and who is sent away
     // as a stranger in this very moment is none any more.
-    let _ = tokio::spawn(talk(pipe, stream, greeted)).await;
-    Ok(Call::Ended(peer))
+    let garbled = tokio::spawn(talk(pipe, stream, greeted)).await.unwrap_or(true);
+    Ok(Call::Ended { with: peer, garbled })
 }
 
-/// Talks until the connection ends.
-async fn talk<S>(pipe: Pipe, stream: S, greeted: Greeted)
+/// Talks until the connection ends: whether it did because something made no sense.
+async fn talk<S>(pipe: Pipe, stream: S, greeted: Greeted) -> bool
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Greeted { hello, sealer, opener } = greeted;
     let ended = pipe.run(stream, sealer, opener).await;
-    if let Err(error) = &ended
-        && error.kind() == io::ErrorKind::InvalidData
-    {
+    let garbled = ended.err().filter(|error| error.kind() == io::ErrorKind::InvalidData);
+    if let Some(error) = &garbled {
         pipe.shared.with(|core, now| core.refused(hello.address, error.to_string(), now));
     }
     if pipe.link.detach(pipe.number) {
         // Everyone who calls finds out whether it is gone.
         pipe.mesh.redial.notify_waiters();
     }
+    garbled.is_some()
 }
 
 /// Tells a new peer where the others are, and the others where it is.
@@ -365,10 +376,11 @@ fn introduce(mesh: &Mesh, link: &Link, peer: ProcessId) {
     let links = mesh.links();
     let others = links.iter().filter(|(id, l)| **id != peer && l.is_connected());
     let addresses: Vec<(u32, String)> = others.map(|(id, l)| (id.0, l.address())).collect();
+    // Addresses are short: what is said of them is never too long.
     let news = Frame::Peers(vec![(peer.0, link.address())]);
     for (_, other) in links.iter().filter(|(id, _)| **id != peer) {
-        other.push(&news, Hurry::Now);
+        let _ = other.push(&news, Hurry::Now);
         other.wake();
     }
-    link.push(&Frame::Peers(addresses), Hurry::Now);
+    let _ = link.push(&Frame::Peers(addresses), Hurry::Now);
 }

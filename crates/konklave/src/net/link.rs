@@ -9,14 +9,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::shared::{Hurry, LAZY};
-use crate::wire::{Frame, Hello};
+use crate::wire::{Frame, Hello, MAX_FRAME, WireError};
 use konklave_process::ProcessId;
 
 /// How much goes into one record.
 const CHUNK: usize = 256 << 10;
 /// How much room is kept for the next record.
 const SPARE: usize = 4 << 10;
-/// How much is kept for a peer that does not confirm. What is older is lost; the group copes.
+/// How much is kept for a peer that does not confirm, if it is more than one record. What is older is lost;
+/// the group copes.
 const KEPT: usize = 64 << 20;
 
 /// How often a peer has to be found silent: the first time it may be we who slept, with what it said unread.
@@ -109,18 +110,29 @@ impl Link {
     }
 
     /// Takes a frame along; gives its number.
-    pub(super) fn push(&self, frame: &Frame, hurry: Hurry) -> u64 {
+    pub(super) fn push(&self, frame: &Frame, hurry: Hurry) -> Result<u64, WireError> {
         let mut state = self.state();
         let open = std::mem::take(&mut state.open);
+        let before = open.len();
         state.open = frame.encode(open);
-        state.took_one(hurry)
+        let bytes = state.open.len() - before;
+        if bytes > MAX_FRAME {
+            // The other would end the connection, and the next one, as we would say it there again.
+            state.open.truncate(before);
+            state.open.shrink_to(CHUNK);
+            return Err(WireError::LongFrame(bytes));
+        }
+        Ok(state.took_one(hurry))
     }
 
     /// Takes a frame along that is bytes already.
-    pub(super) fn push_bytes(&self, bytes: &[u8], hurry: Hurry) -> u64 {
+    pub(super) fn push_bytes(&self, bytes: &[u8], hurry: Hurry) -> Result<u64, WireError> {
+        if bytes.len() > MAX_FRAME {
+            return Err(WireError::LongFrame(bytes.len()));
+        }
         let mut state = self.state();
         state.open.extend_from_slice(bytes);
-        state.took_one(hurry)
+        Ok(state.took_one(hurry))
     }
 
     /// Wakes who speaks, unless all there is to say may wait for company.
@@ -351,6 +363,7 @@ impl State {
         self.kept.push_back(Chunk { first: self.next, count, bytes });
         self.next += count;
         while self.bytes > KEPT
+            && self.kept.len() > 1
             && let Some(oldest) = self.kept.pop_front()
         {
             self.bytes -= oldest.bytes.len();
@@ -362,6 +375,7 @@ impl State {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::wire::MAX_RECORD;
 
     pub(in crate::net) fn hello(boot: u64) -> Hello {
         let (cluster, name, address) = (String::new(), String::new(), String::new());
@@ -421,7 +435,7 @@ pub(super) mod tests {
         let link = Link::new();
         let first = attach(&link, 7);
         for stamp in 0..3 {
-            link.push(&ping(stamp), Hurry::Now);
+            link.push(&ping(stamp), Hurry::Now).unwrap();
             assert_eq!(next(&link, first), Some((stamp + 1, 1)));
         }
         assert_eq!(link.hear(first, 1, None, 1), Some(0), "the other has the first");
@@ -439,10 +453,37 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_nobody_would_take_in_does_not_leave() {
+        let link = Link::new();
+        let number = attach(&link, 7);
+        link.push(&ping(0), Hurry::Now).unwrap();
+        let long = vec![0; MAX_FRAME + 1];
+        assert_eq!(link.push_bytes(&long, Hurry::Now), Err(WireError::LongFrame(MAX_FRAME + 1)));
+        let peers = Frame::Peers(vec![(1, "x".repeat(MAX_FRAME))]);
+        assert!(matches!(link.push(&peers, Hurry::Now), Err(WireError::LongFrame(_))));
+        link.push(&ping(1), Hurry::Now).unwrap();
+        assert_eq!(next(&link, number), Some((1, 2)), "the others do");
+    }
+
+    #[test]
+    fn what_is_longer_than_all_that_is_kept_is_said_all_the_same() {
+        let link = Link::new();
+        let number = attach(&link, 7);
+        let peers = Frame::Peers(vec![(1, "x".repeat(KEPT + CHUNK))]);
+        link.push(&ping(0), Hurry::Now).unwrap();
+        link.push(&peers, Hurry::Now).unwrap();
+        link.push(&ping(1), Hurry::Now).unwrap();
+        let mut record = Vec::new();
+        assert_eq!(link.next_record(number, &mut record), Next::Record);
+        assert!((KEPT..=MAX_RECORD).contains(&record.len()), "with what came before it");
+        assert_eq!(next(&link, number), Some((3, 1)));
+    }
+
+    #[test]
     fn who_forgot_us_for_another_with_our_id_is_understood_again() {
         let link = Link::new();
         let first = attach(&link, 7);
-        link.push(&ping(0), Hurry::Now);
+        link.push(&ping(0), Hurry::Now).unwrap();
         assert_eq!(next(&link, first), Some((1, 1)));
         assert_eq!(link.hear(first, 1, Some(5), 1), Some(0));
         assert!(link.detach(first));
@@ -455,7 +496,7 @@ pub(super) mod tests {
     fn a_process_started_anew_is_told_nothing_old() {
         let link = Link::new();
         let first = attach(&link, 7);
-        link.push(&ping(0), Hurry::Now);
+        link.push(&ping(0), Hurry::Now).unwrap();
         assert_eq!(link.hear(first, 1, Some(5), 0), Some(0));
         assert!(link.detach(first));
         let second = attach(&link, 8);
@@ -485,15 +526,15 @@ pub(super) mod tests {
         };
         assert_eq!(called(&link, number), Some(false), "of the connection itself");
         for stamp in 1..LAZY {
-            link.push(&ping(stamp), Hurry::Lazy);
+            link.push(&ping(stamp), Hurry::Lazy).unwrap();
             assert!(!woken(&link));
         }
-        link.push(&ping(0), Hurry::Lazy);
+        link.push(&ping(0), Hurry::Lazy).unwrap();
         assert!(woken(&link), "so many are enough");
         let link = Link::new();
         attach(&link, 7);
-        link.push(&ping(0), Hurry::Lazy);
-        link.push(&ping(1), Hurry::Now);
+        link.push(&ping(0), Hurry::Lazy).unwrap();
+        link.push(&ping(1), Hurry::Now).unwrap();
         assert!(woken(&link), "someone waits for the second");
     }
 
@@ -501,16 +542,16 @@ pub(super) mod tests {
     fn what_is_due_soon_waits_for_what_others_say_and_no_longer() {
         let link = Link::new();
         let number = attach(&link, 7);
-        link.push(&ping(0), Hurry::Soon);
-        link.push(&ping(1), Hurry::Lazy);
+        link.push(&ping(0), Hurry::Soon).unwrap();
+        link.push(&ping(1), Hurry::Lazy).unwrap();
         link.wake();
         assert_eq!(called(&link, number), Some(true), "it is to be written, and can wait");
         assert_eq!(called(&link, number), None, "told once");
-        link.push(&ping(2), Hurry::Now);
+        link.push(&ping(2), Hurry::Now).unwrap();
         link.wake();
         assert_eq!(called(&link, number), Some(false), "someone waits");
         assert_eq!(next(&link, number), Some((1, 3)), "all in one");
-        link.push(&ping(3), Hurry::Soon);
+        link.push(&ping(3), Hurry::Soon).unwrap();
         link.wake();
         assert_eq!(called(&link, number), Some(true), "counted anew");
         assert!(link.detach(number));
@@ -533,7 +574,7 @@ pub(super) mod tests {
         link.look_after(second);
         assert_eq!((called(&link, number), said(&link)), (Some(false), Some(0)));
         assert_eq!(said(&link), None, "once");
-        link.push(&ping(0), Hurry::Lazy);
+        link.push(&ping(0), Hurry::Lazy).unwrap();
         link.look_after(second);
         assert_eq!((called(&link, number).is_some(), said(&link)), (true, Some(1)), "instead");
         link.look_after(second);

@@ -60,7 +60,7 @@ mod tests {
         written.lock().unwrap().clear();
         let frame = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
         for i in [1, 2, 0, 1] {
-            links[i].push(&frame, Hurry::Now);
+            links[i].push(&frame, Hurry::Now).unwrap();
             spoken.note(&links[i]);
         }
         spoken.wake();

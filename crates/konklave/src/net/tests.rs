@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::encode_hello;
@@ -29,6 +29,11 @@ async fn three() -> Vec<Node> {
 /// A connection to `node` of someone who belongs to no group.
 async fn stranger(node: &Node) -> TcpStream {
     let mut stream = TcpStream::connect(node.address().unwrap()).await.unwrap();
+    greet(&mut stream).await;
+    stream
+}
+
+async fn greet(stream: &mut TcpStream) {
     let ours = Hello {
         version: VERSION,
         cluster: "konklave".into(),
@@ -46,7 +51,6 @@ async fn stranger(node: &Node) -> TcpStream {
     stream.read_exact(&mut theirs).await.unwrap();
     stream.write_all(&[0; 33]).await.unwrap();
     stream.read_exact(&mut [0; 33]).await.unwrap();
-    stream
 }
 
 /// Who leads goes by its own clock, who follows by the leader's: both look after connections on which nothing
@@ -102,4 +106,30 @@ async fn founders_are_more_than_half_of_the_list() {
     let refused = of_three(1).await.map(drop).unwrap_err().to_string();
     assert!(refused.contains("1 founders of 3"), "{refused}");
     assert!(of_three(2).await.is_ok());
+}
+
+/// Whatever ends a connection as soon as it stands may end the next one, too: calls must not chase each other.
+#[tokio::test]
+async fn who_ends_each_connection_at_once_is_called_less_and_less() {
+    for says in [&[0xff; 4][..], &[]] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let there = listener.local_addr().unwrap().to_string();
+        let builder = Node::builder().id(0).listen("127.0.0.1:0").seeds([there]);
+        let node = builder.start().await.unwrap();
+        let mut calls = 0;
+        let answers = async {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                greet(&mut stream).await;
+                calls += 1;
+                // No record is as long as this one will be, it says.
+                stream.write_all(says).await.unwrap();
+                stream.shutdown().await.unwrap();
+                let _ = stream.read_to_end(&mut Vec::new()).await;
+            }
+        };
+        let _ = timeout(Duration::from_secs(1), answers).await;
+        assert!((2..12).contains(&calls), "{calls} with {says:?}");
+        drop(node);
+    }
 }

@@ -9,7 +9,7 @@ use super::{Claim, Name, Outcome, Table};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Meeting {
     of: u32,
-    arrived: Vec<Claim>,
+    pub(super) arrived: Vec<Claim>,
 }
 
 impl Table {

@@ -10,7 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::barriers::Meeting;
 use super::{Circle, Lock, Name, Place};
 use crate::lifted::Summary;
+use crate::lock::LONGEST;
 use crate::token::Token;
+use crate::wire::MAX_MESSAGE;
 
 /// What kind of thing a name belongs to: a lock and a semaphore may have the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -122,20 +124,61 @@ impl Op {
 
     /// About how many bytes it takes.
     pub(crate) fn weight(&self) -> usize {
-        match self {
-            Self::Say { payload, .. } | Self::Give { parts: payload, .. } => 64 + payload.0.len(),
-            _ => 64,
-        }
+        let long = match self {
+            Self::Acquire { key, label, .. } => key.name.len() + label.len(),
+            Self::Release { key, .. }
+            | Self::Pass { key, .. }
+            | Self::Cancel { key, .. }
+            | Self::Deny { key, .. }
+            | Self::Revoke { key, .. } => key.name.len(),
+            Self::Arrive { name, .. } | Self::Depart { name, .. } => name.len(),
+            Self::Enter { group, label, .. } => group.len() + label.len(),
+            Self::Exit { group, .. } | Self::AskAnother { group, .. } => group.len(),
+            Self::Say { group, payload, .. } | Self::Give { group, parts: payload, .. } => {
+                group.len() + payload.0.len()
+            }
+            // The last two come at the beginning and at the end of a view: they never wait to be sent.
+            Self::Thaw { .. } | Self::Part(_) | Self::Summary(_) => 0,
+        };
+        LEAST + long
     }
 }
 
+/// About how many bytes an operation takes without names, labels and messages.
+const LEAST: usize = 48;
+/// The heaviest operation that a member may ask for.
+pub(crate) const HEAVIEST: usize = LEAST + LONGEST + MAX_MESSAGE;
+
 /// Operations that travel together.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Batch(pub(crate) Arc<Vec<Op>>);
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+#[serde(from = "Vec<Op>")]
+pub(crate) struct Batch {
+    pub(crate) ops: Arc<Vec<Op>>,
+    /// Summed up once: it is asked for again and again.
+    weight: usize,
+}
 
 impl Batch {
     pub(crate) fn of(ops: Vec<Op>) -> Self {
-        Self(Arc::new(ops))
+        let weight = ops.iter().map(Op::weight).sum();
+        Self { ops: Arc::new(ops), weight }
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
+    }
+}
+
+impl From<Vec<Op>> for Batch {
+    fn from(ops: Vec<Op>) -> Self {
+        Self::of(ops)
+    }
+}
+
+impl Serialize for Batch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.ops.serialize(serializer)
     }
 }
 
@@ -146,14 +189,6 @@ pub(crate) struct Part {
     pub(crate) locks: Vec<(Key, Lock)>,
     pub(crate) meetings: Vec<(Name, Meeting)>,
     pub(crate) circles: Vec<(Name, Circle)>,
-}
-
-impl Part {
-    /// The same with nothing in it.
-    pub(super) fn bare(&self) -> Self {
-        let (locks, meetings, circles) = (Vec::new(), Vec::new(), Vec::new());
-        Self { count: self.count, locks, meetings, circles }
-    }
 }
 
 /// What became of an operation, for whomever it concerns.

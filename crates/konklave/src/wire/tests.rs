@@ -82,7 +82,7 @@ fn ops() -> Vec<Op> {
         Report::Frozen(member(1)),
     ];
     ops.push(Op::Summary(reports.map(|report| ("reports".into(), report)).to_vec()));
-    ops.extend(table.parts().iter().flat_map(|batch| batch.0.to_vec()));
+    ops.extend(table.parts().iter().flat_map(|batch| batch.ops.to_vec()));
     ops
 }
 

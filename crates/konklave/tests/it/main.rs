@@ -1,5 +1,6 @@
 //! Whole groups.
 
+mod bulk;
 mod certificates;
 mod endings;
 mod engine;

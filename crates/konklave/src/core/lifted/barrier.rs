@@ -229,5 +229,5 @@ fn summary_in(batch: &Batch) -> Summary {
         Op::Summary(summary) => summary.clone(),
         _ => Summary::new(),
     };
-    batch.0.iter().flat_map(summary).collect()
+    batch.ops.iter().flat_map(summary).collect()
 }

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 
 use rustc_hash::FxHashMap;
 
-use super::Lock;
+use super::{Lock, REPORT};
 use crate::table::Name;
 
 /// Where a lock lies among the [`Locks`] that gave this place, and only there. Nothing is taken out of
@@ -19,6 +19,8 @@ pub(super) struct Locks {
     places: FxHashMap<Name, Place>,
     /// Side by side: a lock is large, and a table of them mostly holes.
     locks: Vec<Lock>,
+    /// How many bytes all names take together.
+    bytes: usize,
 }
 
 impl Locks {
@@ -32,6 +34,7 @@ impl Locks {
         }
         let place = Place(self.locks.len());
         self.locks.push(Lock::new(name.clone()));
+        self.bytes += name.len();
         self.places.insert(name.clone(), place);
         place
     }
@@ -42,6 +45,11 @@ impl Locks {
 
     pub(super) fn len(&self) -> usize {
         self.locks.len()
+    }
+
+    /// At most so many bytes are reports about them, if there are so many about each.
+    pub(super) fn weight(&self, reports: usize) -> usize {
+        (self.bytes + self.locks.len() * REPORT) * reports
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -32,3 +32,27 @@ fn a_new_view_makes_room_when_many_names_are_idle() {
         assert!(next.acquire().await.unwrap().token() > token);
     });
 }
+
+/// The same for names that are few and long: what is said of them when a view ends must not become too long.
+#[test]
+fn a_new_view_makes_room_when_idle_names_are_long() {
+    let cluster = Cluster::served_by(Mutex::SuzukiKasami, 3, 0, Timings::default());
+    let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
+    cluster.block_on(async {
+        let node = cluster.node(0);
+        let long = "l".repeat(250);
+        let held = node.lock(&format!("{long}held")).acquire().await.unwrap();
+        let use_all = async |some: std::ops::Range<usize>| {
+            for i in some {
+                drop(node.lock(&format!("{long}{i}")).acquire().await.unwrap());
+            }
+            cluster.sleep(500 * MS).await;
+        };
+        use_all(0..10).await;
+        assert_eq!(epoch(), Some(0), "few are kept");
+        use_all(10..40).await;
+        assert_eq!(epoch(), Some(1), "many bytes are forgotten, once");
+        assert_eq!(held.state(), crate::State::Held);
+        held.release().await.unwrap();
+    });
+}

@@ -107,7 +107,7 @@ fn many_locks_are_served_in_the_same_order_everywhere() {
     }
     let mut new = Table::default();
     for part in old.parts() {
-        part.0.iter().for_each(|op| new.apply(op.clone(), &mut Vec::new()));
+        part.ops.iter().for_each(|op| new.apply(op.clone(), &mut Vec::new()));
     }
     let served = |table: &mut Table| {
         let mut out = Vec::new();
@@ -186,7 +186,7 @@ proptest! {
             } else if at == 10 {
                 let mut fresh = Table::default();
                 let parts: Vec<Batch> = table.parts();
-                parts.iter().flat_map(|b| b.0.to_vec()).for_each(|op| fresh.apply(op, &mut Vec::new()));
+                parts.iter().flat_map(|b| b.ops.to_vec()).for_each(|op| fresh.apply(op, &mut Vec::new()));
                 copy = Some(fresh);
             }
             for outcome in out {

@@ -1,0 +1,114 @@
+//! The table in parts, for a new member: none of them is too long to be sent.
+
+use super::{Batch, Circle, Key, Lock, Meeting, Name, Op, Part, Table};
+
+/// How many entries go into one part, and from how many bytes on no more.
+const ENTRIES: usize = 256;
+const BYTES: usize = 256 << 10;
+/// About how many bytes a holder or one who waits takes, without its label; a name, too.
+const ONE: usize = 48;
+
+impl Table {
+    /// The whole table in parts, for a new member.
+    pub(crate) fn parts(&self) -> Vec<Batch> {
+        let mut locks: Vec<_> = self.locks.iter().map(|(k, l)| (k.clone(), l.clone())).collect();
+        locks.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let meetings = self.meetings.iter().map(|(n, m)| (n.clone(), m.clone()));
+        let circles = self.circles.iter().map(|(n, c)| (n.clone(), c.clone()));
+        let mut meetings = chunks(meetings, of_meeting).into_iter();
+        let mut circles = chunks(circles, of_circle).into_iter();
+        let count = self.count;
+        let bare = || Part { count, locks: Vec::new(), meetings: Vec::new(), circles: Vec::new() };
+        let locks = chunks(locks.into_iter(), of_lock).into_iter();
+        let mut parts: Vec<Part> = locks.map(|locks| Part { locks, ..bare() }).collect();
+        // One at least, be it empty.
+        for _ in 0..meetings.len().max(circles.len()).max(1) {
+            let meetings = meetings.next().unwrap_or_default();
+            let circles = circles.next().unwrap_or_default();
+            parts.push(Part { meetings, circles, ..bare() });
+        }
+        parts.into_iter().map(|part| Batch::of(vec![Op::Part(part)])).collect()
+    }
+
+    pub(super) fn take_part(&mut self, part: Part) {
+        self.count = part.count;
+        self.locks.extend(part.locks);
+        self.meetings.extend(part.meetings);
+        self.circles.extend(part.circles);
+    }
+}
+
+fn chunks<T>(entries: impl Iterator<Item = T>, weight: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let (mut chunks, mut bytes): (Vec<Vec<T>>, usize) = (Vec::new(), 0);
+    for entry in entries {
+        let more = weight(&entry);
+        match chunks.last_mut().filter(|c| c.len() < ENTRIES && bytes + more <= BYTES) {
+            Some(chunk) => {
+                chunk.push(entry);
+                bytes += more;
+            }
+            None => {
+                chunks.push(vec![entry]);
+                bytes = more;
+            }
+        }
+    }
+    chunks
+}
+
+fn of_lock((key, lock): &(Key, Lock)) -> usize {
+    let holders = lock.holders.iter().map(|grant| 2 * ONE + grant.label.len());
+    let queue = lock.queue.iter().map(|waiting| ONE + waiting.label.len());
+    ONE + key.name.len() + holders.chain(queue).sum::<usize>()
+}
+
+fn of_meeting((name, meeting): &(Name, Meeting)) -> usize {
+    ONE + name.len() + ONE * meeting.arrived.len()
+}
+
+fn of_circle((name, circle): &(Name, Circle)) -> usize {
+    let places = circle.places.iter().map(|place| 2 * ONE + place.label.len());
+    ONE + name.len() + places.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use konklave_algorithms::group::Member;
+    use konklave_process::ProcessId;
+
+    use super::*;
+    use crate::table::{Claim, Hold, Space};
+
+    /// However long names and labels are, and however many wait or belong to something.
+    #[test]
+    fn no_part_is_long_and_all_together_are_the_table() {
+        let member = Member { id: ProcessId(1), incarnation: 1 << 30 };
+        let claim = |number| Claim { member, session: 7, number };
+        let mut old = Table::default();
+        for i in 0..3000 {
+            let name: Name = format!("{:0>250}", i % 100).into();
+            let (label, hold) = (name.clone(), Hold::Exclusive);
+            let key = Key { space: Space::Lock, name: name.clone() };
+            let (wait, safe, priority) = (true, true, 0);
+            let acquire = Op::Acquire {
+                claim: claim(i),
+                key,
+                hold,
+                wait,
+                safe,
+                priority,
+                label: label.clone(),
+            };
+            let arrive = Op::Arrive { claim: claim(i), name: name.clone(), of: 100 };
+            let enter = Op::Enter { group: name, claim: claim(i), label };
+            [acquire, arrive, enter].into_iter().for_each(|op| old.apply(op, &mut Vec::new()));
+        }
+        let mut new = Table::default();
+        for part in old.parts() {
+            let bytes = postcard::to_extend(&part, Vec::new()).unwrap().len();
+            assert!(bytes < 2 * BYTES, "{bytes}");
+            part.ops.iter().for_each(|op| new.apply(op.clone(), &mut Vec::new()));
+        }
+        assert_eq!(new, old);
+    }
+}

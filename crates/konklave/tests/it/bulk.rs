@@ -1,0 +1,135 @@
+//! Large messages, while some do not get them.
+
+use std::time::Duration;
+
+use konklave::testing::Cluster;
+use konklave::{Group, GroupEvent, MAX_MESSAGE};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Sends so many of the largest messages, and reads until as many have come as `all` send together: the
+/// first byte of each.
+async fn talk(cluster: &Cluster, group: &mut Group, of: u8, count: usize, all: usize) -> Vec<u8> {
+    let message = vec![of; MAX_MESSAGE];
+    let (mut sent, mut heard) = (0, Vec::new());
+    while sent < count || heard.len() < all {
+        if sent < count {
+            tokio::select! {
+                biased;
+                done = group.send(message.clone()) => {
+                    done.unwrap();
+                    sent += 1;
+                }
+                () = cluster.sleep(MS) => {}
+            }
+        } else {
+            cluster.sleep(MS).await;
+        }
+        while let Some(event) = group.try_next() {
+            match event {
+                GroupEvent::Message { bytes, .. } => {
+                    assert_eq!(bytes.len(), MAX_MESSAGE);
+                    // What was said while others came in is not meant.
+                    if (bytes[0] == 0) == (of == 0) {
+                        heard.push(bytes[0]);
+                    }
+                }
+                GroupEvent::Snapshot(wanted) => wanted.give(Vec::new()).unwrap(),
+                GroupEvent::Lost => panic!("{of} was lost after {}", heard.len()),
+                _ => {}
+            }
+        }
+    }
+    heard
+}
+
+/// So many nodes of the cluster in one group.
+async fn some(cluster: &Cluster, count: usize) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for i in 0..count {
+        let node = cluster.node(i);
+        let joins = node.group("bulk");
+        match groups.first_mut() {
+            None => groups.push(joins.await.unwrap()),
+            Some(first) => {
+                let (_, joined) = tokio::join!(talk(cluster, first, 0, 1, 1), joins);
+                groups.push(joined.unwrap());
+            }
+        }
+    }
+    groups
+}
+
+/// All others keep what one who is cut off lacks, and tell each other when the view ends. That must not
+/// become more than a connection carries: the view would never end.
+#[test]
+fn a_view_ends_however_much_one_who_is_cut_off_lacks() {
+    let cluster = Cluster::new(5);
+    cluster.block_on(async {
+        let mut groups = some(&cluster, 4).await;
+        let [a, b, c, d] = &mut groups[..] else { panic!("four") };
+        cluster.isolate(4);
+        let (a, b, c, d) = tokio::join!(
+            talk(&cluster, a, 1, 40, 160),
+            talk(&cluster, b, 2, 40, 160),
+            talk(&cluster, c, 3, 40, 160),
+            talk(&cluster, d, 4, 40, 160)
+        );
+        assert!(a == b && b == c && c == d, "in one order");
+        cluster.sleep(Duration::from_secs(3)).await;
+        assert_eq!(cluster.node(0).status().members.len(), 4);
+    });
+}
+
+/// One hears who has what, another does not: what the one may forget the other keeps. It takes in no more
+/// than it can tell when the view ends.
+#[test]
+fn a_view_ends_however_little_one_hears_of_another() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let mut groups = some(&cluster, 2).await;
+        let [first, second] = &mut groups[..] else { panic!("two") };
+        cluster.cut(2, 1);
+        let (one, other) =
+            tokio::join!(talk(&cluster, first, 1, 160, 160), talk(&cluster, second, 2, 0, 160));
+        assert!(one == other, "in one order");
+        cluster.sleep(Duration::from_secs(3)).await;
+        assert_eq!(cluster.node(0).status().members.len(), 2);
+    });
+}
+
+/// Messages that cannot leave take no more memory than a few.
+#[test]
+fn who_is_cut_off_waits_before_much_has_piled_up() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let group = cluster.node(0).group("bulk").await.unwrap();
+        cluster.isolate(0);
+        let sends = async {
+            for sent in 0..100 {
+                tokio::select! {
+                    biased;
+                    done = group.send(vec![0; MAX_MESSAGE]) => done.unwrap(),
+                    () = cluster.sleep(MS) => return sent,
+                }
+            }
+            100
+        };
+        let sent = sends.await;
+        assert!((4..30).contains(&sent), "{sent}");
+    });
+}
+
+/// Who follows hears at once that another who follows has its large messages: it may send no more before.
+#[test]
+fn large_messages_do_not_wait_for_signs_of_life() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let mut groups = some(&cluster, 2).await;
+        let [first, second] = &mut groups[..] else { panic!("two") };
+        let begun = cluster.now();
+        tokio::join!(talk(&cluster, first, 1, 0, 40), talk(&cluster, second, 2, 40, 40));
+        let took = cluster.now() - begun;
+        assert!(took < MS * 200, "{took:?}");
+    });
+}
