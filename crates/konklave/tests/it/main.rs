@@ -1,5 +1,6 @@
 //! Whole groups.
 
+mod alone;
 mod certificates;
 mod endings;
 mod engine;
