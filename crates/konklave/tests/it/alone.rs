@@ -68,3 +68,86 @@ fn what_was_asked_while_cut_off_is_granted_in_a_group_founded_alone() {
         }
     });
 }
+
+/// Looks at a guard again and again until another is a member, and a while longer.
+async fn held_while_joined(cluster: &Cluster, held: &Guard, which: &str) {
+    let members = || cluster.node(0).status().members.iter().filter(|m| m.votes).count();
+    let mut together = 0;
+    for look in 0.. {
+        cluster.sleep(MS / 20).await;
+        assert_eq!(held.state(), State::Held, "{which}: look {look}, {} members", members());
+        together += u32::from(members() == 2);
+        if together == 500 {
+            break;
+        }
+        assert!(look < 100_000, "{which}: nobody joins");
+    }
+    for _ in 0..50 {
+        cluster.sleep(100 * MS).await;
+        assert_eq!(held.state(), State::Held, "{which}");
+    }
+}
+
+#[test]
+fn who_was_alone_holds_what_it_holds_when_another_joins() {
+    for mutex in ALGORITHMS {
+        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+        cluster.block_on(async {
+            cluster.crash(2);
+            cluster.node(1).leave().await.unwrap();
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            let leads = cluster.node(0).campaign("boss").await.unwrap();
+            cluster.sleep(3000 * MS).await;
+            cluster.restart(2);
+            held_while_joined(&cluster, &held, &mutex.to_string()).await;
+            assert_eq!(leads.state(), State::Held, "{mutex}");
+            held.release().await.unwrap();
+        });
+    }
+}
+
+/// The same where nobody has ever answered: there is no old lease that could have run out.
+#[test]
+fn who_founded_a_group_alone_holds_what_it_holds_when_another_joins() {
+    for mutex in ALGORITHMS {
+        let cluster = Cluster::served_by(mutex, 2, 0, Timings::default());
+        cluster.block_on(async {
+            (0..2).for_each(|i| cluster.crash(i));
+            cluster.restart(0);
+            cluster.node(0).found_alone();
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            cluster.restart(1);
+            held_while_joined(&cluster, &held, &mutex.to_string()).await;
+            // Who joined waits for it as for anyone's.
+            let busy = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
+            assert!(matches!(busy, Err(Error::TimedOut(_))), "{mutex}: {busy:?}");
+            held.release().await.unwrap();
+            drop(cluster.node(1).lock("a").timeout(SOON).acquire().await.unwrap());
+        });
+    }
+}
+
+/// A lease that the group of one ended with is a lease like any other: who is cut off right after gives up
+/// in time, before those who joined give away what it holds.
+#[test]
+fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
+    for mutex in ALGORITHMS {
+        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+        cluster.block_on(async {
+            (0..3).for_each(|i| cluster.crash(i));
+            cluster.restart(0);
+            cluster.node(0).found_alone();
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            cluster.restart(1);
+            cluster.restart(2);
+            let members = |i| cluster.node(i).status().members.iter().filter(|m| m.votes).count();
+            while members(1) < 3 || members(2) < 3 {
+                cluster.sleep(MS / 20).await;
+            }
+            cluster.isolate(0);
+            let next = cluster.node(1).lock("a").acquire().await.unwrap();
+            assert!(next.token() > held.token(), "{mutex}");
+            assert_eq!(held.state(), State::Lost, "{mutex}: two at once");
+        });
+    }
+}
