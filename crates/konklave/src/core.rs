@@ -469,7 +469,7 @@ impl Core {
             self.table.set_view(view.id);
             self.tell_view(&view);
         }
-        self.lease.on_view(&view, self.me);
+        self.lease.on_view(&view, self.me, self.now + self.config.timings.held_for());
         // Who begins to lead gives everyone their full time again; who goes on leading has its clocks.
         let frozen = if self.is_leader() { self.table.frozen() } else { Vec::new() };
         self.thaws.retain(|member, _| frozen.contains(member));

@@ -87,6 +87,8 @@ struct Inner {
     unsaved: Option<(Record, Instant)>,
 }
 
+/// How many frames wait for the disk. What is lost is said again, as on any link.
+const HELD_BACK: usize = 1024;
 /// How long to wait before the disk is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -292,6 +294,18 @@ impl Inner {
         }
     }
 
+    /// Of the frames that wait for the disk, as many are kept as there is room for: the latest.
+    fn forget_old_frames(&mut self) {
+        let is_frame = |output: &Output| matches!(output, Output::Send { .. });
+        let frames = self.held_back.iter().filter(|output| is_frame(output)).count();
+        let mut surplus = frames.saturating_sub(HELD_BACK);
+        self.held_back.retain(|output| {
+            let forgets = surplus > 0 && is_frame(output);
+            surplus -= usize::from(forgets);
+            !forgets
+        });
+    }
+
     /// Does what the core wants done, in order; whether anything was sent.
     fn carry_out(&mut self, now: Duration) -> bool {
         self.note_again();
@@ -340,6 +354,7 @@ impl Inner {
                         self.disk(Some(error.to_string()));
                         // Tried again with the next step; the clock sees to it that there is one.
                         self.held_back.push_front(Output::Save(record));
+                        self.forget_old_frames();
                         return sent;
                     }
                 },
@@ -362,5 +377,40 @@ mod tests {
         // A task sees its grant while the step that made it has not ended.
         shared.lease.store(0, Ordering::Release);
         assert_eq!(shared.lease(), None, "alone, nobody could take it");
+    }
+
+    /// A node that is outside calls for others on and on, be the disk full for a week.
+    #[tokio::test]
+    async fn what_waits_for_a_full_disk_is_bounded() {
+        let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));
+        let node = Node::builder().data_dir(&folder).found_alone().join().await.unwrap();
+        let shared = node.shared();
+        let say = |stamp| {
+            let frame = Frame::Pong { view: Default::default(), stamp };
+            shared.lock().held_back.push_back(Output::Send { to: ProcessId(9), frame });
+            shared.with(|_, _| ());
+        };
+        std::fs::remove_dir_all(&folder).unwrap();
+        let record = shared.look(Core::record);
+        let waiting = [Output::Save(record.clone()), Output::Note(record)];
+        shared.lock().held_back.extend(waiting);
+        (0..5000).for_each(say);
+        {
+            let waiting = &shared.lock().held_back;
+            assert_eq!(waiting.len(), 2 + HELD_BACK);
+            assert!(matches!(waiting[0], Output::Save(_)) && matches!(waiting[1], Output::Note(_)));
+            let stamp = |output: &Output| match output {
+                Output::Send { frame: Frame::Pong { stamp, .. }, .. } => Some(*stamp),
+                _ => None,
+            };
+            let kept: Vec<u64> = waiting.iter().filter_map(stamp).collect();
+            let latest: Vec<u64> = (5000 - HELD_BACK as u64..5000).collect();
+            assert_eq!(kept, latest, "in order");
+        }
+        std::fs::create_dir_all(&folder).unwrap();
+        say(5000);
+        assert!(shared.lock().held_back.is_empty());
+        assert!(folder.join("node.json").exists());
+        let _ = std::fs::remove_dir_all(&folder);
     }
 }

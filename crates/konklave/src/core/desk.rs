@@ -474,8 +474,12 @@ impl Core {
     }
 
     fn withdraw(&mut self, number: u64, wanted: &Wanted) {
+        let name = &wanted.wish.key.name;
         if self.lifts(&wanted.wish.key) {
-            return self.give_up(number, &wanted.wish.key.name);
+            return match wanted.token {
+                Some(_) => self.let_go(number, name, false),
+                None => self.give_up(number, name),
+            };
         }
         let (key, session) = (wanted.wish.key.clone(), wanted.wish.session);
         match wanted.token {
@@ -601,9 +605,10 @@ impl Core {
         for number in &numbers {
             let Some(wanted) = self.desk.wanted.get_mut(number) else { continue };
             let key = wanted.wish.key.clone();
-            if let Some((claim, _)) = wanted.token.take()
-                && !self.desk.kept.contains_key(&key)
-            {
+            let Some((claim, _)) = wanted.token.take() else { continue };
+            if self.lifts(&key) {
+                self.let_go(*number, &key.name, true);
+            } else if !self.desk.kept.contains_key(&key) {
                 self.submit(Op::Release { claim, key });
             }
         }

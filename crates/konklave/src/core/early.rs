@@ -37,7 +37,7 @@ impl Core {
         }
         circles.looked = circles.looked.max(self.applied);
         while let Some(entry) = self.below.entry_at(circles.looked) {
-            for op in entry.command.0.iter() {
+            for op in entry.command.ops.iter() {
                 for seat in circles.seats.values_mut() {
                     seat.look_at(op, circles.looked, self.applied);
                 }

@@ -29,10 +29,17 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    pub(super) fn on_view(&mut self, view: &View, me: ProcessId) {
+    /// A view begins; a lease of this moment would end at `until`.
+    pub(super) fn on_view(&mut self, view: &View, me: ProcessId, until: Duration) {
         self.echoes.clear();
         self.answered.clear();
+        let was_alone = self.alone;
         self.alone = view.members.len() == 1 && view.has_member(me);
+        if was_alone && !self.alone && view.has_member(me) {
+            // Only we could end a view in which we were alone, and we have just done so: no view
+            // without us began before this moment, as if a majority had answered now.
+            self.until = self.until.max(Some(until));
+        }
     }
 
     pub(super) fn end(&mut self) {

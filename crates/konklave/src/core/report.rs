@@ -258,6 +258,8 @@ impl Core {
     pub(crate) fn observe(&mut self, key: Key, to: mpsc::UnboundedSender<Option<Leader>>) {
         let leader = self.leader_of(&key);
         let _ = to.send(leader.clone());
+        // Where the leader does not change, nothing else would show who is gone.
+        self.observers.retain(|observing| !observing.to.is_closed());
         if !self.left {
             self.observers.push(Observing { key, last: leader, to });
         }
@@ -284,5 +286,28 @@ impl Core {
             observing.tell(&leader)
         });
         self.observers = observers;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Cluster;
+
+    /// Where the leader does not change, nobody is told anything that would show who listens no more.
+    #[test]
+    fn who_looks_once_and_is_gone_is_forgotten() {
+        let cluster = Cluster::new(3);
+        let node = cluster.node(0);
+        let count = || node.shared().look(|core| core.observers.len());
+        cluster.block_on(async {
+            let mut stays = node.observe("c").unwrap();
+            for _ in 0..1000 {
+                assert_eq!(node.observe("c").unwrap().next().await, Some(None));
+            }
+            assert!(count() <= 2, "{}", count());
+            assert_eq!(stays.next().await, Some(None));
+            let _leads = cluster.node(1).campaign("c").await.unwrap();
+            assert!(matches!(stays.next().await, Some(Some(leader)) if leader.node == 1));
+        });
     }
 }

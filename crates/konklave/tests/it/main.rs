@@ -1,5 +1,6 @@
 //! Whole groups.
 
+mod alone;
 mod bulk;
 mod certificates;
 mod endings;

@@ -1,6 +1,6 @@
 //! Coming, going, and getting the state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use konklave_process::{Context, ProcessId, ProcessSet};
@@ -287,8 +287,21 @@ impl<C: Data> VirtualSynchrony<C> {
         for timer in [Timer::Collect, Timer::Retry] {
             ctx.cancel_timer(timer);
         }
+        self.take_back_own(ctx.me());
         self.install(&next, ctx);
         self.start_heartbeat(ctx);
+    }
+
+    /// The view is over without an agreement on its last messages: our own that we have not delivered wait
+    /// for the next one, before all others. Who else delivered them did so in a view that is declared over.
+    fn take_back_own(&mut self, me: ProcessId) {
+        let Ordering { base, delivered, .. } = self.ordering;
+        let undelivered = self.ordering.order.drain(..).skip((delivered - base) as usize);
+        let placed = undelivered.filter(|entry| entry.sender == me).map(|entry| entry.command);
+        let mut own: VecDeque<C> = placed.collect();
+        own.append(&mut self.ordering.own);
+        own.append(&mut self.waiting);
+        self.waiting = own;
     }
 
     /// The application gives its state.

@@ -468,6 +468,27 @@ fn after_a_total_failure_an_operator_founds_the_next_generation() {
     assert_eq!(delivered(&play, 0), ["again"]);
 }
 
+/// Else whoever waits for its own message would wait for ever: nobody else can still bring it.
+#[test]
+fn who_founds_the_next_generation_goes_on_with_its_own_messages() {
+    for p in [0, 4] {
+        let mut play = stage(&calm(5));
+        play.ask(p, Request::Multicast(bytes("placed")));
+        play.ask(1, Request::Multicast(bytes("another's")));
+        // It has both, and is not sure yet of either.
+        play.hear(1, 0).hear(p, 0).hear(0, p);
+        play.ask(p, Request::Multicast(bytes("on its way")));
+        play.ask(p, Request::Reform);
+        play.ask(p, Request::Multicast(bytes("to be sent")));
+        assert_eq!(delivered(&play, p), [""; 0]);
+        play.ask(p, Request::Refound);
+        assert_eq!(delivered(&play, p), ["placed", "on its way", "to be sent"], "{p}");
+        assert_eq!(play.process(p).buffered(), 0);
+        play.ask(p, Request::Refound);
+        assert_eq!(delivered(&play, p).len(), 3, "each once");
+    }
+}
+
 #[test]
 fn a_full_window_makes_the_rest_wait_and_then_refuses() {
     let case = calm(3).set("window", 2);

@@ -1,6 +1,10 @@
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::builder::Timings;
+use crate::error::Error;
 use crate::mutex::Mutex;
 use crate::testing::Cluster;
 
@@ -54,5 +58,51 @@ fn a_new_view_makes_room_when_idle_names_are_long() {
         assert_eq!(epoch(), Some(1), "many bytes are forgotten, once");
         assert_eq!(held.state(), crate::State::Held);
         held.release().await.unwrap();
+    });
+}
+
+/// Until the disk has what it must, a grant is not told. Who gives up meanwhile leaves nobody behind that
+/// has the lock.
+#[test]
+fn who_gives_up_while_its_grant_waits_for_the_disk_does_not_have_it() {
+    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 1, 0, Timings::default());
+    let node = cluster.node(0);
+    for drops in [false, true] {
+        cluster.block_on(async {
+            node.shared().with(|core, _| core.unsaved = true);
+            let mut asked = Box::pin(node.lock("a").timeout(100 * MS).acquire());
+            if drops {
+                assert!(poll_fn(|t| Poll::Ready(asked.as_mut().poll(t).is_pending())).await);
+                drop(asked);
+            } else {
+                let late = asked.await;
+                assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
+            }
+            node.shared().with(|core, _| core.saved());
+            let next = node.lock("a").timeout(100 * MS).acquire().await;
+            assert!(next.is_ok(), "{drops}: {next:?}");
+        });
+    }
+}
+
+/// The same where the lease is lost meanwhile: what was not told yet is asked for again.
+#[test]
+fn a_grant_that_waits_for_the_disk_when_the_lease_ends_is_asked_for_again() {
+    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let node = cluster.node(0);
+    cluster.block_on(async {
+        let lost = node.lock("b").acquire().await.unwrap();
+        let here = node.lock("a").acquire().await.unwrap();
+        here.release().await.unwrap();
+        node.shared().with(|core, _| core.unsaved = true);
+        let mut asked = pin!(node.lock("a").timeout(60_000 * MS).acquire());
+        assert!(poll_fn(|t| Poll::Ready(asked.as_mut().poll(t).is_pending())).await);
+        cluster.isolate(0);
+        lost.lost().await;
+        node.found_alone();
+        let granted = asked.await;
+        assert!(granted.is_ok(), "{granted:?}");
+        drop(granted);
+        assert!(node.lock("a").timeout(100 * MS).acquire().await.is_ok());
     });
 }

@@ -1,0 +1,153 @@
+//! Groups of one: founded by an operator, or left over, and joined by others later.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use konklave::testing::Cluster;
+use konklave::{Error, Guard, Mutex, State, Timings};
+
+const MS: Duration = Duration::from_millis(1);
+const SOON: Duration = Duration::from_secs(1);
+const ALGORITHMS: [Mutex; 3] = [Mutex::Table, Mutex::NaimiTrehel, Mutex::RicartAgrawala];
+
+type Asked = Pin<Box<dyn Future<Output = Result<Guard, Error>>>>;
+
+/// Asks, and does not wait for the answer.
+async fn ask(wish: impl Future<Output = Result<Guard, Error>> + 'static) -> Asked {
+    let mut asked: Asked = Box::pin(wish);
+    assert!(poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx).is_pending())).await);
+    asked
+}
+
+/// Cut off as the one who gives places and as one who asks for them.
+fn cut_off(test: impl AsyncFn(&Cluster, usize, &str)) {
+    for mutex in ALGORITHMS {
+        for i in [0, 2] {
+            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+            cluster.block_on(test(&cluster, i, &format!("{mutex}, {i}")));
+        }
+    }
+}
+
+#[test]
+fn what_was_let_go_while_cut_off_is_free_in_a_group_founded_alone() {
+    cut_off(async |cluster, i, which| {
+        let node = cluster.node(i);
+        let lost = node.lock("x").acquire().await.unwrap();
+        let led = node.campaign("boss").await.unwrap();
+        cluster.isolate(i);
+        cluster.sleep(5000 * MS).await;
+        assert_eq!((lost.state(), led.state()), (State::Lost, State::Lost), "{which}");
+        node.found_alone();
+        let held = node.lock("x").timeout(SOON).acquire().await;
+        assert!(held.is_ok_and(|held| held.token() > lost.token()), "{which}");
+        assert!(node.campaign("boss").timeout(SOON).await.is_ok(), "{which}");
+    });
+}
+
+#[test]
+fn what_was_asked_while_cut_off_is_granted_in_a_group_founded_alone() {
+    cut_off(async |cluster, i, which| {
+        let node = cluster.node(i);
+        cluster.isolate(i);
+        let mut asked = Vec::new();
+        for name in ["a", "b", "c", "d"] {
+            asked.push(ask(node.lock(name).timeout(60 * SOON).acquire()).await);
+            asked.push(ask(node.semaphore(name, 1).timeout(60 * SOON).acquire()).await);
+        }
+        cluster.sleep(5000 * MS).await;
+        node.found_alone();
+        let fifth = node.semaphore("e", 1).timeout(SOON).acquire().await;
+        assert!(fifth.is_ok(), "{which}: {fifth:?}");
+        assert!(node.lock("e").timeout(SOON).acquire().await.is_ok(), "{which}");
+        for asked in asked {
+            let granted = asked.await;
+            assert!(granted.is_ok(), "{which}: {granted:?}");
+        }
+    });
+}
+
+/// Looks at a guard again and again until another is a member, and a while longer.
+async fn held_while_joined(cluster: &Cluster, held: &Guard, which: &str) {
+    let members = || cluster.node(0).status().members.iter().filter(|m| m.votes).count();
+    let mut together = 0;
+    for look in 0.. {
+        cluster.sleep(MS / 20).await;
+        assert_eq!(held.state(), State::Held, "{which}: look {look}, {} members", members());
+        together += u32::from(members() == 2);
+        if together == 500 {
+            break;
+        }
+        assert!(look < 100_000, "{which}: nobody joins");
+    }
+    for _ in 0..50 {
+        cluster.sleep(100 * MS).await;
+        assert_eq!(held.state(), State::Held, "{which}");
+    }
+}
+
+#[test]
+fn who_was_alone_holds_what_it_holds_when_another_joins() {
+    for mutex in ALGORITHMS {
+        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+        cluster.block_on(async {
+            cluster.crash(2);
+            cluster.node(1).leave().await.unwrap();
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            let leads = cluster.node(0).campaign("boss").await.unwrap();
+            cluster.sleep(3000 * MS).await;
+            cluster.restart(2);
+            held_while_joined(&cluster, &held, &mutex.to_string()).await;
+            assert_eq!(leads.state(), State::Held, "{mutex}");
+            held.release().await.unwrap();
+        });
+    }
+}
+
+/// The same where nobody has ever answered: there is no old lease that could have run out.
+#[test]
+fn who_founded_a_group_alone_holds_what_it_holds_when_another_joins() {
+    for mutex in ALGORITHMS {
+        let cluster = Cluster::served_by(mutex, 2, 0, Timings::default());
+        cluster.block_on(async {
+            (0..2).for_each(|i| cluster.crash(i));
+            cluster.restart(0);
+            cluster.node(0).found_alone();
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            cluster.restart(1);
+            held_while_joined(&cluster, &held, &mutex.to_string()).await;
+            // Who joined waits for it as for anyone's.
+            let busy = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
+            assert!(matches!(busy, Err(Error::TimedOut(_))), "{mutex}: {busy:?}");
+            held.release().await.unwrap();
+            drop(cluster.node(1).lock("a").timeout(SOON).acquire().await.unwrap());
+        });
+    }
+}
+
+/// A lease that the group of one ended with is a lease like any other: who is cut off right after gives up
+/// in time, before those who joined give away what it holds.
+#[test]
+fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
+    for mutex in ALGORITHMS {
+        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+        cluster.block_on(async {
+            (0..3).for_each(|i| cluster.crash(i));
+            cluster.restart(0);
+            cluster.node(0).found_alone();
+            let held = cluster.node(0).lock("a").acquire().await.unwrap();
+            cluster.restart(1);
+            cluster.restart(2);
+            let members = |i| cluster.node(i).status().members.iter().filter(|m| m.votes).count();
+            while members(1) < 3 || members(2) < 3 {
+                cluster.sleep(MS / 20).await;
+            }
+            cluster.isolate(0);
+            let next = cluster.node(1).lock("a").acquire().await.unwrap();
+            assert!(next.token() > held.token(), "{mutex}");
+            assert_eq!(held.state(), State::Lost, "{mutex}: two at once");
+        });
+    }
+}
