@@ -258,8 +258,8 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let mut events = nodes[0].events();
     let wrong_version = [b"KNKL".to_vec(), vec![0xee, 0xee, 4, 0, 0, 0, 0, 0]].concat();
-    let too_long = [b"KNKL".to_vec(), vec![5, 0, 0xff, 0xff]].concat();
-    let no_sense = [b"KNKL".to_vec(), vec![5, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
+    let too_long = [b"KNKL".to_vec(), vec![6, 0, 0xff, 0xff]].concat();
+    let no_sense = [b"KNKL".to_vec(), vec![6, 0, 3, 0, 0xff, 0xff, 0xff]].concat();
     let http = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
     for (bytes, why) in [
         (wrong_version, "version 61166"),
