@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use konklave::Token;
 use serde::Serialize;
 
-use super::{ask, block_on, connect, print_json, print_line};
+use super::{NAMESAKES, ask, block_on, connect, print_json, print_line};
 use crate::args::{AgentArgs, Format, RecordArgs, RevokeArgs, StepDownArgs, WatchArgs};
 use crate::client::{accept, unexpected};
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ struct Taken<'a> {
 fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Failure> {
     let &Order { name, kind, token, dry_run } = order;
     check_name(name).map_err(Failure::Usage)?;
-    let all = match ask(agent, Request::Status { prefix: name.to_owned(), limit: usize::MAX })? {
+    let all = match ask(agent, Request::Status { prefix: name.to_owned(), limit: NAMESAKES })? {
         Answer::Status(status) => status.locks.into_iter().chain(status.elections),
         other => return Err(unexpected(&other)),
     };

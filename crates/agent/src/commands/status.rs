@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{ask, print_as, print_json, print_table, span, span_or_dash};
+use super::{NAMESAKES, ask, print_as, print_json, print_table, span, span_or_dash};
 use crate::args::{Format, MembersArgs, StatusArgs, WhoArgs, WhyArgs};
 use crate::client::unexpected;
 use crate::failure::Failure;
@@ -137,7 +137,7 @@ pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
-    let status = fetch(&args.agent, &args.name, usize::MAX)?;
+    let status = fetch(&args.agent, &args.name, NAMESAKES)?;
     let all = if args.election { status.elections } else { status.locks };
     let free = || LockReport {
         kind: if args.election { "election" } else { "lock" }.into(),

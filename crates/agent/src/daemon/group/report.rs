@@ -22,7 +22,10 @@ pub(super) fn called(name: &str, id: u32) -> String {
 
 pub(super) fn status(told: &Told, prefix: &str, limit: usize, sessions: usize) -> Status {
     let (mut locks, mut elections, mut more) = (Vec::new(), Vec::new(), 0);
-    for lock in told.locks.iter().filter(|lock| lock.name.starts_with(prefix)) {
+    let exact = |lock: &&konklave::LockStatus| lock.name == prefix;
+    let longer = |lock: &&konklave::LockStatus| lock.name.starts_with(prefix) && !exact(lock);
+    // Those of exactly that name first: who asks for one of many need not read them all.
+    for lock in told.locks.iter().filter(exact).chain(told.locks.iter().filter(longer)) {
         if locks.len() + elections.len() >= limit {
             more += 1;
             continue;
