@@ -69,6 +69,9 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let socket = settings.socket.clone().unwrap_or_else(default_socket);
     // Whoever cannot have the socket should not take part in a group.
     let door = Door::bind(&socket, doorman.clone(), Arc::clone(&counts))?;
+    if let Some(obstacle) = doorman.obstacle() {
+        tracing::warn!("{obstacle}");
+    }
     let nodes = tokio::select! {
         nodes = async { if args.dev { dev(&settings).await } else { member(&settings).await } } => nodes?,
         code = end.next() => return Ok(code),
@@ -76,7 +79,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let protected = settings.key_file.is_some() || settings.tls_key.is_some();
     let founders = if args.dev { Vec::new() } else { seeds(&settings)? };
     let secrets = if args.dev { Vec::new() } else { secrets::files(&settings) };
-    let group = Arc::new(Group::new(nodes, counts, protected, secrets, founders));
+    let group = Arc::new(Group::new(nodes, counts, doorman.clone(), protected, secrets, founders));
     let page = match settings.metrics {
         Some(address) => Some(tokio::spawn(http::serve(address, Arc::clone(&group)).await?)),
         None => None,

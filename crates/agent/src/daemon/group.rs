@@ -25,7 +25,7 @@ use crate::protocol::{
     Claim, Event, Explanation, Finding, MAX_FRAME, Payload, Refusal, Status, Trouble,
 };
 use crate::recorder::Recorder;
-use crate::server::Counts;
+use crate::server::{Counts, SharedDoorman};
 use crate::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
 
 /// How many losses are kept for who looks on and is slow.
@@ -43,6 +43,8 @@ pub(super) struct Group {
     waits: metrics::Waits,
     recorder: Arc<Recorder>,
     losses: Losses,
+    /// Who stands at the socket.
+    doorman: SharedDoorman,
     protected: bool,
     /// Files with keys.
     secrets: Vec<PathBuf>,
@@ -54,6 +56,7 @@ impl Group {
     pub(super) fn new(
         nodes: Vec<Node>,
         counts: Arc<Counts>,
+        doorman: SharedDoorman,
         protected: bool,
         secrets: Vec<PathBuf>,
         founders: Vec<String>,
@@ -72,6 +75,7 @@ impl Group {
             waits: metrics::Waits::default(),
             recorder,
             losses: broadcast::Sender::new(LOSSES),
+            doorman,
             protected,
             secrets,
             founders,
@@ -383,6 +387,9 @@ impl Service for Group {
         let status = self.node().status();
         let mut findings = report::examine(&status, self.protected);
         findings.push(deadlocks::examine(&status));
+        if let Some(detail) = self.doorman.obstacle() {
+            findings.push(Finding { what: "way to the socket".into(), well: false, detail });
+        }
         for detail in self.secrets.iter().filter_map(|file| super::secrets::exposed(file)) {
             findings.push(Finding { what: "key".into(), well: false, detail });
         }

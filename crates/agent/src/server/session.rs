@@ -401,7 +401,9 @@ impl Reading {
 fn unsaid(reply: Reply, error: &FrameError) -> Reply {
     let why = match (&reply, error) {
         (Reply::Answer { answer: Answer::Status(_), .. }, FrameError::TooLong(_)) => {
-            format!("the answer is longer than {MIB} MiB: ask for fewer names (--limit N, or a prefix)")
+            format!(
+                "the answer is longer than {MIB} MiB: ask for fewer names (--limit N, or a prefix)"
+            )
         }
         (_, FrameError::TooLong(_)) => format!("the answer is longer than {MIB} MiB"),
         (_, FrameError::Malformed { why, .. }) => format!("the answer cannot be written: {why}"),
@@ -450,7 +452,8 @@ mod tests {
         drop(outbox);
         let (mut reader, mut frames) = (theirs.into_split().0, Frames::default());
         while reader.read_buf(frames.buffer()).await.expect("open") > 0 {}
-        let Ok(Some(Reply::Answer { id: 7, answer: Answer::Failed { message, .. } })) = frames.take()
+        let Ok(Some(Reply::Answer { id: 7, answer: Answer::Failed { message, .. } })) =
+            frames.take()
         else {
             panic!("unanswered");
         };
