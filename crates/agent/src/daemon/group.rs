@@ -64,7 +64,15 @@ impl Group {
         let name = nodes.first().map(|node| node.name().to_owned()).unwrap_or_default();
         let recorder = Arc::new(Recorder::new(&name));
         for node in &nodes {
-            tokio::spawn(remember(node.clone(), Arc::clone(&recorder)));
+            // From now on, not from when the task has its first turn; what was told before is asked for.
+            let (events, status) = (node.events(), node.status());
+            if let trouble @ Some(_) = status.trouble {
+                note(&konklave::Event::Disk { trouble }, &recorder);
+            }
+            if let trouble @ Some(_) = status.network {
+                note(&konklave::Event::Network { trouble }, &recorder);
+            }
+            tokio::spawn(remember(events, Arc::clone(&recorder)));
         }
         Self {
             nodes,
@@ -255,35 +263,38 @@ fn problem(error: Error) -> Problem {
 }
 
 /// Keeps what a member tells in mind.
-async fn remember(node: Node, recorder: Arc<Recorder>) {
-    let mut events = node.events();
-    drop(node);
+async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
     while let Some(event) = events.next().await {
-        // What its own clients do is noted where it happens, and each agent notes its own.
-        if matches!(event, konklave::Event::Held { .. } | konklave::Event::Freed { .. }) {
-            continue;
-        }
-        let (kind, name, what) = report::event(&event);
-        match &event {
-            konklave::Event::View { .. } => tracing::info!(view = %name, "{what}"),
-            konklave::Event::Left => tracing::info!("left"),
-            konklave::Event::Network { trouble: None } => tracing::info!("the network works"),
-            konklave::Event::Network { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
-            konklave::Event::Disk { trouble: None } => tracing::info!("the disk works again"),
-            konklave::Event::Disk { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
-            _ if name.is_empty() => tracing::warn!("{kind}: {what}"),
-            konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
-                tracing::debug!(?event);
-            }
-            _ => tracing::warn!(name = %name, "{kind}: {what}"),
-        }
-        // What clients are granted and lose is noted with who it was, and once.
-        if matches!(event, konklave::Event::Granted { .. } | konklave::Event::Lost { .. }) {
-            continue;
-        }
-        let value = serde_json::to_value(&event).unwrap_or_else(|_| what.into());
-        recorder.note(&kind, value);
+        note(&event, &recorder);
     }
+}
+
+/// For the log, and for the recorder.
+fn note(event: &konklave::Event, recorder: &Recorder) {
+    // What its own clients do is noted where it happens, and each agent notes its own.
+    if matches!(event, konklave::Event::Held { .. } | konklave::Event::Freed { .. }) {
+        return;
+    }
+    let (kind, name, what) = report::event(event);
+    match event {
+        konklave::Event::View { .. } => tracing::info!(view = %name, "{what}"),
+        konklave::Event::Left => tracing::info!("left"),
+        konklave::Event::Network { trouble: None } => tracing::info!("the network works"),
+        konklave::Event::Network { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
+        konklave::Event::Disk { trouble: None } => tracing::info!("the disk works again"),
+        konklave::Event::Disk { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
+        _ if name.is_empty() => tracing::warn!("{kind}: {what}"),
+        konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
+            tracing::debug!(?event);
+        }
+        _ => tracing::warn!(name = %name, "{kind}: {what}"),
+    }
+    // What clients are granted and lose is noted with who it was, and once.
+    if matches!(event, konklave::Event::Granted { .. } | konklave::Event::Lost { .. }) {
+        return;
+    }
+    let value = serde_json::to_value(event).unwrap_or_else(|_| what.into());
+    recorder.note(&kind, value);
 }
 
 impl Service for Group {
