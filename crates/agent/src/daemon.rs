@@ -277,7 +277,7 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     }
     tokio::spawn(discovery::look_up(seeds));
     if let Some(missing) = node.what_is_missing() {
-        tracing::info!(%missing, "looking for the others");
+        tracing::info!(missing = group::advised(&missing), "looking for the others");
     }
     Ok(vec![node])
 }

@@ -58,6 +58,9 @@ fn headline(status: &Status) -> String {
         1 => "1 client".to_owned(),
         n => format!("{n} clients"),
     };
+    if view.members.is_empty() {
+        return format!("{}: {} · no view yet · {clients}", status.node, standing(status.standing));
+    }
     format!(
         "{}: {} · view {}.{} · hears {} of {} voters, {} decide · {clients}",
         status.node,

@@ -18,7 +18,7 @@ const CALL: Duration = Duration::from_millis(250);
 /// How long we call out in haste.
 const LISTEN: Duration = Duration::from_secs(30);
 /// How long someone may take to answer, when we look who does.
-const TRY: Duration = Duration::from_secs(1);
+pub(super) const TRY: Duration = Duration::from_secs(1);
 /// The longest call.
 const MAX_CALL: usize = 1024;
 
@@ -46,13 +46,13 @@ pub(super) async fn look_up(addresses: Vec<String>) {
 }
 
 /// Why nobody answers at these addresses, for each where nobody does.
-pub(super) async fn silent(addresses: &[String]) -> Vec<String> {
+pub(super) async fn silent(addresses: &[String], patience: Duration) -> Vec<String> {
     let mut tries = tokio::task::JoinSet::new();
     for (i, address) in addresses.iter().enumerate() {
         let address = address.clone();
         tries.spawn(async move {
             let call = tokio::net::TcpStream::connect(&address);
-            let why = match tokio::time::timeout(TRY, call).await {
+            let why = match tokio::time::timeout(patience, call).await {
                 Ok(Ok(_)) => return None,
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "no answer".to_owned(),

@@ -21,6 +21,8 @@ use tokio::sync::{broadcast, mpsc};
 use self::circle::Circles;
 use self::families::Families;
 use self::held::{Claimed, Held, Losses};
+pub(super) use self::report::advised;
+use super::discovery::{TRY, silent};
 use crate::protocol::{
     Claim, Event, Explanation, Finding, MAX_FRAME, Payload, Refusal, Status, Trouble,
 };
@@ -173,7 +175,7 @@ impl Group {
             Err(error) => {
                 let what = json!({ "name": wish.name, "why": error.to_string() });
                 self.recorder.note("refused", what);
-                Err(self.denied(error))
+                Err(self.denied(error).await)
             }
         }
     }
@@ -199,15 +201,22 @@ impl Group {
         locks.iter().any(|l| l.kind == "campaign" && l.name == name && !l.holders.is_empty())
     }
 
-    /// Why nothing is granted here, if so.
-    fn hindrance(&self) -> Option<String> {
+    /// Why nothing is granted here, if so, and who is missing.
+    async fn hindrance(&self) -> Option<String> {
         let status = self.node().status();
         if report::is_primary(&status) {
             return None;
         }
         let quorum = status.quorum;
         Some(match status.missing {
-            Some(missing) => format!("no group: {missing}"),
+            Some(missing) => {
+                let mut why = format!("no group: {}", report::advised(&missing));
+                // Whoever asks has waited already.
+                for silent in silent(&self.founders, TRY / 2).await {
+                    why.push_str(&format!("\n  {silent}"));
+                }
+                why
+            }
             None => format!(
                 "no majority: {} of {} voters are heard, and {} are needed",
                 quorum.heard, quorum.of, quorum.needed
@@ -215,12 +224,12 @@ impl Group {
         })
     }
 
-    fn denied(&self, error: Error) -> Denied {
+    async fn denied(&self, error: Error) -> Denied {
         let message = error.to_string();
         match error {
             Error::Busy(_) => Denied::Refused(Refusal::Busy, message),
             // Not "someone else has it": nobody here can know.
-            Error::TimedOut(_) | Error::NoGroup(_) => match self.hindrance() {
+            Error::TimedOut(_) | Error::NoGroup(_) => match self.hindrance().await {
                 Some(why) => Denied::Failed(Trouble::Unavailable, why),
                 None if matches!(error, Error::TimedOut(_)) => {
                     Denied::Refused(Refusal::Timeout, message)
@@ -374,8 +383,10 @@ impl Service for Group {
             let bytes = payload.into_bytes();
             let bytes =
                 bytes.ok_or_else(|| (Trouble::Usage, "no hexadecimal digits".to_owned()))?;
-            let sent = self.circles.send(self.node(), &group, bytes).await;
-            sent.map_err(|(kind, message)| match self.hindrance() {
+            let Err((kind, message)) = self.circles.send(self.node(), &group, bytes).await else {
+                return Ok(());
+            };
+            Err(match self.hindrance().await {
                 Some(why) if kind == Trouble::Unavailable => (kind, format!("{group}: {why}")),
                 Some(_) | None => (kind, message),
             })
@@ -407,7 +418,7 @@ impl Service for Group {
         Box::pin(async move {
             // Who is missing, and why, where nobody has answered yet.
             if !status.member {
-                for detail in super::discovery::silent(&self.founders).await {
+                for detail in silent(&self.founders, TRY).await {
                     findings.push(Finding { what: "founder".into(), well: false, detail });
                 }
             }

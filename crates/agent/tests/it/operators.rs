@@ -221,6 +221,15 @@ fn while_founders_are_missing_clients_are_served_and_told_who_is() {
     let said = String::from_utf8_lossy(&sent.stderr);
     assert_eq!(code(&sent), 69, "{said}");
     assert!(said.contains("no group: "), "{said}");
+    assert!(said.contains("told to do it alone (--found-alone)"), "{said}");
+    assert!(said.contains(&format!("\n  {other}: ")), "{said}");
+    let why = output(&socket, &["why", "a"]);
+    let said = String::from_utf8_lossy(&why.stdout);
+    assert!(said.contains("(--found-alone)") && said.contains("there is no view yet"), "{said}");
+    let doctor = output(&socket, &["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("FAIL majority: there is no view yet"), "{said}");
+    assert!(said.contains("(--found-alone)") && !said.contains("0 of 0"), "{said}");
     agent.signal(Signal::SIGTERM);
     let (_, log) = agent.end();
     assert!(log.contains("no-such-host.invalid"), "{log}");

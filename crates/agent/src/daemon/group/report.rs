@@ -106,6 +106,13 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
     }
 }
 
+/// What is missing for a group, and with which flag a group is founded without it: the library has none.
+pub(in crate::daemon) fn advised(missing: &str) -> String {
+    ["told to do it alone", "found a new generation here"]
+        .iter()
+        .fold(missing.to_owned(), |text, way| text.replace(way, &format!("{way} (--found-alone)")))
+}
+
 /// What happened: its kind, its name, and the whole in words.
 pub(super) fn event(event: &Event) -> (String, String, String) {
     let told = |kind: &str, name: &str, what: String| (kind.to_owned(), name.to_owned(), what);
@@ -153,18 +160,11 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
     }
 }
 
-/// What a doctor sees.
-pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut find = |what: &str, well: bool, detail: String| {
-        findings.push(Finding { what: what.to_owned(), well, detail });
-    };
-    let quorum = told.quorum;
-    match (&told.missing, told.member) {
-        (None, true) => find("group", true, "in a view".into()),
-        (None, false) => find("group", false, "in no view".into()),
-        (Some(missing), _) => find("group", false, missing.clone()),
-    }
+/// What is said of majorities before there is a view.
+pub(super) const NO_VIEW: &str = "there is no view yet, and so nobody to count";
+
+/// Whether a majority is heard, and how many of it may fail.
+fn majority(quorum: konklave::Quorum, find: &mut impl FnMut(&str, bool, String)) {
     let enough = quorum.needed > 0 && quorum.heard >= quorum.needed;
     let detail = format!("{} of {} heard, {} needed", quorum.heard, quorum.of, quorum.needed);
     find("majority", enough, detail);
@@ -176,6 +176,25 @@ pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
             format!("{} voters: none may fail; three or more survive one", quorum.of),
         ),
         _ => find("crashes", spare > 0, format!("{spare} more may fail before nothing is granted")),
+    }
+}
+
+/// What a doctor sees.
+pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |what: &str, well: bool, detail: String| {
+        findings.push(Finding { what: what.to_owned(), well, detail });
+    };
+    let quorum = told.quorum;
+    match (&told.missing, told.member) {
+        (None, true) => find("group", true, "in a view".into()),
+        (None, false) => find("group", false, "in no view".into()),
+        (Some(missing), _) => find("group", false, advised(missing)),
+    }
+    if quorum.of == 0 {
+        find("majority", false, NO_VIEW.into());
+    } else {
+        majority(quorum, &mut find);
     }
     for member in told.members.iter().filter(|member| member.suspected || !member.connected) {
         let name = called(&member.name, member.node);
