@@ -32,6 +32,11 @@ use crate::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
 
 /// How many losses are kept for who looks on and is slow.
 const LOSSES: usize = 64;
+/// How long a group may take to be founded, or to take us in, before a list of peers without ourselves
+/// is what it waits for.
+const SETTLING: Duration = Duration::from_secs(3);
+const UNLISTED: &str = "this agent's address is not among --peers, whose agents all answer: the list is \
+                        the same for all, ourselves included";
 /// How long the group may take to say whether something is free.
 const PROMPT: Duration = Duration::from_secs(3);
 
@@ -47,6 +52,7 @@ pub(super) struct Group {
     losses: Losses,
     /// Who stands at the socket.
     doorman: SharedDoorman,
+    started: Instant,
     protected: bool,
     /// Files with keys.
     secrets: Vec<PathBuf>,
@@ -75,6 +81,7 @@ impl Group {
                 note(&konklave::Event::Network { trouble }, &recorder);
             }
             tokio::spawn(remember(events, Arc::clone(&recorder)));
+            tokio::spawn(look_for_ourselves(node.clone()));
         }
         Self {
             nodes,
@@ -86,6 +93,7 @@ impl Group {
             recorder,
             losses: broadcast::Sender::new(LOSSES),
             doorman,
+            started: Instant::now(),
             protected,
             secrets,
             founders,
@@ -210,7 +218,7 @@ impl Group {
         let quorum = status.quorum;
         Some(match status.missing {
             Some(missing) => {
-                let mut why = format!("no group: {}", report::advised(&missing));
+                let mut why = format!("no group: {}", advised(&missing));
                 // Whoever asks has waited already.
                 for silent in silent(&self.founders, TRY / 2).await {
                     why.push_str(&format!("\n  {silent}"));
@@ -275,6 +283,21 @@ fn problem(error: Error) -> Problem {
 async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
     while let Some(event) = events.next().await {
         note(&event, &recorder);
+    }
+}
+
+/// Says once that a group waits for ever, if it does: whom everyone counts as a founder is not the same.
+async fn look_for_ourselves(node: Node) {
+    loop {
+        tokio::time::sleep(SETTLING).await;
+        let status = node.status();
+        if status.member {
+            return;
+        }
+        if node.is_unlisted() {
+            tracing::warn!("{UNLISTED}");
+            return;
+        }
     }
 }
 
@@ -409,6 +432,9 @@ impl Service for Group {
         let status = self.node().status();
         let mut findings = report::examine(&status, self.protected);
         findings.push(deadlocks::examine(&status));
+        if self.node().is_unlisted() && self.started.elapsed() > SETTLING {
+            findings.push(Finding { what: "peers".into(), well: false, detail: UNLISTED.into() });
+        }
         if let Some(detail) = self.doorman.obstacle() {
             findings.push(Finding { what: "way to the socket".into(), well: false, detail });
         }

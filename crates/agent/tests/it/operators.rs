@@ -258,6 +258,50 @@ fn while_founders_are_missing_clients_are_served_and_told_who_is() {
 }
 
 #[test]
+fn a_list_of_peers_without_oneself_is_told() {
+    let folder = Folder::new();
+    let addresses: Vec<String> = free_addresses(3).iter().map(ToString::to_string).collect();
+    let run = |i: usize, peers: &str| {
+        let socket = folder.path().join(format!("{i}.sock"));
+        let data = folder.file(&format!("{i}.data"));
+        let words = ["agent", "--listen", &addresses[i], "--peers", peers, "--data-dir", &data];
+        (start(&socket, &words), socket)
+    };
+    let told = "is not among --peers";
+    let doctor = |socket: &std::path::Path| {
+        String::from_utf8_lossy(&output(socket, &["doctor"]).stdout).into_owned()
+    };
+    let others = |i: usize| {
+        let others: Vec<&str> = (0..3).filter(|j| *j != i).map(|j| addresses[j].as_str()).collect();
+        others.join(",")
+    };
+    let agents: Vec<_> = (0..3).map(|i| run(i, &others(i))).collect();
+    for (_, socket) in &agents {
+        until("told", || doctor(socket).contains(told));
+    }
+    for (agent, _) in agents {
+        agent.signal(Signal::SIGTERM);
+        let (_, log) = agent.end();
+        assert!(log.lines().any(|line| line.contains("WARN") && line.contains(told)), "{log}");
+    }
+    // Who joins a group that is there needs not to be in a list, nor in its own.
+    let all = addresses[..2].join(",");
+    let (first, second) = (run(0, &all), run(1, &all));
+    let third = run(2, &addresses[0]);
+    until("three", || {
+        let status = output(&third.1, &["status", "--format", "json"]);
+        serde_json::from_slice::<Value>(&status.stdout).is_ok_and(|s| s["view"]["heard"] == 3)
+    });
+    std::thread::sleep(Duration::from_secs(4));
+    for (agent, socket) in [third, second, first] {
+        assert!(!doctor(&socket).contains(told));
+        agent.signal(Signal::SIGTERM);
+        let (_, log) = agent.end();
+        assert!(!log.contains(told), "{log}");
+    }
+}
+
+#[test]
 fn settings_that_cannot_be_meant_are_refused_with_words() {
     let folder = Folder::new();
     let socket = folder.path().join("agent.sock");
