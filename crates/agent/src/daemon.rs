@@ -271,8 +271,10 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     let node = builder.start().await.map_err(refused)?;
     if let Some(group) = settings.beacon {
         let bound = node.address().map(|address| address.to_string());
-        let address = settings.advertise.clone().or(bound).unwrap_or_else(|| settings.listen());
-        let beacon = Beacon::start(group, &cluster, &address)?;
+        let bound = bound.unwrap_or_else(|| settings.listen());
+        let address = settings.advertise.clone().unwrap_or_else(|| bound.clone());
+        let interface = discovery::interface([bound.as_str(), address.as_str()]);
+        let beacon = Beacon::start(group, &cluster, &address, interface)?;
         tokio::spawn(beacon.run(node.clone()));
     }
     tokio::spawn(discovery::look_up(seeds));
