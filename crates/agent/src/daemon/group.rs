@@ -10,8 +10,8 @@ mod metrics;
 mod report;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use konklave::{Error, Guard, Node, Session, Token};
@@ -53,6 +53,8 @@ pub(super) struct Group {
     /// Who stands at the socket.
     doorman: SharedDoorman,
     started: Instant,
+    /// Why the last reload failed, if it did.
+    unread: Mutex<Option<String>>,
     protected: bool,
     /// Files with keys.
     secrets: Vec<PathBuf>,
@@ -94,6 +96,7 @@ impl Group {
             losses: broadcast::Sender::new(LOSSES),
             doorman,
             started: Instant::now(),
+            unread: Mutex::default(),
             protected,
             secrets,
             founders,
@@ -108,6 +111,11 @@ impl Group {
     /// All members that run here.
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// The files were read again, or were not.
+    pub(super) fn reloaded(&self, failure: Option<String>) {
+        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
     /// Whether something can be granted here.
@@ -430,10 +438,16 @@ impl Service for Group {
 
     fn examine(&self) -> Promise<'_, Vec<Finding>> {
         let status = self.node().status();
-        let mut findings = report::examine(&status, self.protected);
+        // Three in one process are for trying things out, and keep nothing.
+        let kept = self.nodes.len() == 1;
+        let mut findings = report::examine(&status, self.protected, kept);
         findings.push(deadlocks::examine(&status));
         if self.node().is_unlisted() && self.started.elapsed() > SETTLING {
             findings.push(Finding { what: "peers".into(), well: false, detail: UNLISTED.into() });
+        }
+        if let Some(why) = self.unread.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            let detail = format!("at the last SIGHUP nothing was reloaded: {why}");
+            findings.push(Finding { what: "reload".into(), well: false, detail });
         }
         if let Some(detail) = self.doorman.obstacle() {
             findings.push(Finding { what: "way to the socket".into(), well: false, detail });

@@ -45,8 +45,12 @@ pub(super) async fn reload(
                     tracing::info!("reloaded");
                 }
                 before = Some(settings);
+                group.reloaded(None);
             }
-            Err(error) => tracing::error!(%error, "nothing is reloaded"),
+            Err(error) => {
+                tracing::error!(%error, "nothing is reloaded");
+                group.reloaded(Some(error.to_string()));
+            }
         }
         notify::notify("READY=1");
     }

@@ -409,6 +409,9 @@ fn dev_is_a_group_of_three_in_one_process() {
     for _ in 0..4 {
         assert_eq!(code(&output(&socket, &["lock", "a", "--", "true"])), 0);
     }
+    let doctor = output(&socket, &["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("data directory: none"), "{said}");
     // Another one at the same socket is refused, and the first one goes on.
     let second = output(&socket, &["agent", "--dev"]);
     assert_eq!(code(&second), 69, "{}", String::from_utf8_lossy(&second.stderr));

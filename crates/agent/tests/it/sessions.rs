@@ -243,8 +243,12 @@ fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
     assert_eq!(mode(), 0o666);
     fs::write(&config, "lock = 'debug'\n").expect("written");
     hang_up("nothing is reloaded");
+    let doctor = || String::from_utf8_lossy(&output(&socket, &["doctor"]).stdout).into_owned();
+    until("the doctor knows", || doctor().contains("FAIL reload: "));
+    assert!(doctor().contains("unknown field `lock`"), "{}", doctor());
     fs::write(&config, "lease = 2\n").expect("written");
     hang_up("needs a restart");
+    until("the doctor is content", || !doctor().contains("reload"));
     assert_eq!(mode(), 0o600, "nobody else is named any more");
     assert!(output(&socket, &["status"]).status.success());
     agent.kill().expect("ours");

@@ -180,7 +180,7 @@ fn majority(quorum: konklave::Quorum, find: &mut impl FnMut(&str, bool, String))
 }
 
 /// What a doctor sees.
-pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
+pub(super) fn examine(told: &Told, protected: bool, kept: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut find = |what: &str, well: bool, detail: String| {
         findings.push(Finding { what: what.to_owned(), well, detail });
@@ -202,7 +202,8 @@ pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
         find("member", false, format!("{name}: {what}; is its agent running, and reachable?"));
     }
     match &told.trouble {
-        None => find("data directory", true, "written".into()),
+        None if kept => find("data directory", true, "written".into()),
+        None => find("data directory", true, "none: nothing is kept".into()),
         Some(trouble) => find("data directory", false, trouble.clone()),
     }
     if let Some(trouble) = &told.network {
