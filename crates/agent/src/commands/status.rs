@@ -141,7 +141,10 @@ pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
 
 pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
     let status = fetch(&args.agent, &args.name, NAMESAKES)?;
-    let all = if args.election { status.elections } else { status.locks };
+    let (all, others) = match args.election {
+        true => (status.elections, status.locks),
+        false => (status.locks, status.elections),
+    };
     let free = || LockReport {
         kind: if args.election { "election" } else { "lock" }.into(),
         name: args.name.clone(),
@@ -154,7 +157,15 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
         return print_as("konklave.who/1", &report);
     }
     if report.holders.is_empty() {
-        eprintln!("konklave: nobody has {}", args.name);
+        let other = |report: &LockReport| report.name == args.name && !report.holders.is_empty();
+        let way = match (others.iter().any(other), args.election) {
+            (false, _) => "",
+            (true, false) => "; there is an election of that name (who --election)",
+            (true, true) => {
+                "; there is a lock or a semaphore of that name (who, without --election)"
+            }
+        };
+        eprintln!("konklave: nobody has {}{way}", args.name);
     } else {
         print_claims(
             if args.election { "ELECTION" } else { "LOCK" },

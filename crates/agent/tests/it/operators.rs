@@ -73,6 +73,22 @@ fn why_tells_of_all_that_have_a_name() {
     let boss = start(&cluster.socket(1), &["elect", "x", "--", "cat"]);
     let one = |list: &Value| list.as_array().is_some_and(|all| all.len() == 1);
     cluster.until(2, "both", |s| one(&s["locks"]) && one(&s["elections"]));
+    let next = start(&cluster.socket(1), &["lock", "--slots", "1", "x", "--", "true"]);
+    cluster.until(2, "one waits", |s| one(&s["locks"][0]["waiters"]));
+    // A slot is a slot, be it held or waited for.
+    for words in [&["who", "x"][..], &["who", "x", "--format", "json"], &["why", "x"]] {
+        let said = cluster.ask(2, words);
+        assert!(said.contains("slot") && !said.contains("permit"), "{said}");
+    }
+    next.signal(Signal::SIGTERM);
+    next.end();
+    let lead = start(&cluster.socket(1), &["elect", "y", "--", "cat"]);
+    cluster.until(2, "led", |s| s["elections"].as_array().is_some_and(|e| e.len() == 2));
+    let who = output(&cluster.socket(2), &["who", "y"]);
+    let said = String::from_utf8_lossy(&who.stderr);
+    assert!(said.contains("nobody has y; there is an election of that name"), "{said}");
+    drop(lead);
+    cluster.until(2, "both", |s| one(&s["locks"]) && one(&s["elections"]));
     assert_eq!(code(&output(&cluster.socket(2), &["lock", "x", "--", "true"])), 0);
     let why = json(&cluster.ask(2, &["why", "x", "--format", "json"]));
     assert_eq!(why["free"], false, "its only slot is held: {why}");

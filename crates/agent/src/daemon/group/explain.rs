@@ -2,7 +2,7 @@
 
 use konklave::{Holder, LockStatus, MemberStatus, Status, Waiter, Why, WhyState};
 
-use super::report::{NO_VIEW, advised, called};
+use super::report::{NO_VIEW, advised, called, mode};
 use crate::protocol::Explanation;
 
 pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
@@ -112,7 +112,7 @@ fn holders(lock: &LockStatus, why: &Why, status: &Status, reasons: &mut Vec<Stri
         let mut reason = format!(
             "{node} ({}) {verb}, {}, token {}, for {}",
             holder.label,
-            holder.mode,
+            mode(&holder.mode),
             holder.token,
             seconds(holder.since_ms)
         );
@@ -152,8 +152,12 @@ fn queue(lock: &LockStatus, reasons: &mut Vec<String>) {
     const SHOWN: usize = 10;
     for (i, waiter) in lock.queue.iter().take(SHOWN).enumerate() {
         let node = if waiter.name.is_empty() { "?" } else { &waiter.name };
-        let mut reason =
-            format!("place {} in the queue: {node} ({}), {}", i + 1, waiter.label, waiter.mode);
+        let mut reason = format!(
+            "place {} in the queue: {node} ({}), {}",
+            i + 1,
+            waiter.label,
+            mode(&waiter.mode)
+        );
         if waiter.priority != 0 {
             reason.push_str(&format!(", priority {}", waiter.priority));
         }

@@ -20,6 +20,11 @@ pub(super) fn called(name: &str, id: u32) -> String {
     if name.is_empty() { format!("#{id}") } else { name.to_owned() }
 }
 
+/// What of a name is held or wanted: of a semaphore a slot, as its flag calls it.
+pub(super) fn mode(told: &str) -> &str {
+    if told == "permit" { "slot" } else { told }
+}
+
 pub(super) fn status(told: &Told, prefix: &str, limit: usize, sessions: usize) -> Status {
     let (mut locks, mut elections, mut more) = (Vec::new(), Vec::new(), 0);
     let exact = |lock: &&konklave::LockStatus| lock.name == prefix;
@@ -82,7 +87,7 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
         node: called(&h.name, h.node),
         label: h.label.clone(),
         token: h.token.to_string(),
-        mode: h.mode.clone(),
+        mode: mode(&h.mode).to_owned(),
         held: seconds(h.since_ms),
         safe: h.valid_for_ms.map(seconds),
         remark: match (h.frozen, h.used) {
@@ -94,7 +99,7 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
     let waiter = |w: &konklave::Waiter| Waiter {
         node: called(&w.name, w.node),
         label: w.label.clone(),
-        mode: w.mode.clone(),
+        mode: mode(&w.mode).to_owned(),
         priority: w.priority,
     };
     LockReport {
