@@ -87,6 +87,18 @@ fn what_the_recipes_say_is_understood() {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     settings(&words);
     assert!(line.ends_with("--config /etc/konklave/agent.toml"), "{line}");
+    // What is installed is what is built for it, here and in the container.
+    let docs = fs::read_to_string(root().join("docs/agent.md")).expect("a text");
+    let built = "cargo build --profile dist";
+    for text in [&unit, &recipe("container/Dockerfile"), &docs] {
+        assert!(text.contains(built) && text.contains("target/dist/konklave-agent"), "{text}");
+    }
+    for text in [&unit, &docs] {
+        assert!(
+            text.contains("install -m 755 target/dist/konklave-agent /usr/bin/konklave"),
+            "{text}"
+        );
+    }
     let file = Settings::read(&root().join("dist/systemd/agent.toml")).expect("known keys");
     file.check().expect("they go together");
 
