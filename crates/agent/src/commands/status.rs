@@ -34,7 +34,9 @@ pub(crate) fn status(args: &StatusArgs) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", legible(&headline(&status)))?;
     drop(out);
-    print_members(&status.view)?;
+    if !status.view.members.is_empty() {
+        print_members(&status.view)?;
+    }
     print_claims("LOCK", &status.locks)?;
     print_claims("ELECTION", &status.elections)?;
     if status.more > 0 {

@@ -357,8 +357,18 @@ impl Service for Group {
     }
 
     fn why(&self, name: &str) -> Promise<'_, Result<Explanation, Problem>> {
-        let explanation = explain::explain(&self.node().why(name), &self.node().status());
-        Box::pin(async { Ok(explanation) })
+        let status = self.node().status();
+        let mut explanation = explain::explain(&self.node().why(name), &status);
+        Box::pin(async move {
+            if !status.member && status.missing.is_some() {
+                // After what is missing, who.
+                for (i, why) in silent(&self.founders, TRY).await.into_iter().enumerate() {
+                    let place = explanation.reasons.len().min(1 + i);
+                    explanation.reasons.insert(place, format!("founder {why}"));
+                }
+            }
+            Ok(explanation)
+        })
     }
 
     fn revoke(

@@ -242,6 +242,7 @@ fn while_founders_are_missing_clients_are_served_and_told_who_is() {
     let why = output(&socket, &["why", "a"]);
     let said = String::from_utf8_lossy(&why.stdout);
     assert!(said.contains("(--found-alone)") && said.contains("there is no view yet"), "{said}");
+    assert!(said.contains(&format!("founder {other}: ")), "{said}");
     let doctor = output(&socket, &["doctor"]);
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(said.contains("FAIL majority: there is no view yet"), "{said}");
