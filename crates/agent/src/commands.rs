@@ -26,6 +26,10 @@ use crate::protocol::{Answer, Request, legible};
 /// A client that holds nothing need not show that it lives.
 const UNHURRIED: Duration = Duration::from_secs(600);
 
+/// What is there under one name: a lock, a semaphore, an election; the agent tells of these first. Not of
+/// all names that begin so, which may be too many for one answer.
+const NAMESAKES: usize = 8;
+
 /// Runs `work` on this thread.
 fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -219,7 +219,7 @@ impl Settings {
         if !protected && !insecure && self.nats.is_none() && !is_loopback(&listen) {
             return Err(Failure::Config(format!(
                 "{listen} can be reached from other machines, and nothing protects it\n  \
-                 make a key:      head -c 32 /dev/urandom > key   (the same file on every machine)\n  \
+                 make a key:      (umask 077; head -c 32 /dev/urandom > key)   (the same file on every machine)\n  \
                  and name it:     --key-file key\n  \
                  or mutual TLS:   --tls-certificate, --tls-key, --tls-authority\n  \
                  or, if you must: --insecure"

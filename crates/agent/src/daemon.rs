@@ -69,6 +69,9 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let socket = settings.socket.clone().unwrap_or_else(default_socket);
     // Whoever cannot have the socket should not take part in a group.
     let door = Door::bind(&socket, doorman.clone(), Arc::clone(&counts))?;
+    if let Some(obstacle) = doorman.obstacle() {
+        tracing::warn!("{obstacle}");
+    }
     let nodes = tokio::select! {
         nodes = async { if args.dev { dev(&settings).await } else { member(&settings).await } } => nodes?,
         code = end.next() => return Ok(code),
@@ -76,7 +79,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let protected = settings.key_file.is_some() || settings.tls_key.is_some();
     let founders = if args.dev { Vec::new() } else { seeds(&settings)? };
     let secrets = if args.dev { Vec::new() } else { secrets::files(&settings) };
-    let group = Arc::new(Group::new(nodes, counts, protected, secrets, founders));
+    let group = Arc::new(Group::new(nodes, counts, doorman.clone(), protected, secrets, founders));
     let page = match settings.metrics {
         Some(address) => Some(tokio::spawn(http::serve(address, Arc::clone(&group)).await?)),
         None => None,
@@ -268,13 +271,15 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     let node = builder.start().await.map_err(refused)?;
     if let Some(group) = settings.beacon {
         let bound = node.address().map(|address| address.to_string());
-        let address = settings.advertise.clone().or(bound).unwrap_or_else(|| settings.listen());
-        let beacon = Beacon::start(group, &cluster, &address)?;
+        let bound = bound.unwrap_or_else(|| settings.listen());
+        let address = settings.advertise.clone().unwrap_or_else(|| bound.clone());
+        let interface = discovery::interface([bound.as_str(), address.as_str()]);
+        let beacon = Beacon::start(group, &cluster, &address, interface)?;
         tokio::spawn(beacon.run(node.clone()));
     }
     tokio::spawn(discovery::look_up(seeds));
     if let Some(missing) = node.what_is_missing() {
-        tracing::info!(%missing, "looking for the others");
+        tracing::info!(missing = group::advised(&missing), "looking for the others");
     }
     Ok(vec![node])
 }

@@ -78,6 +78,18 @@ impl Place {
             None => Ok(()),
         }
     }
+
+    /// The folder on the way to the socket that nobody but its owner may pass, if there is one.
+    fn obstacle(&self) -> Option<String> {
+        let way = fs::canonicalize(&self.socket).unwrap_or_else(|_| self.socket.clone());
+        let shut =
+            |folder: &&Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o011 == 0);
+        let folder = way.ancestors().skip(1).find(shut)?.display();
+        Some(format!(
+            "{folder}: nobody but its owner can pass, so that those of allow-users and allow-groups do \
+             not reach the socket; chmod 711 {folder}"
+        ))
+    }
 }
 
 impl SharedDoorman {
@@ -102,6 +114,13 @@ impl SharedDoorman {
         place.mark(shared.0.open())?;
         shared.1.push(place);
         Ok(())
+    }
+
+    /// Why those who are let in cannot come to the door, if so.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<String> {
+        let shared = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        shared.1.iter().filter(|_| shared.0.open()).find_map(Place::obstacle)
     }
 
     fn ask<T>(&self, question: impl FnOnce(&Doorman) -> T) -> T {
@@ -170,8 +189,10 @@ impl Door {
             Err(_) => {}
         }
         let listener = UnixListener::bind(path).map_err(fail())?;
-        // One that we made, or that is ours by custom, is for nothing else.
-        let own = |folder: &&Path| missing == Some(*folder) || **folder == default_folder();
+        // One that we made, now or in an earlier life, or that is ours by custom, is for nothing else.
+        let own = |folder: &&Path| {
+            missing == Some(*folder) || **folder == default_folder() || is_private(folder)
+        };
         let folder = folder.filter(own).map(Path::to_owned);
         doorman.stand_at(Place { socket: path.to_owned(), folder }).map_err(fail())?;
         Ok(Self { listener, path: path.to_owned(), doorman, counts })
@@ -223,6 +244,13 @@ impl Door {
 /// Waits until it is time to close; also if nobody can say so any more.
 async fn closed(closing: &mut watch::Receiver<bool>) {
     let _ = closing.wait_for(|closing| *closing).await;
+}
+
+/// Whether a folder is ours, and for nobody else: as we make them.
+fn is_private(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|facts| {
+        facts.uid() == nix::unistd::geteuid().as_raw() && facts.mode() & 0o777 == 0o700
+    })
 }
 
 /// A folder in which a stranger could put another socket in place of ours is not for us.

@@ -219,8 +219,9 @@ async fn attempt(job: &Job, signals: &mut Signals) -> Result<Ended, Failure> {
         Ok(client) => client,
         Err(code) => return Ok(Ended::Code(code)),
     };
-    let session = || client.handle().map_err(Failure::system("cannot share the session"));
-    let mut watchdog = Watchdog::start(session()?)?;
+    let session =
+        |client: &Client| client.handle().map_err(Failure::system("cannot share the session"));
+    let mut watchdog = Watchdog::start(session(&client)?)?;
     let gate = match job.command.is_empty() {
         true => None,
         false => Some(Gate::start(&job.command)?),
@@ -246,7 +247,15 @@ async fn attempt(job: &Job, signals: &mut Signals) -> Result<Ended, Failure> {
     };
     job.says(|| format!("{} is ours, token {token}", job.name));
     let plan = Plan::new(Moment::now(), until, job.grace);
-    watchdog.renew(plan).map_err(Failure::system("the watchdog is gone"))?;
+    if watchdog.renew(plan).is_err() {
+        // Someone killed it while we waited: there was nothing to watch yet, and there is a new one.
+        watchdog = Watchdog::start(session(&client)?)?;
+        let fail = "the watchdog is gone";
+        if let Some(gate) = &gate {
+            watchdog.watch(gate.group()).map_err(Failure::system(fail))?;
+        }
+        watchdog.renew(plan).map_err(Failure::system(fail))?;
+    }
     let variables = variables(job, &client.node, &token, until);
     let running = Running {
         job,

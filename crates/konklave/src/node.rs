@@ -100,6 +100,12 @@ impl Node {
         Some(missing).filter(|what| !what.is_empty()).map(|missing| self.and_network(missing))
     }
 
+    /// Whether there is no group yet though everyone answers whom [`seeds`](crate::Builder::seeds)
+    /// named, and this node is none of them: then the lists of the founders are not the same.
+    pub fn is_unlisted(&self) -> bool {
+        self.shared().look(|core| core.is_unlisted())
+    }
+
     /// Without a network it is no wonder.
     fn and_network(&self, missing: String) -> String {
         match self.shared().troubles().1 {

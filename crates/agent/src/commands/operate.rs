@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use konklave::Token;
 use serde::Serialize;
 
-use super::{ask, block_on, connect, print_json, print_line};
+use super::{NAMESAKES, ask, block_on, connect, print_json, print_line};
 use crate::args::{AgentArgs, Format, RecordArgs, RevokeArgs, StepDownArgs, WatchArgs};
 use crate::client::{accept, unexpected};
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ struct Taken<'a> {
 fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Failure> {
     let &Order { name, kind, token, dry_run } = order;
     check_name(name).map_err(Failure::Usage)?;
-    let all = match ask(agent, Request::Status { prefix: name.to_owned(), limit: usize::MAX })? {
+    let all = match ask(agent, Request::Status { prefix: name.to_owned(), limit: NAMESAKES })? {
         Answer::Status(status) => status.locks.into_iter().chain(status.elections),
         other => return Err(unexpected(&other)),
     };
@@ -67,15 +67,6 @@ fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Fail
         };
         return Err(Failure::Unavailable(format!("nobody has the {kind} {name}{way}")));
     }
-    for holder in &holders {
-        let would = if dry_run { "would take" } else { "takes" };
-        eprintln!(
-            "konklave: {would} {name} from {} ({}), token {}",
-            legible(&holder.node),
-            legible(&holder.label),
-            holder.token
-        );
-    }
     if !dry_run {
         let (election, slots) = (kind == "election", kind == "semaphore");
         let token = token.map(|token| token.to_string());
@@ -83,6 +74,16 @@ fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Fail
             Answer::Done => {}
             other => return Err(unexpected(&other)),
         }
+    }
+    // Not before it is done: the group may refuse.
+    for holder in &holders {
+        let took = if dry_run { "would take" } else { "took" };
+        eprintln!(
+            "konklave: {took} {name} from {} ({}), token {}",
+            legible(&holder.node),
+            legible(&holder.label),
+            holder.token
+        );
     }
     if format == Format::Json {
         print_json(&Taken { schema: "konklave.taken/1", kind, name, dry_run, holders })?;

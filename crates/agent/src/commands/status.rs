@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{ask, print_as, print_json, print_table, span, span_or_dash};
+use super::{NAMESAKES, ask, print_as, print_json, print_table, span, span_or_dash};
 use crate::args::{Format, MembersArgs, StatusArgs, WhoArgs, WhyArgs};
 use crate::client::unexpected;
 use crate::failure::Failure;
@@ -34,7 +34,9 @@ pub(crate) fn status(args: &StatusArgs) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", legible(&headline(&status)))?;
     drop(out);
-    print_members(&status.view)?;
+    if !status.view.members.is_empty() {
+        print_members(&status.view)?;
+    }
     print_claims("LOCK", &status.locks)?;
     print_claims("ELECTION", &status.elections)?;
     if status.more > 0 {
@@ -58,6 +60,9 @@ fn headline(status: &Status) -> String {
         1 => "1 client".to_owned(),
         n => format!("{n} clients"),
     };
+    if view.members.is_empty() {
+        return format!("{}: {} · no view yet · {clients}", status.node, standing(status.standing));
+    }
     format!(
         "{}: {} · view {}.{} · hears {} of {} voters, {} decide · {clients}",
         status.node,
@@ -137,8 +142,11 @@ pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
-    let status = fetch(&args.agent, &args.name, usize::MAX)?;
-    let all = if args.election { status.elections } else { status.locks };
+    let status = fetch(&args.agent, &args.name, NAMESAKES)?;
+    let (all, others) = match args.election {
+        true => (status.elections, status.locks),
+        false => (status.locks, status.elections),
+    };
     let free = || LockReport {
         kind: if args.election { "election" } else { "lock" }.into(),
         name: args.name.clone(),
@@ -151,7 +159,15 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
         return print_as("konklave.who/1", &report);
     }
     if report.holders.is_empty() {
-        eprintln!("konklave: nobody has {}", args.name);
+        let other = |report: &LockReport| report.name == args.name && !report.holders.is_empty();
+        let way = match (others.iter().any(other), args.election) {
+            (false, _) => "",
+            (true, false) => "; there is an election of that name (who --election)",
+            (true, true) => {
+                "; there is a lock or a semaphore of that name (who, without --election)"
+            }
+        };
+        eprintln!("konklave: nobody has {}{way}", args.name);
     } else {
         print_claims(
             if args.election { "ELECTION" } else { "LOCK" },

@@ -18,7 +18,7 @@ const CALL: Duration = Duration::from_millis(250);
 /// How long we call out in haste.
 const LISTEN: Duration = Duration::from_secs(30);
 /// How long someone may take to answer, when we look who does.
-const TRY: Duration = Duration::from_secs(1);
+pub(super) const TRY: Duration = Duration::from_secs(1);
 /// The longest call.
 const MAX_CALL: usize = 1024;
 
@@ -46,13 +46,13 @@ pub(super) async fn look_up(addresses: Vec<String>) {
 }
 
 /// Why nobody answers at these addresses, for each where nobody does.
-pub(super) async fn silent(addresses: &[String]) -> Vec<String> {
+pub(super) async fn silent(addresses: &[String], patience: Duration) -> Vec<String> {
     let mut tries = tokio::task::JoinSet::new();
     for (i, address) in addresses.iter().enumerate() {
         let address = address.clone();
         tries.spawn(async move {
             let call = tokio::net::TcpStream::connect(&address);
-            let why = match tokio::time::timeout(TRY, call).await {
+            let why = match tokio::time::timeout(patience, call).await {
                 Ok(Ok(_)) => return None,
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "no answer".to_owned(),
@@ -91,8 +91,14 @@ pub(super) struct Beacon {
 }
 
 impl Beacon {
-    /// Starts to call out that `address` is there.
-    pub(super) fn start(group: SocketAddr, cluster: &str, address: &str) -> Result<Self, Failure> {
+    /// Starts to call out that `address` is there: on the network in which we listen, where that is one
+    /// (`interface`), and else on whichever the system thinks best.
+    pub(super) fn start(
+        group: SocketAddr,
+        cluster: &str,
+        address: &str,
+        interface: Option<Ipv4Addr>,
+    ) -> Result<Self, Failure> {
         let open = || {
             let domain = socket2::Domain::for_address(group);
             let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
@@ -103,7 +109,9 @@ impl Beacon {
                 SocketAddr::V4(v4) => {
                     let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, v4.port());
                     socket.bind(&SocketAddr::V4(any).into())?;
-                    socket.join_multicast_v4(v4.ip(), &Ipv4Addr::UNSPECIFIED)?;
+                    let interface = interface.unwrap_or(Ipv4Addr::UNSPECIFIED);
+                    socket.join_multicast_v4(v4.ip(), &interface)?;
+                    socket.set_multicast_if_v4(&interface)?;
                     socket.set_multicast_loop_v4(true)?;
                     socket.set_multicast_ttl_v4(1)?;
                 }
@@ -172,6 +180,16 @@ impl Beacon {
     }
 }
 
+/// The network of the first of these addresses that is one of this machine in IPv4, and not all of them.
+pub(super) fn interface<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<Ipv4Addr> {
+    let own = |ip: &Ipv4Addr| std::net::UdpSocket::bind((*ip, 0)).is_ok();
+    let specific = |address: &str| match address.parse() {
+        Ok(SocketAddr::V4(v4)) if !v4.ip().is_unspecified() => Some(*v4.ip()),
+        Ok(_) | Err(_) => None,
+    };
+    addresses.into_iter().filter_map(specific).find(own)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,5 +198,15 @@ mod tests {
     fn a_file_of_addresses_has_comments() {
         let text = "# founders\n10.0.0.1:7400\n\n 10.0.0.2:7400 # the old one\n";
         assert_eq!(parse_file(text), ["10.0.0.1:7400", "10.0.0.2:7400"]);
+    }
+
+    #[test]
+    fn the_network_to_call_out_on_is_that_of_an_address_of_ours() {
+        let local = Some(Ipv4Addr::LOCALHOST);
+        assert_eq!(interface(["127.0.0.1:7400"]), local);
+        assert_eq!(interface(["0.0.0.0:7400", "127.0.0.1:7400"]), local);
+        // Not of this machine: of whoever passes things on to it.
+        assert_eq!(interface(["192.0.2.1:7400", "127.0.0.1:0"]), local);
+        assert_eq!(interface(["[::1]:7400", "a.example:7400"]), None);
     }
 }

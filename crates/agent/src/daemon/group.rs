@@ -10,8 +10,8 @@ mod metrics;
 mod report;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use konklave::{Error, Guard, Node, Session, Token};
@@ -21,15 +21,22 @@ use tokio::sync::{broadcast, mpsc};
 use self::circle::Circles;
 use self::families::Families;
 use self::held::{Claimed, Held, Losses};
+pub(super) use self::report::advised;
+use super::discovery::{TRY, silent};
 use crate::protocol::{
     Claim, Event, Explanation, Finding, MAX_FRAME, Payload, Refusal, Status, Trouble,
 };
 use crate::recorder::Recorder;
-use crate::server::Counts;
+use crate::server::{Counts, SharedDoorman};
 use crate::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
 
 /// How many losses are kept for who looks on and is slow.
 const LOSSES: usize = 64;
+/// How long a group may take to be founded, or to take us in, before a list of peers without ourselves
+/// is what it waits for.
+const SETTLING: Duration = Duration::from_secs(3);
+const UNLISTED: &str = "this agent's address is not among --peers, whose agents all answer: the list is \
+                        the same for all, ourselves included";
 /// How long the group may take to say whether something is free.
 const PROMPT: Duration = Duration::from_secs(3);
 
@@ -43,6 +50,11 @@ pub(super) struct Group {
     waits: metrics::Waits,
     recorder: Arc<Recorder>,
     losses: Losses,
+    /// Who stands at the socket.
+    doorman: SharedDoorman,
+    started: Instant,
+    /// Why the last reload failed, if it did.
+    unread: Mutex<Option<String>>,
     protected: bool,
     /// Files with keys.
     secrets: Vec<PathBuf>,
@@ -54,6 +66,7 @@ impl Group {
     pub(super) fn new(
         nodes: Vec<Node>,
         counts: Arc<Counts>,
+        doorman: SharedDoorman,
         protected: bool,
         secrets: Vec<PathBuf>,
         founders: Vec<String>,
@@ -61,7 +74,16 @@ impl Group {
         let name = nodes.first().map(|node| node.name().to_owned()).unwrap_or_default();
         let recorder = Arc::new(Recorder::new(&name));
         for node in &nodes {
-            tokio::spawn(remember(node.clone(), Arc::clone(&recorder)));
+            // From now on, not from when the task has its first turn; what was told before is asked for.
+            let (events, status) = (node.events(), node.status());
+            if let trouble @ Some(_) = status.trouble {
+                note(&konklave::Event::Disk { trouble }, &recorder);
+            }
+            if let trouble @ Some(_) = status.network {
+                note(&konklave::Event::Network { trouble }, &recorder);
+            }
+            tokio::spawn(remember(events, Arc::clone(&recorder)));
+            tokio::spawn(look_for_ourselves(node.clone()));
         }
         Self {
             nodes,
@@ -72,6 +94,9 @@ impl Group {
             waits: metrics::Waits::default(),
             recorder,
             losses: broadcast::Sender::new(LOSSES),
+            doorman,
+            started: Instant::now(),
+            unread: Mutex::default(),
             protected,
             secrets,
             founders,
@@ -86,6 +111,11 @@ impl Group {
     /// All members that run here.
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// The files were read again, or were not.
+    pub(super) fn reloaded(&self, failure: Option<String>) {
+        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
     /// Whether something can be granted here.
@@ -161,7 +191,7 @@ impl Group {
             Err(error) => {
                 let what = json!({ "name": wish.name, "why": error.to_string() });
                 self.recorder.note("refused", what);
-                Err(self.denied(error))
+                Err(self.denied(error).await)
             }
         }
     }
@@ -187,15 +217,22 @@ impl Group {
         locks.iter().any(|l| l.kind == "campaign" && l.name == name && !l.holders.is_empty())
     }
 
-    /// Why nothing is granted here, if so.
-    fn hindrance(&self) -> Option<String> {
+    /// Why nothing is granted here, if so, and who is missing.
+    async fn hindrance(&self) -> Option<String> {
         let status = self.node().status();
         if report::is_primary(&status) {
             return None;
         }
         let quorum = status.quorum;
         Some(match status.missing {
-            Some(missing) => format!("no group: {missing}"),
+            Some(missing) => {
+                let mut why = format!("no group: {}", advised(&missing));
+                // Whoever asks has waited already.
+                for silent in silent(&self.founders, TRY / 2).await {
+                    why.push_str(&format!("\n  {silent}"));
+                }
+                why
+            }
             None => format!(
                 "no majority: {} of {} voters are heard, and {} are needed",
                 quorum.heard, quorum.of, quorum.needed
@@ -203,12 +240,12 @@ impl Group {
         })
     }
 
-    fn denied(&self, error: Error) -> Denied {
+    async fn denied(&self, error: Error) -> Denied {
         let message = error.to_string();
         match error {
             Error::Busy(_) => Denied::Refused(Refusal::Busy, message),
             // Not "someone else has it": nobody here can know.
-            Error::TimedOut(_) | Error::NoGroup(_) => match self.hindrance() {
+            Error::TimedOut(_) | Error::NoGroup(_) => match self.hindrance().await {
                 Some(why) => Denied::Failed(Trouble::Unavailable, why),
                 None if matches!(error, Error::TimedOut(_)) => {
                     Denied::Refused(Refusal::Timeout, message)
@@ -251,35 +288,53 @@ fn problem(error: Error) -> Problem {
 }
 
 /// Keeps what a member tells in mind.
-async fn remember(node: Node, recorder: Arc<Recorder>) {
-    let mut events = node.events();
-    drop(node);
+async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
     while let Some(event) = events.next().await {
-        // What its own clients do is noted where it happens, and each agent notes its own.
-        if matches!(event, konklave::Event::Held { .. } | konklave::Event::Freed { .. }) {
-            continue;
-        }
-        let (kind, name, what) = report::event(&event);
-        match &event {
-            konklave::Event::View { .. } => tracing::info!(view = %name, "{what}"),
-            konklave::Event::Left => tracing::info!("left"),
-            konklave::Event::Network { trouble: None } => tracing::info!("the network works"),
-            konklave::Event::Network { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
-            konklave::Event::Disk { trouble: None } => tracing::info!("the disk works again"),
-            konklave::Event::Disk { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
-            _ if name.is_empty() => tracing::warn!("{kind}: {what}"),
-            konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
-                tracing::debug!(?event);
-            }
-            _ => tracing::warn!(name = %name, "{kind}: {what}"),
-        }
-        // What clients are granted and lose is noted with who it was, and once.
-        if matches!(event, konklave::Event::Granted { .. } | konklave::Event::Lost { .. }) {
-            continue;
-        }
-        let value = serde_json::to_value(&event).unwrap_or_else(|_| what.into());
-        recorder.note(&kind, value);
+        note(&event, &recorder);
     }
+}
+
+/// Says once that a group waits for ever, if it does: whom everyone counts as a founder is not the same.
+async fn look_for_ourselves(node: Node) {
+    loop {
+        tokio::time::sleep(SETTLING).await;
+        let status = node.status();
+        if status.member {
+            return;
+        }
+        if node.is_unlisted() {
+            tracing::warn!("{UNLISTED}");
+            return;
+        }
+    }
+}
+
+/// For the log, and for the recorder.
+fn note(event: &konklave::Event, recorder: &Recorder) {
+    // What its own clients do is noted where it happens, and each agent notes its own.
+    if matches!(event, konklave::Event::Held { .. } | konklave::Event::Freed { .. }) {
+        return;
+    }
+    let (kind, name, what) = report::event(event);
+    match event {
+        konklave::Event::View { .. } => tracing::info!(view = %name, "{what}"),
+        konklave::Event::Left => tracing::info!("left"),
+        konklave::Event::Network { trouble: None } => tracing::info!("the network works"),
+        konklave::Event::Network { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
+        konklave::Event::Disk { trouble: None } => tracing::info!("the disk works again"),
+        konklave::Event::Disk { trouble: Some(trouble) } => tracing::warn!("{trouble}"),
+        _ if name.is_empty() => tracing::warn!("{kind}: {what}"),
+        konklave::Event::Granted { .. } | konklave::Event::Connected { .. } => {
+            tracing::debug!(?event);
+        }
+        _ => tracing::warn!(name = %name, "{kind}: {what}"),
+    }
+    // What clients are granted and lose is noted with who it was, and once.
+    if matches!(event, konklave::Event::Granted { .. } | konklave::Event::Lost { .. }) {
+        return;
+    }
+    let value = serde_json::to_value(event).unwrap_or_else(|_| what.into());
+    recorder.note(&kind, value);
 }
 
 impl Service for Group {
@@ -302,8 +357,18 @@ impl Service for Group {
     }
 
     fn why(&self, name: &str) -> Promise<'_, Result<Explanation, Problem>> {
-        let explanation = explain::explain(&self.node().why(name), &self.node().status());
-        Box::pin(async { Ok(explanation) })
+        let status = self.node().status();
+        let mut explanation = explain::explain(&self.node().why(name), &status);
+        Box::pin(async move {
+            if !status.member && status.missing.is_some() {
+                // After what is missing, who.
+                for (i, why) in silent(&self.founders, TRY).await.into_iter().enumerate() {
+                    let place = explanation.reasons.len().min(1 + i);
+                    explanation.reasons.insert(place, format!("founder {why}"));
+                }
+            }
+            Ok(explanation)
+        })
     }
 
     fn revoke(
@@ -359,8 +424,10 @@ impl Service for Group {
             let bytes = payload.into_bytes();
             let bytes =
                 bytes.ok_or_else(|| (Trouble::Usage, "no hexadecimal digits".to_owned()))?;
-            let sent = self.circles.send(self.node(), &group, bytes).await;
-            sent.map_err(|(kind, message)| match self.hindrance() {
+            let Err((kind, message)) = self.circles.send(self.node(), &group, bytes).await else {
+                return Ok(());
+            };
+            Err(match self.hindrance().await {
                 Some(why) if kind == Trouble::Unavailable => (kind, format!("{group}: {why}")),
                 Some(_) | None => (kind, message),
             })
@@ -381,15 +448,27 @@ impl Service for Group {
 
     fn examine(&self) -> Promise<'_, Vec<Finding>> {
         let status = self.node().status();
-        let mut findings = report::examine(&status, self.protected);
+        // Three in one process are for trying things out, and keep nothing.
+        let kept = self.nodes.len() == 1;
+        let mut findings = report::examine(&status, self.protected, kept);
         findings.push(deadlocks::examine(&status));
+        if self.node().is_unlisted() && self.started.elapsed() > SETTLING {
+            findings.push(Finding { what: "peers".into(), well: false, detail: UNLISTED.into() });
+        }
+        if let Some(why) = self.unread.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            let detail = format!("at the last SIGHUP nothing was reloaded: {why}");
+            findings.push(Finding { what: "reload".into(), well: false, detail });
+        }
+        if let Some(detail) = self.doorman.obstacle() {
+            findings.push(Finding { what: "way to the socket".into(), well: false, detail });
+        }
         for detail in self.secrets.iter().filter_map(|file| super::secrets::exposed(file)) {
             findings.push(Finding { what: "key".into(), well: false, detail });
         }
         Box::pin(async move {
             // Who is missing, and why, where nobody has answered yet.
             if !status.member {
-                for detail in super::discovery::silent(&self.founders).await {
+                for detail in silent(&self.founders, TRY).await {
                     findings.push(Finding { what: "founder".into(), well: false, detail });
                 }
             }

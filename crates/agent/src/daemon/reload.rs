@@ -32,6 +32,9 @@ pub(super) async fn reload(
                 if let Err(error) = door.replace(new) {
                     tracing::error!(%error, "the socket's mode is not changed");
                 }
+                if let Some(obstacle) = door.obstacle() {
+                    tracing::warn!("{obstacle}");
+                }
                 log.level(&settings);
                 if before.clone().map(lasting) != Some(lasting(settings.clone())) {
                     tracing::warn!(
@@ -42,8 +45,12 @@ pub(super) async fn reload(
                     tracing::info!("reloaded");
                 }
                 before = Some(settings);
+                group.reloaded(None);
             }
-            Err(error) => tracing::error!(%error, "nothing is reloaded"),
+            Err(error) => {
+                tracing::error!(%error, "nothing is reloaded");
+                group.reloaded(Some(error.to_string()));
+            }
         }
         notify::notify("READY=1");
     }

@@ -14,8 +14,8 @@ use super::Counts;
 use super::claims::Claims;
 use crate::clock::Moment;
 use crate::protocol::{
-    Answer, Call, Event, FrameError, Frames, Reply, Request, Trouble, VERSION, check_name, encode,
-    legible, millis,
+    Answer, Call, Event, FrameError, Frames, MAX_FRAME, Reply, Request, Trouble, VERSION,
+    check_name, encode, legible, millis,
 };
 use crate::service::{Problem, Service, Target, Wish};
 
@@ -31,6 +31,8 @@ const PULSE: Duration = Duration::from_millis(250);
 const OUTBOX: usize = 256;
 /// How long a stranger may take to say what it is answered by, and how much it may say.
 const STRANGER: (Duration, usize) = (Duration::from_secs(1), 1 << 16);
+/// The longest answer, for people.
+const MIB: usize = MAX_FRAME >> 20;
 /// The longest label.
 const LABEL: usize = 200;
 
@@ -395,13 +397,34 @@ impl Reading {
     }
 }
 
+/// What is said in place of a reply that cannot be: whoever asked must not wait for ever.
+fn unsaid(reply: Reply, error: &FrameError) -> Reply {
+    let why = match (&reply, error) {
+        (Reply::Answer { answer: Answer::Status(_), .. }, FrameError::TooLong(_)) => {
+            format!(
+                "the answer is longer than {MIB} MiB: ask for fewer names (--limit N, or a prefix)"
+            )
+        }
+        (_, FrameError::TooLong(_)) => format!("the answer is longer than {MIB} MiB"),
+        (_, FrameError::Malformed { why, .. }) => format!("the answer cannot be written: {why}"),
+    };
+    tracing::warn!("{why}");
+    match reply {
+        Reply::Answer { id, .. } => Reply::Answer { id, answer: failed((Trouble::Usage, why)) },
+        // Nobody asked; and yet something is missing from here on.
+        Reply::Event(_) | Reply::Unaddressed(_) => {
+            Reply::Unaddressed(failed((Trouble::Unavailable, why)))
+        }
+    }
+}
+
 /// Writes what is to be written, several letters at a time, until there is no more to come.
 async fn write(mut writer: OwnedWriteHalf, mut letters: mpsc::Receiver<Reply>) {
     let mut batch = Vec::new();
     while letters.recv_many(&mut batch, OUTBOX).await > 0 {
         let mut bytes = Vec::new();
         for reply in batch.drain(..) {
-            match encode(&reply) {
+            match encode(&reply).or_else(|error| encode(&unsaid(reply, &error))) {
                 Ok(frame) => bytes.extend(frame),
                 Err(error) => tracing::error!(%error, "cannot answer"),
             }
@@ -410,5 +433,33 @@ async fn write(mut writer: OwnedWriteHalf, mut letters: mpsc::Receiver<Reply>) {
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_long_is_replaced_by_one_that_says_so() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (outbox, letters) = mpsc::channel(OUTBOX);
+        let writing = tokio::spawn(write(ours.into_split().1, letters));
+        let long = Answer::Text { text: "x".repeat(MAX_FRAME) };
+        for (id, answer) in [(7, long), (8, Answer::Done)] {
+            outbox.send(Reply::Answer { id, answer }).await.expect("it is written");
+        }
+        drop(outbox);
+        let (mut reader, mut frames) = (theirs.into_split().0, Frames::default());
+        while reader.read_buf(frames.buffer()).await.expect("open") > 0 {}
+        let Ok(Some(Reply::Answer { id: 7, answer: Answer::Failed { message, .. } })) =
+            frames.take()
+        else {
+            panic!("unanswered");
+        };
+        assert_eq!(message, "the answer is longer than 4 MiB");
+        let after = frames.take().expect("a frame");
+        assert_eq!(after, Some(Reply::Answer { id: 8, answer: Answer::Done }));
+        writing.await.expect("no panic");
     }
 }

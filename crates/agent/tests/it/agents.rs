@@ -207,9 +207,16 @@ fn after_a_total_restart_tokens_still_grow() {
 #[test]
 fn without_a_majority_nothing_is_granted_and_why_says_so() {
     let mut cluster = Cluster::new(3);
+    let _holder = start(&cluster.socket(1), &["lock", "held", "--", "cat"]);
+    cluster.until(0, "held", |s| s["locks"][0]["holders"][0]["node"] == "n1");
     cluster.kill(1);
     cluster.kill(2);
     cluster.until(0, "blocked", |s| s["standing"] != "primary");
+    // What is not done is not said to be.
+    let refused = output(&cluster.socket(0), &["revoke", "held"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(code(&refused), 69, "{said}");
+    assert!(!said.contains("from n1"), "{said}");
     let refused = output(&cluster.socket(0), &["lock", "-w", "0.5", "a", "--", "true"]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(code(&refused), 69, "{said}");
@@ -310,7 +317,9 @@ fn operators_take_locks_away_and_leaders_step_down() {
     cluster.until(1, "held", |s| s["locks"][0]["holders"][0]["node"] == "n0");
     cluster.ask(1, &["revoke", "a", "--dry-run"]);
     assert!(cluster.status(1).is_some_and(|s| s["locks"][0]["holders"][0]["node"] == "n0"));
-    cluster.ask(1, &["revoke", "a"]);
+    let taken = output(&cluster.socket(1), &["revoke", "a"]);
+    let said = String::from_utf8_lossy(&taken.stderr);
+    assert!(said.contains("took a from n0"), "{said}");
     assert_eq!(holder.end().0, 76);
     assert_eq!(code(&output(&cluster.socket(1), &["revoke", "nothing"])), 69);
 
@@ -400,6 +409,9 @@ fn dev_is_a_group_of_three_in_one_process() {
     for _ in 0..4 {
         assert_eq!(code(&output(&socket, &["lock", "a", "--", "true"])), 0);
     }
+    let doctor = output(&socket, &["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("data directory: none"), "{said}");
     // Another one at the same socket is refused, and the first one goes on.
     let second = output(&socket, &["agent", "--dev"]);
     assert_eq!(code(&second), 69, "{}", String::from_utf8_lossy(&second.stderr));

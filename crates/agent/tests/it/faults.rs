@@ -25,6 +25,15 @@ fn whole(n: usize) -> impl Fn(&serde_json::Value) -> bool {
     }
 }
 
+fn can_mount() -> bool {
+    let can = Command::new("unshare").args(["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status();
+    let can = can.is_ok_and(|status| status.success());
+    if !can {
+        eprintln!("skipped: no file systems can be mounted here; it needs root");
+    }
+    can
+}
+
 /// Words that mount a small file system for the data of agent `i`.
 fn on_a_small_disk(folder: &Path, i: usize) -> Vec<String> {
     let data = folder.join(format!("{i}.data")).display().to_string();
@@ -35,10 +44,36 @@ fn on_a_small_disk(folder: &Path, i: usize) -> Vec<String> {
 }
 
 #[test]
+fn a_disk_that_is_full_from_the_start_is_told_in_the_log() {
+    if !can_mount() {
+        return;
+    }
+    let folder = Folder::new();
+    let (socket, data) = (folder.path().join("agent.sock"), folder.file("data"));
+    let listen = free_addresses(1)[0].to_string();
+    let fill = "mkdir -p \"$1\" && mount -t tmpfs -o size=64k none \"$1\" && \
+                { head -c 1000000 /dev/zero > \"$1/fill\"; shift; exec \"$@\"; }";
+    let log = folder.file("log");
+    let mut agent = Command::new("unshare")
+        .args(["-m", "--propagation", "private", "sh", "-c", fill, "sh", &data])
+        .args([env!("CARGO_BIN_EXE_konklave-agent"), "agent", "--listen", &listen])
+        .args(["--data-dir", &data, "--socket"])
+        .arg(&socket)
+        .stdin(Stdio::null())
+        .stderr(fs::File::create(&log).expect("a log"))
+        .spawn()
+        .expect("it starts");
+    let logged = || fs::read_to_string(&log).unwrap_or_default();
+    until("told", || logged().lines().any(|l| l.contains("WARN") && l.contains("No space left")));
+    let said = output(&socket, &["doctor"]);
+    assert!(String::from_utf8_lossy(&said.stdout).contains("No space left"), "{}", logged());
+    agent.kill().expect("ours");
+    agent.wait().expect("dead");
+}
+
+#[test]
 fn a_full_disk_is_named_and_costs_the_others_nothing() {
-    let can = Command::new("unshare").args(["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status();
-    if !can.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no file systems can be mounted here; it needs root");
+    if !can_mount() {
         return;
     }
     let plan = Plan { around: on_a_small_disk, ..Plan::new(&[]) };

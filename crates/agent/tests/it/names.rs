@@ -17,7 +17,9 @@ fn ten_thousand_names_are_held_at_once_and_free_when_the_session_ends() {
     runtime.block_on(async {
         let start = Instant::now();
         let ttl = Duration::from_secs(60);
-        let mut client = Client::connect(&cluster.socket(0), "many", ttl).await.expect("connected");
+        // Quotes are written twice as long.
+        let many = "\"".repeat(200);
+        let mut client = Client::connect(&cluster.socket(0), &many, ttl).await.expect("connected");
         let (mut granted, mut asked) = (0, 0);
         while granted < NAMES {
             // Some at a time: neither side has to keep them all on the way.
@@ -38,6 +40,13 @@ fn ten_thousand_names_are_held_at_once_and_free_when_the_session_ends() {
             Answer::Status(status) => assert_eq!(status.locks.len() + status.more, NAMES),
             other => panic!("{other:?}"),
         }
+        // More than fits into an answer: told at once, and one of them can still be looked at.
+        let (start, limit) = (Instant::now(), NAMES);
+        let all = client.call(Request::Status { prefix: String::new(), limit }).await;
+        assert!(all.is_err_and(|why| why.to_string().contains("ask for fewer")));
+        assert!(start.elapsed() < Duration::from_secs(5));
+        let who = cluster.ask(1, &["who", "name-1"]);
+        assert!(who.contains("name-1 ") && !who.contains("name-10"), "{who}");
         drop(client);
         let mut other = Client::connect(&cluster.socket(1), "after", ttl).await.expect("connected");
         for i in [0, NAMES / 2, NAMES - 1] {

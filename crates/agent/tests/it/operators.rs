@@ -73,6 +73,22 @@ fn why_tells_of_all_that_have_a_name() {
     let boss = start(&cluster.socket(1), &["elect", "x", "--", "cat"]);
     let one = |list: &Value| list.as_array().is_some_and(|all| all.len() == 1);
     cluster.until(2, "both", |s| one(&s["locks"]) && one(&s["elections"]));
+    let next = start(&cluster.socket(1), &["lock", "--slots", "1", "x", "--", "true"]);
+    cluster.until(2, "one waits", |s| one(&s["locks"][0]["waiters"]));
+    // A slot is a slot, be it held or waited for.
+    for words in [&["who", "x"][..], &["who", "x", "--format", "json"], &["why", "x"]] {
+        let said = cluster.ask(2, words);
+        assert!(said.contains("slot") && !said.contains("permit"), "{said}");
+    }
+    next.signal(Signal::SIGTERM);
+    next.end();
+    let lead = start(&cluster.socket(1), &["elect", "y", "--", "cat"]);
+    cluster.until(2, "led", |s| s["elections"].as_array().is_some_and(|e| e.len() == 2));
+    let who = output(&cluster.socket(2), &["who", "y"]);
+    let said = String::from_utf8_lossy(&who.stderr);
+    assert!(said.contains("nobody has y; there is an election of that name"), "{said}");
+    drop(lead);
+    cluster.until(2, "both", |s| one(&s["locks"]) && one(&s["elections"]));
     assert_eq!(code(&output(&cluster.socket(2), &["lock", "x", "--", "true"])), 0);
     let why = json(&cluster.ask(2, &["why", "x", "--format", "json"]));
     assert_eq!(why["free"], false, "its only slot is held: {why}");
@@ -221,6 +237,16 @@ fn while_founders_are_missing_clients_are_served_and_told_who_is() {
     let said = String::from_utf8_lossy(&sent.stderr);
     assert_eq!(code(&sent), 69, "{said}");
     assert!(said.contains("no group: "), "{said}");
+    assert!(said.contains("told to do it alone (--found-alone)"), "{said}");
+    assert!(said.contains(&format!("\n  {other}: ")), "{said}");
+    let why = output(&socket, &["why", "a"]);
+    let said = String::from_utf8_lossy(&why.stdout);
+    assert!(said.contains("(--found-alone)") && said.contains("there is no view yet"), "{said}");
+    assert!(said.contains(&format!("founder {other}: ")), "{said}");
+    let doctor = output(&socket, &["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("FAIL majority: there is no view yet"), "{said}");
+    assert!(said.contains("(--found-alone)") && !said.contains("0 of 0"), "{said}");
     agent.signal(Signal::SIGTERM);
     let (_, log) = agent.end();
     assert!(log.contains("no-such-host.invalid"), "{log}");
@@ -246,6 +272,50 @@ fn while_founders_are_missing_clients_are_served_and_told_who_is() {
     agent.signal(Signal::SIGTERM);
     let (_, log) = agent.end();
     assert!(!log.contains("0 of 3"), "{log}");
+}
+
+#[test]
+fn a_list_of_peers_without_oneself_is_told() {
+    let folder = Folder::new();
+    let addresses: Vec<String> = free_addresses(3).iter().map(ToString::to_string).collect();
+    let run = |i: usize, peers: &str| {
+        let socket = folder.path().join(format!("{i}.sock"));
+        let data = folder.file(&format!("{i}.data"));
+        let words = ["agent", "--listen", &addresses[i], "--peers", peers, "--data-dir", &data];
+        (start(&socket, &words), socket)
+    };
+    let told = "is not among --peers";
+    let doctor = |socket: &std::path::Path| {
+        String::from_utf8_lossy(&output(socket, &["doctor"]).stdout).into_owned()
+    };
+    let others = |i: usize| {
+        let others: Vec<&str> = (0..3).filter(|j| *j != i).map(|j| addresses[j].as_str()).collect();
+        others.join(",")
+    };
+    let agents: Vec<_> = (0..3).map(|i| run(i, &others(i))).collect();
+    for (_, socket) in &agents {
+        until("told", || doctor(socket).contains(told));
+    }
+    for (agent, _) in agents {
+        agent.signal(Signal::SIGTERM);
+        let (_, log) = agent.end();
+        assert!(log.lines().any(|line| line.contains("WARN") && line.contains(told)), "{log}");
+    }
+    // Who joins a group that is there needs not to be in a list, nor in its own.
+    let all = addresses[..2].join(",");
+    let (first, second) = (run(0, &all), run(1, &all));
+    let third = run(2, &addresses[0]);
+    until("three", || {
+        let status = output(&third.1, &["status", "--format", "json"]);
+        serde_json::from_slice::<Value>(&status.stdout).is_ok_and(|s| s["view"]["heard"] == 3)
+    });
+    std::thread::sleep(Duration::from_secs(4));
+    for (agent, socket) in [third, second, first] {
+        assert!(!doctor(&socket).contains(told));
+        agent.signal(Signal::SIGTERM);
+        let (_, log) = agent.end();
+        assert!(!log.contains(told), "{log}");
+    }
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::cluster::Cluster;
-use crate::kit::{code, number, output, start, until};
+use crate::cluster::{Cluster, Plan};
+use crate::kit::{Folder, code, number, output, start, until};
+use crate::network::Network;
 
 /// Cuts agent 0 off in the directions that `cuts` says, and looks at what becomes of a lock it holds.
 fn cut_off(cuts: &[(usize, usize)]) {
@@ -57,4 +58,19 @@ fn one_who_is_not_heard_is_out_even_if_it_hears() {
 #[test]
 fn one_who_does_not_hear_is_out_even_if_it_is_heard() {
     cut_off(&[(1, 0), (2, 0)]);
+}
+
+#[test]
+fn founders_find_each_other_by_multicast_where_they_listen() {
+    // There is no way to anywhere else in these networks: none that the system would choose by itself.
+    let Some(network) = Network::new(3) else { return };
+    let folder = Folder::new();
+    let key = folder.file("key");
+    fs::write(&key, "a key of sixteen bytes, and more").expect("written");
+    let addresses = network.addresses();
+    let meet = ["--beacon", "--founders", "3"].map(str::to_owned).to_vec();
+    let plan =
+        Plan { meet: Some(meet), network: Some(network), ..Plan::new(&["--key-file", &key]) };
+    let cluster = Cluster::planned(folder, addresses, plan);
+    cluster.until(0, "three", |s| s["view"]["heard"] == 3);
 }

@@ -87,6 +87,18 @@ fn what_the_recipes_say_is_understood() {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     settings(&words);
     assert!(line.ends_with("--config /etc/konklave/agent.toml"), "{line}");
+    // What is installed is what is built for it, here and in the container.
+    let docs = fs::read_to_string(root().join("docs/agent.md")).expect("a text");
+    let built = "cargo build --profile dist";
+    for text in [&unit, &recipe("container/Dockerfile"), &docs] {
+        assert!(text.contains(built) && text.contains("target/dist/konklave-agent"), "{text}");
+    }
+    for text in [&unit, &docs] {
+        assert!(
+            text.contains("install -m 755 target/dist/konklave-agent /usr/bin/konklave"),
+            "{text}"
+        );
+    }
     let file = Settings::read(&root().join("dist/systemd/agent.toml")).expect("known keys");
     file.check().expect("they go together");
 
@@ -139,4 +151,23 @@ fn an_agent_starts_in_the_volume_of_a_pod() {
     // In the volume itself it does not.
     let refused = output(&volume.join("agent.sock"), &["agent", "--dev"]);
     assert_eq!(code(&refused), 78, "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
+fn the_key_of_the_documentation_is_nobody_elses_to_read() {
+    let folder = Folder::new();
+    let text = fs::read_to_string(root().join("docs/agent.md")).expect("a text");
+    let line = text.lines().find(|line| line.contains("/dev/urandom")).expect("a recipe");
+    let line = line.trim_start_matches("$ ").split(" #").next().expect("a command");
+    let made = std::process::Command::new("sh")
+        .args(["-c", &format!("umask 022; {line}")])
+        .current_dir(folder.path())
+        .status();
+    assert!(made.is_ok_and(|status| status.success()), "{line}");
+    let facts = fs::metadata(folder.path().join("key")).expect("made");
+    assert_eq!((facts.len(), facts.permissions().mode() & 0o777), (32, 0o600));
+    // What the agent says to one who has none is the same.
+    let refused = output(&folder.path().join("x.sock"), &["agent", "--listen", "0.0.0.0:0"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains(line.trim()), "{said}");
 }

@@ -243,12 +243,60 @@ fn a_reload_changes_who_may_come_in_and_a_wrong_one_changes_nothing() {
     assert_eq!(mode(), 0o666);
     fs::write(&config, "lock = 'debug'\n").expect("written");
     hang_up("nothing is reloaded");
+    let doctor = || String::from_utf8_lossy(&output(&socket, &["doctor"]).stdout).into_owned();
+    until("the doctor knows", || doctor().contains("FAIL reload: "));
+    assert!(doctor().contains("unknown field `lock`"), "{}", doctor());
     fs::write(&config, "lease = 2\n").expect("written");
     hang_up("needs a restart");
+    until("the doctor is content", || !doctor().contains("reload"));
     assert_eq!(mode(), 0o600, "nobody else is named any more");
     assert!(output(&socket, &["status"]).status.success());
     agent.kill().expect("ours");
     agent.wait().expect("dead");
+}
+
+#[test]
+fn the_folder_of_an_earlier_life_is_opened_for_those_who_are_let_in() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let run = folder.path().join("run");
+    let socket = run.join("agent.sock");
+    let config = folder.file("agent.toml");
+    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    let words = ["agent", "--dev", "--config", &config];
+    let served = || until("there", || output(&socket, &["status"]).status.success());
+    fs::write(&config, "").expect("written");
+    let agent = start(&socket, &words);
+    served();
+    assert_eq!(mode(&run), 0o700);
+    agent.signal(Signal::SIGTERM);
+    agent.end();
+    // The second life opens it when it is told to, and the third one from the start.
+    let agent = start(&socket, &words);
+    served();
+    assert_eq!((mode(&run), mode(&socket)), (0o700, 0o600));
+    fs::write(&config, "allow-users = ['daemon']\n").expect("written");
+    agent.signal(Signal::SIGHUP);
+    until("opened", || (mode(&run), mode(&socket)) == (0o711, 0o666));
+    agent.signal(Signal::SIGTERM);
+    agent.end();
+    fs::set_permissions(&run, fs::Permissions::from_mode(0o700)).expect("ours");
+    let agent = start(&socket, &words);
+    served();
+    assert_eq!((mode(&run), mode(&socket)), (0o711, 0o666));
+    let doctor = output(&socket, &["doctor"]);
+    assert!(!String::from_utf8_lossy(&doctor.stdout).contains("way to the socket"));
+    // What lies above it is not for the agent to change.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("ours");
+    let shut = format!("{}: nobody but its owner can pass", folder.path().display());
+    let doctor = output(&socket, &["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(said.contains(&format!("FAIL way to the socket: {shut}")), "{said}");
+    agent.signal(Signal::SIGHUP);
+    std::thread::sleep(Duration::from_millis(200));
+    agent.signal(Signal::SIGTERM);
+    let (_, log) = agent.end();
+    assert!(log.contains(&shut), "{log}");
 }
 
 #[test]

@@ -335,6 +335,29 @@ fn a_killed_watchdog_is_replaced() {
     until("free", || fake.holders("a").is_empty());
 }
 
+#[test]
+fn a_watchdog_that_is_killed_while_its_wrapper_waits_is_replaced() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let mut holder = start(&socket, &["lock", "a", "--", "cat"]);
+    until("held", || fake.holders("a").len() == 1);
+    let pid = folder.file("pid");
+    let script = format!("echo $$ > {pid}; while :; do sleep 0.05; done");
+    let waiter = start(&socket, &["lock", "a", "-c", &script]);
+    until("waits", || fake.waiting("a") == 1);
+    let old = watchdog_of(waiter.pid()).expect("a watchdog");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(old), Signal::SIGKILL).expect("there");
+    until("gone", || !alive(old));
+    drop(holder.child_mut().stdin.take());
+    assert_eq!(holder.end().0, 0);
+    // It has the lock, and someone who stops its command if it cannot.
+    let pid = number(&pid);
+    assert!(watchdog_of(waiter.pid()).is_some_and(|new| new != old));
+    waiter.signal(Signal::SIGKILL);
+    until("dead", || !alive(pid));
+    until("free", || fake.holders("a").is_empty());
+}
+
 /// The watchdog among the children of a wrapper.
 fn watchdog_of(wrapper: i32) -> Option<i32> {
     let children = fs::read_to_string(format!("/proc/{wrapper}/task/{wrapper}/children")).ok()?;

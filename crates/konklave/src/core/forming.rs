@@ -311,6 +311,15 @@ impl Core {
         }
     }
 
+    /// Whether a list of founders is all there is to go by, all of them answer, and none of them is us.
+    pub(crate) fn is_unlisted(&self) -> bool {
+        let other = |seed: &Option<ProcessId>| seed.is_some_and(|id| id != self.me);
+        !self.is_member()
+            && self.config.founders.is_none()
+            && self.config.own.is_none()
+            && self.forming.seeds.iter().all(other)
+    }
+
     /// Why there is no group yet, in words.
     pub(crate) fn what_is_missing(&self) -> String {
         if self.is_member() {

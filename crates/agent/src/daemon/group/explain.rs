@@ -2,7 +2,7 @@
 
 use konklave::{Holder, LockStatus, MemberStatus, Status, Waiter, Why, WhyState};
 
-use super::report::called;
+use super::report::{NO_VIEW, advised, called, mode};
 use crate::protocol::Explanation;
 
 pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
@@ -14,7 +14,7 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
     let free = match why.state {
         WhyState::NoGroup => {
             let missing = why.missing.as_deref().unwrap_or("it looks for others");
-            reasons.push(format!("this agent is in no group: {missing}"));
+            reasons.push(format!("this agent is in no group: {}", advised(missing)));
             false
         }
         WhyState::NoQuorum => {
@@ -40,13 +40,15 @@ pub(super) fn explain(why: &Why, status: &Status) -> Explanation {
         queue(lock, &mut reasons);
     }
     let quorum = why.quorum;
-    reasons.push(format!(
-        "majority: {} voters, {} needed, {} heard by this agent{}",
-        quorum.of,
-        quorum.needed,
-        quorum.heard,
-        if quorum.heard < quorum.needed { ": too few" } else { "" }
-    ));
+    reasons.push(match quorum.of {
+        0 => format!("majority: {NO_VIEW}"),
+        of => format!(
+            "majority: {of} voters, {} needed, {} heard by this agent{}",
+            quorum.needed,
+            quorum.heard,
+            if quorum.heard < quorum.needed { ": too few" } else { "" }
+        ),
+    });
     if free && locks.iter().all(|lock| lock.holders.is_empty()) {
         reasons.insert(0, "nobody holds it, nobody waits".into());
     }
@@ -110,7 +112,7 @@ fn holders(lock: &LockStatus, why: &Why, status: &Status, reasons: &mut Vec<Stri
         let mut reason = format!(
             "{node} ({}) {verb}, {}, token {}, for {}",
             holder.label,
-            holder.mode,
+            mode(&holder.mode),
             holder.token,
             seconds(holder.since_ms)
         );
@@ -150,8 +152,12 @@ fn queue(lock: &LockStatus, reasons: &mut Vec<String>) {
     const SHOWN: usize = 10;
     for (i, waiter) in lock.queue.iter().take(SHOWN).enumerate() {
         let node = if waiter.name.is_empty() { "?" } else { &waiter.name };
-        let mut reason =
-            format!("place {} in the queue: {node} ({}), {}", i + 1, waiter.label, waiter.mode);
+        let mut reason = format!(
+            "place {} in the queue: {node} ({}), {}",
+            i + 1,
+            waiter.label,
+            mode(&waiter.mode)
+        );
         if waiter.priority != 0 {
             reason.push_str(&format!(", priority {}", waiter.priority));
         }

@@ -20,9 +20,17 @@ pub(super) fn called(name: &str, id: u32) -> String {
     if name.is_empty() { format!("#{id}") } else { name.to_owned() }
 }
 
+/// What of a name is held or wanted: of a semaphore a slot, as its flag calls it.
+pub(super) fn mode(told: &str) -> &str {
+    if told == "permit" { "slot" } else { told }
+}
+
 pub(super) fn status(told: &Told, prefix: &str, limit: usize, sessions: usize) -> Status {
     let (mut locks, mut elections, mut more) = (Vec::new(), Vec::new(), 0);
-    for lock in told.locks.iter().filter(|lock| lock.name.starts_with(prefix)) {
+    let exact = |lock: &&konklave::LockStatus| lock.name == prefix;
+    let longer = |lock: &&konklave::LockStatus| lock.name.starts_with(prefix) && !exact(lock);
+    // Those of exactly that name first: who asks for one of many need not read them all.
+    for lock in told.locks.iter().filter(exact).chain(told.locks.iter().filter(longer)) {
         if locks.len() + elections.len() >= limit {
             more += 1;
             continue;
@@ -79,7 +87,7 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
         node: called(&h.name, h.node),
         label: h.label.clone(),
         token: h.token.to_string(),
-        mode: h.mode.clone(),
+        mode: mode(&h.mode).to_owned(),
         held: seconds(h.since_ms),
         safe: h.valid_for_ms.map(seconds),
         remark: match (h.frozen, h.used) {
@@ -91,7 +99,7 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
     let waiter = |w: &konklave::Waiter| Waiter {
         node: called(&w.name, w.node),
         label: w.label.clone(),
-        mode: w.mode.clone(),
+        mode: mode(&w.mode).to_owned(),
         priority: w.priority,
     };
     LockReport {
@@ -101,6 +109,13 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
         holders: told.holders.iter().map(holder).collect(),
         waiters: told.queue.iter().map(waiter).collect(),
     }
+}
+
+/// What is missing for a group, and with which flag a group is founded without it: the library has none.
+pub(in crate::daemon) fn advised(missing: &str) -> String {
+    ["told to do it alone", "found a new generation here"]
+        .iter()
+        .fold(missing.to_owned(), |text, way| text.replace(way, &format!("{way} (--found-alone)")))
 }
 
 /// What happened: its kind, its name, and the whole in words.
@@ -150,18 +165,11 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
     }
 }
 
-/// What a doctor sees.
-pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut find = |what: &str, well: bool, detail: String| {
-        findings.push(Finding { what: what.to_owned(), well, detail });
-    };
-    let quorum = told.quorum;
-    match (&told.missing, told.member) {
-        (None, true) => find("group", true, "in a view".into()),
-        (None, false) => find("group", false, "in no view".into()),
-        (Some(missing), _) => find("group", false, missing.clone()),
-    }
+/// What is said of majorities before there is a view.
+pub(super) const NO_VIEW: &str = "there is no view yet, and so nobody to count";
+
+/// Whether a majority is heard, and how many of it may fail.
+fn majority(quorum: konklave::Quorum, find: &mut impl FnMut(&str, bool, String)) {
     let enough = quorum.needed > 0 && quorum.heard >= quorum.needed;
     let detail = format!("{} of {} heard, {} needed", quorum.heard, quorum.of, quorum.needed);
     find("majority", enough, detail);
@@ -174,13 +182,33 @@ pub(super) fn examine(told: &Told, protected: bool) -> Vec<Finding> {
         ),
         _ => find("crashes", spare > 0, format!("{spare} more may fail before nothing is granted")),
     }
+}
+
+/// What a doctor sees.
+pub(super) fn examine(told: &Told, protected: bool, kept: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |what: &str, well: bool, detail: String| {
+        findings.push(Finding { what: what.to_owned(), well, detail });
+    };
+    let quorum = told.quorum;
+    match (&told.missing, told.member) {
+        (None, true) => find("group", true, "in a view".into()),
+        (None, false) => find("group", false, "in no view".into()),
+        (Some(missing), _) => find("group", false, advised(missing)),
+    }
+    if quorum.of == 0 {
+        find("majority", false, NO_VIEW.into());
+    } else {
+        majority(quorum, &mut find);
+    }
     for member in told.members.iter().filter(|member| member.suspected || !member.connected) {
         let name = called(&member.name, member.node);
         let what = if member.suspected { "suspected" } else { "no connection" };
         find("member", false, format!("{name}: {what}; is its agent running, and reachable?"));
     }
     match &told.trouble {
-        None => find("data directory", true, "written".into()),
+        None if kept => find("data directory", true, "written".into()),
+        None => find("data directory", true, "none: nothing is kept".into()),
         Some(trouble) => find("data directory", false, trouble.clone()),
     }
     if let Some(trouble) = &told.network {
