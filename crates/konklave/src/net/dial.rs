@@ -77,6 +77,7 @@ async fn keep_calling(
     let mut stop = mesh.stop.subscribe();
     let mut pause = PAUSE.0;
     let mut refused: Option<Instant> = None;
+    let mut was_brief = false;
     while !*stop.borrow_and_update() {
         let redial = mesh.redial.notified();
         if who.and_then(|id| mesh.link(id)).is_some_and(|link| link.is_connected()) {
@@ -92,9 +93,13 @@ async fn keep_calling(
             Ok(Call::Ourselves) => return,
             Ok(Call::Ended { with, garbled }) => {
                 (who, refused) = (Some(with), None);
-                if !garbled && begun.elapsed() > PAUSE.1 {
-                    // At once: if nobody listens there any more, the process is gone.
+                let brief = garbled || begun.elapsed() <= PAUSE.1;
+                if !brief {
                     pause = PAUSE.0;
+                }
+                let again = std::mem::replace(&mut was_brief, brief) && brief;
+                if !again {
+                    // At once: if nobody listens there any more, the process is gone.
                     continue;
                 }
                 // What ended it, here or there, may end the next one, too, however often we call.
@@ -110,6 +115,8 @@ async fn keep_calling(
                 if error.kind() == io::ErrorKind::ConnectionRefused {
                     // It may have called us, so that we never got to know who is there.
                     lost(&mesh, &shared, who.or_else(|| mesh.whose(&address)));
+                    // Who answers there next is another process.
+                    was_brief = false;
                     let since = *refused.get_or_insert_with(Instant::now);
                     if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
                         mesh.called.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
