@@ -59,7 +59,7 @@ fn who_finds_an_earlier_life_of_its_own_in_a_view_says_that_it_is_over_not_that_
     let next = Next { view: view.clone(), from: 0, cut: vec![], left, summaries }.into();
     let said = mail(&back.hear(0, Message::Install { view: view.id, next }), 0);
     let over = Message::Suspect { view: view.id, suspects: ProcessSet::from_iter([ProcessId(2)]) };
-    assert_eq!(said, [over.clone()]);
+    assert_eq!(said, std::slice::from_ref(&over));
     let effects = leader.hear(2, over);
     assert!(matches!(mail(&effects, 1)[..], [Message::Prepare { .. }]), "{effects:?}");
 }
