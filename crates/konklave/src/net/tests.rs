@@ -133,3 +133,22 @@ async fn who_ends_each_connection_at_once_is_called_less_and_less() {
         drop(node);
     }
 }
+
+/// The one who answers at the name of all may be ourselves: that does not make us the only founder.
+#[tokio::test]
+async fn a_name_of_several_founds_nothing_before_their_number_is_known() {
+    for several in [false, true] {
+        // Nobody listens there.
+        let builder = Node::builder().listen("127.0.0.1:0").seeds(["127.0.0.1:1"]);
+        let node = builder.start().await.unwrap();
+        let missing = node.shared().with(|core, _| {
+            if several {
+                core.seed_is_several("all.test:1");
+            }
+            core.seed_is(0, core.me());
+            core.what_is_missing()
+        });
+        assert_eq!(missing.contains("all.test:1 stands for several"), several, "{missing}");
+        assert_eq!(missing.is_empty(), !several, "{missing}");
+    }
+}
