@@ -21,6 +21,9 @@ use crate::wire::Frame;
 
 /// How long to wait between calls that nobody answers: first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+/// How many calls may follow connections that ended soon: two who call each other keep one of two, and
+/// either may end right after.
+const BRIEF: u32 = 3;
 /// How long an inbox at NATS is called that nobody reads: a process that comes again has another.
 const FORGET: Duration = Duration::from_secs(10);
 /// How many addresses are called at most.
@@ -77,7 +80,8 @@ async fn keep_calling(
     let mut stop = mesh.stop.subscribe();
     let mut pause = PAUSE.0;
     let mut refused: Option<Instant> = None;
-    let mut was_brief = false;
+    // How many connections in a row ended as soon as they stood.
+    let mut brief = 0;
     while !*stop.borrow_and_update() {
         let redial = mesh.redial.notified();
         if who.and_then(|id| mesh.link(id)).is_some_and(|link| link.is_connected()) {
@@ -93,12 +97,11 @@ async fn keep_calling(
             Ok(Call::Ourselves) => return,
             Ok(Call::Ended { with, garbled }) => {
                 (who, refused) = (Some(with), None);
-                let brief = garbled || begun.elapsed() <= PAUSE.1;
-                if !brief {
+                brief = if garbled || begun.elapsed() <= PAUSE.1 { brief + 1 } else { 0 };
+                if brief == 0 {
                     pause = PAUSE.0;
                 }
-                let again = std::mem::replace(&mut was_brief, brief) && brief;
-                if !again {
+                if brief < BRIEF {
                     // At once: if nobody listens there any more, the process is gone.
                     continue;
                 }
@@ -116,7 +119,7 @@ async fn keep_calling(
                     // It may have called us, so that we never got to know who is there.
                     lost(&mesh, &shared, who.or_else(|| mesh.whose(&address)));
                     // Who answers there next is another process.
-                    was_brief = false;
+                    brief = 0;
                     let since = *refused.get_or_insert_with(Instant::now);
                     if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
                         mesh.called.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
