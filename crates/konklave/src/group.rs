@@ -113,7 +113,7 @@ impl Group {
     }
 
     /// From now on our messages come as soon as their place in the order is known (*agreed* order), not only when a
-    /// majority has them (*uniform* order): one round trip earlier at most members. Other members may do as they like.
+    /// majority has them (*uniform* order): earlier where a majority takes longer than who leads does. Other members may do as they like.
     ///
     /// Order and completeness are the same for all who stay together. But a node that is excluded may have been told a
     /// message last that the others never get; so use this for what may be forgotten with its node.
