@@ -20,7 +20,7 @@ use crate::shared::{Hurry, Shared};
 use crate::wire::Frame;
 
 /// How long to wait between calls that nobody answers: first, and at most.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 /// How many calls may follow connections that ended soon: two who call each other keep one of two, and
 /// either may end right after.
 const BRIEF: u32 = 3;
