@@ -241,8 +241,11 @@ impl Core {
 
     /// Gives a lock that we have kept, without a message, or the wish back.
     fn take_kept(&mut self, number: u64, wish: Wish) -> Option<Wish> {
-        if wish.hold != Hold::Exclusive || wish.key.space != Space::Lock || self.lifts(&wish.key) {
+        if wish.hold != Hold::Exclusive || wish.key.space != Space::Lock {
             return Some(wish);
+        }
+        if self.lifts(&wish.key) {
+            return self.take_idle(number, wish);
         }
         if !self.desk.kept.contains_key(&wish.key) {
             return Some(wish);

@@ -21,6 +21,7 @@ use konklave_algorithms::mutex;
 use konklave_process::{Group, Input, Process, ProcessId, ProcessSet, Topology};
 
 use super::Core;
+use super::desk::Wish;
 use crate::error::Error;
 use crate::lifted::{Inside, Say};
 use crate::mutex::Mutex;
@@ -312,11 +313,9 @@ impl Core {
 
     /// Lets the next one here in, if nothing forbids it; whether anything changed.
     fn enter(&mut self, place: Place) -> bool {
-        let (now, me) = (self.now, self.myself());
-        if self.leaving || !self.lease.holds(now) {
+        if self.leaving || !self.lease.holds(self.now) {
             return false;
         }
-        let ViewId { generation, epoch, .. } = self.lifted.view;
         let lock = &mut self.lifted.locks[place];
         let frozen = self.lifted.frozen.contains_key(&lock.name);
         let Some((number, _)) = lock.queue.front().copied() else { return false };
@@ -341,25 +340,67 @@ impl Core {
             // Alone, there is nobody to tell.
             return self.lifted.locks[place].safety.is_known(self.below.view());
         }
-        let Some(instance) = &mut lock.instance else { return false };
+        let Some(token) = self.next_token(place) else { return false };
+        let lock = &mut self.lifted.locks[place];
+        lock.queue.pop_front();
+        lock.turn -= 1;
+        if let Some(wanted) = self.desk.take_wanted(number) {
+            self.let_in(place, number, wanted.into_wish(), token);
+        }
+        true
+    }
+
+    /// The token of the next entry; none where only a new view can go on.
+    fn next_token(&mut self, place: Place) -> Option<Token> {
+        let ViewId { generation, epoch, .. } = self.lifted.view;
+        let instance = self.lifted.locks[place].instance.as_mut()?;
         instance.count += 1;
         self.lifted.worn |= instance.count > ENTRIES;
         let epoch = u32::try_from(epoch).unwrap_or(u32::MAX);
-        let token = Token { generation, epoch, k: instance.count };
+        Some(Token { generation, epoch, k: instance.count })
+    }
+
+    /// Lets in whom nothing keeps out.
+    fn let_in(
+        &mut self,
+        place: Place,
+        number: u64,
+        (wish, deadline): (Wish, Option<Duration>),
+        token: Token,
+    ) {
+        let lock = &mut self.lifted.locks[place];
         let (session, label, safe) = (wish.session, wish.label.clone(), wish.safe);
-        lock.queue.pop_front();
-        lock.turn -= 1;
-        lock.user = Some(User { number, session, label, safe, token, since: now });
+        lock.user = Some(User { number, session, label, safe, token, since: self.now });
         for (from, number) in std::mem::take(&mut lock.tries) {
             let name = self.lifted.locks[place].name.clone();
             self.send_inside(from, name, Say::Used { number });
         }
         self.lifted.note_news(place);
-        if let Some(wanted) = self.desk.take_wanted(number) {
-            let claim = Claim { member: me, session, number };
-            self.hand_out(number, wanted.into_wish(), claim, token);
+        let claim = Claim { member: self.myself(), session, number };
+        self.hand_out(number, (wish, deadline), claim, token);
+    }
+
+    /// Gives a lock that lies here unused, without a message, or the wish back.
+    pub(super) fn take_idle(&mut self, number: u64, wish: Wish) -> Option<Wish> {
+        let Some(place) = self.lifted.locks.find(&wish.key.name) else { return Some(wish) };
+        let lock = &mut self.lifted.locks[place];
+        let lies_here = lock.stage == Stage::Idle
+            && lock.queue.is_empty()
+            && lock.instance.as_ref().is_some_and(Instance::has_token);
+        let kept_out = wish.safe && !lock.safety.is_known(self.below.view())
+            || self.lifted.frozen.contains_key(&lock.name);
+        let leased = self.lease.holds(self.now) && !self.unsaved && !self.leaving;
+        if !lies_here || kept_out || !leased || !self.runs() {
+            return Some(wish);
         }
-        true
+        self.lifted.locks[place].stage = Stage::Asked;
+        self.drive(place, Input::Request(mutex::Request::Acquire));
+        if self.lifted.locks[place].stage != Stage::Inside {
+            return Some(wish);
+        }
+        let Some(token) = self.next_token(place) else { return Some(wish) };
+        self.let_in(place, number, (wish, None), token);
+        None
     }
 
     /// Someone here has let a lock go, or lost it; then it is the others' turn.
