@@ -87,7 +87,6 @@ async fn keep_calling(
         if who.and_then(|id| mesh.link(id)).is_some_and(|link| link.is_connected()) {
             tokio::select! {
                 () = redial => {}
-                () = sleep(PAUSE.1) => {}
                 _ = stop.changed() => {}
             }
             continue;
