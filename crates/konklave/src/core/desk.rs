@@ -179,6 +179,11 @@ impl Desk {
         self.wanted.get(&number).map(|wanted| &wanted.wish)
     }
 
+    /// What was granted and not told yet is not granted any more: whether there was such a thing.
+    pub(super) fn take_back(&mut self, number: u64) -> bool {
+        self.wanted.get_mut(&number).is_some_and(|wanted| wanted.token.take().is_some())
+    }
+
     pub(super) fn expect_revocation(
         &mut self,
         number: u64,
@@ -268,7 +273,7 @@ impl Core {
     }
 
     /// Asks the group for what someone here wants.
-    fn ask(&mut self, number: u64) {
+    pub(super) fn ask(&mut self, number: u64) {
         let Some(wanted) = self.desk.wanted.get(&number) else { return };
         let Wish { session, ref key, hold, wait, safe, priority, ref label, .. } = wanted.wish;
         if self.lifts(key) {

@@ -115,6 +115,8 @@ impl Core {
         self.lifted.news.clear();
         let before = std::mem::take(&mut self.lifted.locks);
         let lost = self.resume(view, before, &facts);
+        let (late, lost): (Vec<u64>, Vec<u64>) =
+            lost.into_iter().partition(|number| self.desk.take_back(*number));
         for number in lost {
             self.lose(number, Loss::Excluded);
         }
@@ -122,6 +124,7 @@ impl Core {
             self.on_inside(from, inside);
         }
         self.go_on();
+        late.into_iter().for_each(|number| self.ask(number));
     }
 
     /// What those who are gone may still believe to hold.

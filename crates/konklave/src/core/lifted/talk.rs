@@ -160,6 +160,12 @@ impl Core {
         let meant = |t: Token| token.is_none_or(|token| token == t);
         let Some(user) = user.filter(|user| meant(user.token)) else { return false };
         let (number, safe) = (user.number, user.safe);
+        if self.desk.take_back(number) {
+            // Nobody was told: it is asked for again, behind those who wait.
+            self.let_go(number, name, true);
+            self.ask(number);
+            return true;
+        }
         self.take_away(number);
         if !safe {
             self.release(number);

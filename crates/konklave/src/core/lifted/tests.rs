@@ -1,10 +1,13 @@
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
 use crate::builder::Timings;
 use crate::error::Error;
+use crate::lock::{Guard, Handover, LockRequest};
 use crate::mutex::Mutex;
 use crate::testing::Cluster;
 
@@ -104,5 +107,92 @@ fn a_grant_that_waits_for_the_disk_when_the_lease_ends_is_asked_for_again() {
         assert!(granted.is_ok(), "{granted:?}");
         drop(granted);
         assert!(node.lock("a").timeout(100 * MS).acquire().await.is_ok());
+    });
+}
+
+/// And where it is revoked meanwhile: who waits elsewhere has it, and the one it was not told comes next.
+#[test]
+fn a_grant_that_waits_for_the_disk_can_be_revoked() {
+    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let node = cluster.node(0);
+    cluster.block_on(async {
+        drop(node.lock("a").acquire().await.unwrap());
+        node.shared().with(|core, _| core.unsaved = true);
+        let late = ask(&cluster, node.lock("a"));
+        let other = ask(&cluster, cluster.node(1).lock("a"));
+        cluster.sleep(20 * MS).await;
+        assert!(late.borrow().is_none() && other.borrow().is_none());
+        cluster.node(2).revoke("a", None).await.unwrap();
+        cluster.sleep(20 * MS).await;
+        assert!(matches!(&*other.borrow(), Some(Ok(_))), "it is free");
+        node.shared().with(|core, _| core.saved());
+        cluster.sleep(20 * MS).await;
+        assert!(late.borrow().is_none(), "another has it");
+        let before = other.take().unwrap().unwrap().token();
+        cluster.sleep(20 * MS).await;
+        let after = late.take().unwrap().unwrap().token();
+        assert!(after > before, "{after} after {before}");
+    });
+}
+
+/// Asks without waiting for the answer: what it is, once it is there.
+fn ask(cluster: &Cluster, request: LockRequest) -> Rc<RefCell<Option<Result<Guard, Error>>>> {
+    let answer = Rc::new(RefCell::new(None));
+    let to = answer.clone();
+    cluster.spawn(async move {
+        let answer = request.acquire().await;
+        *to.borrow_mut() = Some(answer);
+    });
+    answer
+}
+
+/// What lies here is not given safely before a majority knows of that, however quickly it could be.
+#[test]
+fn a_lock_that_lies_here_is_given_safely_only_when_others_know() {
+    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let node = cluster.node(1);
+    cluster.block_on(async {
+        drop(node.lock("a").mode(Handover::Fast).acquire().await.unwrap());
+        cluster.isolate(1);
+        assert!(node.lock("a").mode(Handover::Fast).try_acquire().await.is_ok(), "it lies here");
+        let safe = node.lock("a").timeout(100 * MS).acquire().await;
+        assert!(matches!(safe, Err(Error::TimedOut(_))), "{safe:?}");
+        cluster.heal();
+        assert!(node.lock("a").timeout(2000 * MS).acquire().await.is_ok());
+    });
+}
+
+/// Nor while one who is gone may still believe to have it.
+#[test]
+fn a_lock_that_lies_here_is_not_given_while_it_is_frozen() {
+    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let node = cluster.node(0);
+    cluster.block_on(async {
+        let held = cluster.node(2).lock("a").acquire().await.unwrap();
+        let until = cluster.now() + held.valid_for();
+        cluster.crash(2);
+        cluster.sleep(100 * MS).await;
+        // Who does not wait is refused, after which the lock lies where that was.
+        let busy = node.lock("a").mode(Handover::Fast).try_acquire().await;
+        assert!(matches!(busy, Err(Error::Busy(_))), "{busy:?}");
+        let next = node.lock("a").mode(Handover::Fast).acquire().await.unwrap();
+        assert!(cluster.now() >= until, "it may still be at it");
+        drop(next);
+    });
+}
+
+/// And who may hold nothing is not let in, and waits no longer than it wants to.
+#[test]
+fn without_a_lease_a_lock_that_lies_here_is_not_given() {
+    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let node = cluster.node(1);
+    cluster.block_on(async {
+        let held = node.lock("a").acquire().await.unwrap();
+        drop(node.lock("b").acquire().await.unwrap());
+        cluster.isolate(1);
+        held.lost().await;
+        let late = ask(&cluster, node.lock("b").timeout(100 * MS));
+        cluster.sleep(200 * MS).await;
+        assert!(matches!(&*late.borrow(), Some(Err(Error::TimedOut(_)))), "{late:?}");
     });
 }
