@@ -287,6 +287,13 @@ impl Link {
         Next::Record
     }
 
+    /// Something comes on connection `number` that is not whole yet: over a slow network it may take its time.
+    pub(super) fn comes(&self, number: u64) {
+        if let Some(connection) = self.state().connection.as_mut().filter(|c| c.number == number) {
+            (connection.heard, connection.doubts) = (Instant::now(), 0);
+        }
+    }
+
     /// Frames from number `first` to number `last` arrived on connection `number`, or none but a sign of life,
     /// and the other has all of ours up to `confirmed`. How many of them we have had already; none if that
     /// connection is out of use.

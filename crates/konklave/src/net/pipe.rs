@@ -161,11 +161,16 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
 
     /// Takes in what comes; ready when nothing more will. However much comes, we have our say in between.
     fn poll_read(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
-        for _ in 0..READS {
+        for i in 0..READS {
+            let mut whole = false;
             while let Some(record) = self.inbox.next()? {
+                whole = true;
                 if !self.pipe.take(record, &mut self.frames).map_err(garbage)? {
                     return Poll::Ready(Ok(()));
                 }
+            }
+            if i > 0 && !whole {
+                self.pipe.link.comes(self.pipe.number);
             }
             ready!(self.inbox.poll_fill(self.stream.as_mut(), task))?;
         }

@@ -77,6 +77,33 @@ async fn a_mute_stranger_is_given_signs_of_life_and_then_up() {
     }
 }
 
+/// Much at once takes its time over a slow network: who is at it is there.
+#[tokio::test]
+async fn who_says_something_long_is_not_silent() {
+    let quick = Timings { silence: Duration::from_millis(300), ..Timings::default() };
+    let node = Node::builder().id(0).listen("127.0.0.1:0").timings(quick).found_alone();
+    let node = node.join().await.unwrap();
+    for (slowly, stays) in [(true, true), (false, false)] {
+        let mut stream = stranger(&node).await;
+        stream.write_all(&1000_u32.to_le_bytes()).await.unwrap();
+        for _ in 0..30 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if slowly {
+                let _ = stream.write_all(&[0]).await;
+            }
+        }
+        let mut read = [0; 1 << 10];
+        let ended = loop {
+            match stream.try_read(&mut read) {
+                Ok(0) => break true,
+                Ok(_) => {}
+                Err(error) => break error.kind() != std::io::ErrorKind::WouldBlock,
+            }
+        };
+        assert_eq!(ended, !stays, "slowly: {slowly}");
+    }
+}
+
 #[test]
 fn a_name_of_several_machines_is_told_from_one_that_is_reached_in_several_ways() {
     let several = |places: &[&str]| {
