@@ -21,6 +21,8 @@ use crate::wire::Frame;
 
 /// How long to wait between calls that nobody answers: first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
+/// The same for addresses that others told of, after an hour without an answer.
+const LONG_PAUSE: Duration = Duration::from_secs(60);
 /// How many calls may follow connections that ended soon: two who call each other keep one of two, and
 /// either may end right after.
 const BRIEF: u32 = 3;
@@ -80,6 +82,7 @@ async fn keep_calling(
     let mut stop = mesh.stop.subscribe();
     let mut pause = PAUSE.0;
     let mut refused: Option<Instant> = None;
+    let mut answered = Instant::now();
     // How many connections in a row ended as soon as they stood.
     let mut brief = 0;
     while !*stop.borrow_and_update() {
@@ -89,13 +92,14 @@ async fn keep_calling(
                 () = redial => {}
                 _ = stop.changed() => {}
             }
+            answered = Instant::now();
             continue;
         }
         let begun = Instant::now();
         match dial(&mesh, &shared, &address, seed).await {
             Ok(Call::Ourselves) => return,
             Ok(Call::Ended { with, garbled }) => {
-                (who, refused) = (Some(with), None);
+                (who, refused, answered) = (Some(with), None, Instant::now());
                 brief = if garbled || begun.elapsed() <= PAUSE.1 { brief + 1 } else { 0 };
                 if brief == 0 {
                     pause = PAUSE.0;
@@ -112,7 +116,7 @@ async fn keep_calling(
                 pause = (pause * 2).min(PAUSE.1);
                 continue;
             }
-            Ok(Call::Surplus(id)) => (who, pause) = (Some(id), PAUSE.0),
+            Ok(Call::Surplus(id)) => (who, pause, answered) = (Some(id), PAUSE.0, Instant::now()),
             Err(Failed::Io(error)) => {
                 if error.kind() == io::ErrorKind::ConnectionRefused {
                     // It may have called us, so that we never got to know who is there.
@@ -136,8 +140,14 @@ async fn keep_calling(
             () = mesh.redial.notified() => {}
             _ = stop.changed() => {}
         }
-        pause = (pause * 2).min(PAUSE.1);
+        pause = (pause * 2).min(longest_pause(seed.is_some(), answered.elapsed()));
     }
+}
+
+/// How long to wait between calls at most, after so long a time without an answer. Where machines come and go with
+/// ever new addresses, most that were heard of will never answer again; those that were given may.
+fn longest_pause(given: bool, unanswered: Duration) -> Duration {
+    if given { PAUSE.1 } else { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) }
 }
 
 /// Nobody listens where `who` was.
@@ -392,4 +402,18 @@ fn introduce(mesh: &Mesh, link: &Link, peer: ProcessId) {
         other.wake();
     }
     let _ = link.push(&Frame::Peers(addresses), Hurry::Now);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_only_heard_of_is_called_less_and_less() {
+        let minutes = |n: u64| Duration::from_secs(60 * n);
+        assert_eq!(longest_pause(true, minutes(600)), PAUSE.1);
+        assert_eq!(longest_pause(false, minutes(0)), PAUSE.1);
+        assert_eq!(longest_pause(false, minutes(5)), Duration::from_secs(5));
+        assert_eq!(longest_pause(false, minutes(600)), LONG_PAUSE);
+    }
 }
