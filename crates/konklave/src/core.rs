@@ -409,12 +409,7 @@ impl Core {
                     self.in_flight = self.in_flight.saturating_sub(1);
                 }
                 let mut outcomes = std::mem::take(&mut self.outcomes);
-                match Arc::try_unwrap(command.ops) {
-                    Ok(ops) => ops.into_iter().for_each(|op| self.table.apply(op, &mut outcomes)),
-                    Err(ops) => {
-                        ops.iter().for_each(|op| self.table.apply(op.clone(), &mut outcomes));
-                    }
-                }
+                command.ops.iter().for_each(|op| self.table.apply(op, &mut outcomes));
                 self.react(&mut outcomes);
                 self.outcomes = outcomes;
             }
@@ -425,7 +420,7 @@ impl Core {
             Indication::State { parts, .. } => {
                 self.table = Table::default();
                 self.table.set_view(self.below.view().id);
-                let ops = parts.into_iter().flat_map(|part| part.ops.to_vec());
+                let ops = parts.iter().flat_map(|part| part.ops.iter());
                 ops.for_each(|op| self.table.apply(op, &mut Vec::new()));
                 self.has_table = true;
                 self.refresh_observers();

@@ -5,12 +5,13 @@
 
 mod barriers;
 mod groups;
+mod lock;
 mod locks;
 mod ops;
 mod parts;
 
 pub(crate) use groups::{Circle, Place};
-pub(crate) use locks::{Grant, Lock, Waiting};
+pub(crate) use lock::{Grant, Lock, Waiting};
 pub(crate) use ops::{
     Batch, Claim, HEAVIEST, Hold, Key, Op, Outcome, Part, Payload, Refusal, Space, text,
 };
@@ -31,43 +32,60 @@ pub(crate) type Name = Arc<str>;
 /// The table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Table {
-    generation: u32,
-    epoch: u32,
-    /// How many tokens this view has given.
-    count: u64,
+    tokens: Tokens,
     /// By name only where the order matters: it must be the same everywhere.
     locks: FxHashMap<Key, Lock>,
     meetings: BTreeMap<Name, Meeting>,
     circles: BTreeMap<Name, Circle>,
 }
 
+/// What the next token is made of.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Tokens {
+    generation: u32,
+    epoch: u32,
+    /// How many this view has given.
+    count: u64,
+}
+
+impl Tokens {
+    /// The next one: higher than all before it.
+    fn next(&mut self) -> Token {
+        self.count += 1;
+        Token { generation: self.generation, epoch: self.epoch, k: self.count << KEPT_BITS }
+    }
+}
+
 impl Table {
     /// Carries out one operation.
-    pub(crate) fn apply(&mut self, op: Op, out: &mut Vec<Outcome>) {
-        match op {
-            Op::Acquire { claim, key, hold, wait, safe, priority, label } => {
-                let waiting = Waiting { claim, hold, wait, safe, priority, label };
-                self.acquire(key, waiting, out);
-            }
-            Op::Release { claim, key } => self.release(&key, claim, out),
-            Op::Pass { key, from, to, token } => self.pass(&key, from, to, token, out),
-            Op::Cancel { claim, key } => self.cancel(&key, claim, out),
-            Op::Deny { claim, key } => self.deny(&key, claim, out),
+    pub(crate) fn apply(&mut self, op: &Op, out: &mut Vec<Outcome>) {
+        match *op {
+            Op::Acquire { ref key, .. }
+            | Op::Release { ref key, .. }
+            | Op::Pass { ref key, .. }
+            | Op::Cancel { ref key, .. }
+            | Op::Deny { ref key, .. } => self.apply_to_lock(key, op, out),
             Op::Thaw { member } => self.thaw(member, out),
-            Op::Revoke { claim, key, token } => {
-                let held = self.revoke(&key, token, out);
+            Op::Revoke { claim, ref key, token } => {
+                let held = self.revoke(key, token, out);
                 out.push(Outcome::Revoked { claim, held });
             }
-            Op::Arrive { claim, name, of } => self.arrive(name, of, claim, out),
-            Op::Depart { claim, name } => self.depart(&name, claim),
-            Op::Enter { group, claim, label } => self.enter(group, claim, label, out),
-            Op::Exit { group, claim } => self.exit(&group, |place| place.claim == claim, out),
-            Op::Say { group, claim, payload } => self.say(group, claim, payload, out),
-            Op::Give { group, to, by, parts } => self.give(&group, to, by, parts, out),
-            Op::AskAnother { group, to, instead_of } => {
-                self.ask_another(&group, to, instead_of, out);
+            Op::Arrive { claim, ref name, of } => self.arrive(name.clone(), of, claim, out),
+            Op::Depart { claim, ref name } => self.depart(name, claim),
+            Op::Enter { ref group, claim, ref label } => {
+                self.enter(group.clone(), claim, label.clone(), out);
             }
-            Op::Part(part) => self.take_part(part),
+            Op::Exit { ref group, claim } => self.exit(group, |place| place.claim == claim, out),
+            Op::Say { ref group, claim, ref payload } => {
+                self.say(group.clone(), claim, payload.clone(), out);
+            }
+            Op::Give { ref group, to, by, ref parts } => {
+                self.give(group, to, by, parts.clone(), out);
+            }
+            Op::AskAnother { ref group, to, instead_of } => {
+                self.ask_another(group, to, instead_of, out);
+            }
+            Op::Part(ref part) => self.take_part(part.clone()),
             // Said at the end of a view only.
             Op::Summary(_) => {}
         }
@@ -90,15 +108,8 @@ impl Table {
 
     /// The view whose tokens are given from now on.
     pub(crate) fn set_view(&mut self, view: ViewId) {
-        self.generation = view.generation;
-        self.epoch = u32::try_from(view.epoch).unwrap_or(u32::MAX);
-        self.count = 0;
-    }
-
-    /// The next token: higher than all before it.
-    fn next_token(&mut self) -> Token {
-        self.count += 1;
-        Token { generation: self.generation, epoch: self.epoch, k: self.count << KEPT_BITS }
+        let epoch = u32::try_from(view.epoch).unwrap_or(u32::MAX);
+        self.tokens = Tokens { generation: view.generation, epoch, count: 0 };
     }
 
     /// How many locks, barriers and groups it has: what is free and empty is not kept.

@@ -8,7 +8,7 @@ use konklave_process::{ProcessId, ProcessSet};
 use super::Core;
 use super::outgoing::{BATCH_BYTES, IN_FLIGHT};
 use crate::shared::{Hurry, LAZY};
-use crate::table::{Batch, Lock, Op, Outcome, Space, Table};
+use crate::table::{Batch, Key, Lock, Op, Outcome, Space, Tokens};
 use crate::wire::Frame;
 
 /// How many operations are looked at to find out whom they concern.
@@ -146,22 +146,25 @@ impl Core {
             return None;
         }
         ops.extend(entry.command.ops.iter());
-        // The table has not taken in what waits for a majority: a small one does.
-        let mut small = Table::default();
-        for op in &ops {
-            small.borrow(&self.table, op.lock_key().filter(|key| key.space != Space::Campaign)?);
-        }
+        // The table has not taken in what waits for a majority: copies of its locks do.
+        let mut locks: Vec<(&Key, Lock)> = Vec::new();
+        let mut tokens = Tokens::default();
         let mut concerned = ProcessSet::new();
         let mut outcomes = Vec::new();
         for (i, op) in ops.into_iter().enumerate() {
-            small.apply(op.clone(), &mut outcomes);
+            let key = op.lock_key().filter(|key| key.space != Space::Campaign)?;
+            let place = locks.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
+                locks.push((key, self.table.lock(key).cloned().unwrap_or_default()));
+                locks.len() - 1
+            });
+            let lock = &mut locks[place].1;
+            lock.apply(op, &mut tokens, &mut outcomes);
             for outcome in outcomes.drain(..).filter(|_| i >= earlier) {
                 match outcome {
                     Outcome::Granted { claim, .. } | Outcome::Refused { claim, .. } => {
                         concerned.insert(claim.member.id);
                     }
-                    Outcome::Wanted { key } => {
-                        let Some(lock) = small.lock(&key) else { continue };
+                    Outcome::Wanted { .. } => {
                         let unaware = lock.holders.iter().map(|g| g.claim.member.id);
                         concerned.extend(unaware.filter(|holder| !knows(*holder, op, lock)));
                     }

@@ -67,7 +67,7 @@ mod tests {
             for id in 0..3 {
                 assert!(out.is_empty(), "round {round}: nobody goes on alone");
                 let op = Op::Arrive { claim: claim(id), name: "b".into(), of: 3 };
-                table.apply(op, &mut out);
+                table.apply(&op, &mut out);
             }
             let claims = (0..3).map(claim).collect();
             assert_eq!(std::mem::take(&mut out), [Outcome::Opened { claims }]);
@@ -79,14 +79,14 @@ mod tests {
     fn who_is_gone_or_gives_up_does_not_count() {
         let (mut table, mut out) = (Table::default(), Vec::new());
         for id in 0..2 {
-            table.apply(Op::Arrive { claim: claim(id), name: "b".into(), of: 3 }, &mut out);
+            table.apply(&Op::Arrive { claim: claim(id), name: "b".into(), of: 3 }, &mut out);
         }
         table.depart_meetings(&[claim(1).member, claim(2).member]);
-        table.apply(Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
-        table.apply(Op::Depart { claim: claim(2), name: "b".into() }, &mut out);
-        table.apply(Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
+        table.apply(&Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
+        table.apply(&Op::Depart { claim: claim(2), name: "b".into() }, &mut out);
+        table.apply(&Op::Arrive { claim: claim(2), name: "b".into(), of: 3 }, &mut out);
         assert_eq!(out, []);
-        table.apply(Op::Arrive { claim: claim(0), name: "b".into(), of: 2 }, &mut out);
+        table.apply(&Op::Arrive { claim: claim(0), name: "b".into(), of: 2 }, &mut out);
         assert_eq!(out, [Outcome::Mismatch { claim: claim(0), of: 3 }]);
     }
 }

@@ -1,90 +1,16 @@
 //! Who holds what, and who waits for it.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
 use konklave_algorithms::group::Member;
 use konklave_process::ProcessSet;
-use serde::{Deserialize, Serialize};
 
-use super::{Claim, Hold, Key, Outcome, Refusal, Space, Table};
+use super::lock::{Grant, Lock, tell_changed};
+use super::{Claim, Key, Op, Outcome, Table};
 use crate::token::Token;
-
-/// Something held or wanted.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Lock {
-    pub(crate) holders: Vec<Grant>,
-    /// Who is served next is first.
-    pub(crate) queue: VecDeque<Waiting>,
-}
-
-/// One who holds it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Grant {
-    pub(crate) claim: Claim,
-    pub(crate) hold: Hold,
-    pub(crate) token: Token,
-    pub(crate) safe: bool,
-    /// Whether the holder is gone and may not know.
-    pub(crate) frozen: bool,
-    /// Whether it was taken from its holder, who has not let it go yet.
-    pub(crate) revoked: bool,
-    pub(crate) label: Arc<str>,
-}
-
-/// One who wants it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Waiting {
-    pub(crate) claim: Claim,
-    pub(crate) hold: Hold,
-    /// Whether it waits while someone uses it.
-    pub(crate) wait: bool,
-    pub(crate) safe: bool,
-    pub(crate) priority: i32,
-    pub(crate) label: Arc<str>,
-}
-
-impl Lock {
-    /// Whether one more may hold it so.
-    fn admits(&self, hold: Hold) -> bool {
-        let alike = |g: &Grant| g.hold == hold;
-        match hold {
-            Hold::Exclusive => self.holders.is_empty(),
-            Hold::Shared => self.holders.iter().all(alike),
-            Hold::Permit { of } => {
-                self.holders.iter().all(alike) && self.holders.len() < of as usize
-            }
-        }
-    }
-
-    /// The number of permits that those who hold or want it speak of.
-    fn permits(&self) -> Option<u32> {
-        let holds = self.holders.iter().map(|g| g.hold).chain(self.queue.iter().map(|w| w.hold));
-        holds.into_iter().find_map(|hold| match hold {
-            Hold::Permit { of } => Some(of),
-            Hold::Exclusive | Hold::Shared => None,
-        })
-    }
-
-    /// Whether its holder may have kept it without using it.
-    fn may_be_kept(&self, key: &Key) -> bool {
-        key.space == Space::Lock && self.holders.iter().all(|g| g.hold == Hold::Exclusive)
-    }
-}
 
 impl Table {
     /// What is held or wanted under `key`.
     pub(crate) fn lock(&self, key: &Key) -> Option<&Lock> {
         self.locks.get(key)
-    }
-
-    /// Takes over what another table knows of one lock.
-    pub(crate) fn borrow(&mut self, from: &Self, key: &Key) {
-        if let Some(lock) = from.locks.get(key)
-            && !self.locks.contains_key(key)
-        {
-            self.locks.insert(key.clone(), lock.clone());
-        }
     }
 
     /// Everything that is held or wanted, in no order.
@@ -102,109 +28,19 @@ impl Table {
         members
     }
 
-    pub(super) fn acquire(&mut self, key: Key, waiting: Waiting, out: &mut Vec<Outcome>) {
-        let lock = self.locks.entry(key.clone()).or_default();
-        let claim = waiting.claim;
-        if let (Hold::Permit { of: asked }, Some(of)) = (waiting.hold, lock.permits())
-            && of != asked
-        {
-            return out.push(Outcome::Refused { claim, key, why: Refusal::Permits { of } });
-        }
-        if lock.queue.is_empty() && lock.admits(waiting.hold) {
-            return self.grant(&key, waiting, out);
-        }
-        // Whoever has kept it for nobody gives it back; whoever uses it says so.
-        let may_be_had = lock.queue.is_empty() && lock.may_be_kept(&key);
-        if !waiting.wait && !may_be_had {
-            return out.push(Outcome::Refused { claim, key, why: Refusal::Busy });
-        }
-        let place = lock.queue.iter().position(|w| w.priority < waiting.priority);
-        lock.queue.insert(place.unwrap_or(lock.queue.len()), waiting);
-        out.push(Outcome::Wanted { key });
-    }
-
-    fn grant(&mut self, key: &Key, waiting: Waiting, out: &mut Vec<Outcome>) {
-        let token = self.next_token();
-        let Waiting { claim, hold, safe, label, .. } = waiting;
-        let Some(lock) = self.locks.get_mut(key) else { return };
-        let (frozen, revoked) = (false, false);
-        lock.holders.push(Grant { claim, hold, token, safe, frozen, revoked, label });
-        out.push(Outcome::Granted { claim, key: key.clone(), token });
-        out.push(Outcome::Changed { key: key.clone() });
-    }
-
-    /// Serves those at the head of the queue who can have it.
-    fn serve(&mut self, key: &Key, out: &mut Vec<Outcome>) {
-        while let Some(lock) = self.locks.get_mut(key) {
-            let admitted = lock.queue.front().is_some_and(|w| lock.admits(w.hold));
-            let Some(next) = admitted.then(|| lock.queue.pop_front()).flatten() else { break };
-            self.grant(key, next, out);
-        }
-        match self.locks.get(key) {
-            Some(lock) if lock.holders.is_empty() && lock.queue.is_empty() => {
+    /// An operation on one lock. Nothing is kept of what is free and empty.
+    pub(super) fn apply_to_lock(&mut self, key: &Key, op: &Op, out: &mut Vec<Outcome>) {
+        if let Some(lock) = self.locks.get_mut(key) {
+            lock.apply(op, &mut self.tokens, out);
+            if lock.is_free() {
                 self.locks.remove(key);
             }
-            // Whoever holds it now has someone behind it, perhaps one who does not wait.
-            Some(lock) if !lock.queue.is_empty() => out.push(Outcome::Wanted { key: key.clone() }),
-            Some(_) | None => {}
-        }
-    }
-
-    pub(super) fn release(&mut self, key: &Key, claim: Claim, out: &mut Vec<Outcome>) {
-        self.drop_holders(key, |g| g.claim == claim, out);
-    }
-
-    fn drop_holders(&mut self, key: &Key, gone: impl Fn(&Grant) -> bool, out: &mut Vec<Outcome>) {
-        let Some(lock) = self.locks.get_mut(key) else { return };
-        let before = lock.holders.len();
-        lock.holders.retain(|g| !gone(g));
-        if lock.holders.len() < before {
-            out.push(Outcome::Changed { key: key.clone() });
-            self.serve(key, out);
-        }
-    }
-
-    pub(super) fn pass(
-        &mut self,
-        key: &Key,
-        from: Claim,
-        to: Claim,
-        token: Token,
-        out: &mut Vec<Outcome>,
-    ) {
-        let Some(lock) = self.locks.get_mut(key) else { return };
-        let Some(grant) = lock.holders.iter_mut().find(|g| g.claim == from) else { return };
-        (grant.claim, grant.token) = (to, token);
-        if grant.revoked {
-            // It was taken from the one before: who has it now hears that, too.
-            out.push(Outcome::Taken { claim: to, key: key.clone(), token });
-        }
-        let place = lock.queue.iter().position(|w| w.claim == to);
-        if let Some(next) = place.and_then(|place| lock.queue.remove(place)) {
-            (grant.safe, grant.label) = (next.safe, next.label);
-        }
-        out.push(Outcome::Changed { key: key.clone() });
-        if !lock.queue.is_empty() {
-            out.push(Outcome::Wanted { key: key.clone() });
-        }
-    }
-
-    pub(super) fn cancel(&mut self, key: &Key, claim: Claim, out: &mut Vec<Outcome>) {
-        let Some(lock) = self.locks.get_mut(key) else { return };
-        let before = lock.queue.len();
-        lock.queue.retain(|w| w.claim != claim);
-        if lock.queue.len() < before {
-            out.push(Outcome::Changed { key: key.clone() });
-            // Whoever stood behind it may be next.
-            self.serve(key, out);
-        }
-    }
-
-    pub(super) fn deny(&mut self, key: &Key, claim: Claim, out: &mut Vec<Outcome>) {
-        let waits = |lock: &Lock| lock.queue.iter().any(|w| w.claim == claim);
-        if self.locks.get(key).is_some_and(waits) {
-            self.cancel(key, claim, out);
-            out.push(Outcome::Refused { claim, key: key.clone(), why: Refusal::Busy });
+        } else {
+            let mut lock = Lock::default();
+            lock.apply(op, &mut self.tokens, out);
+            if !lock.is_free() {
+                self.locks.insert(key.clone(), lock);
+            }
         }
     }
 
@@ -237,7 +73,12 @@ impl Table {
 
     pub(super) fn thaw(&mut self, member: Member, out: &mut Vec<Outcome>) {
         for key in self.keys_of(|claim| claim.member == member) {
-            self.drop_holders(&key, |g| g.frozen && g.claim.member == member, out);
+            let Some(lock) = self.locks.get_mut(&key) else { continue };
+            let gone = |g: &Grant| g.frozen && g.claim.member == member;
+            lock.drop_holders(&key, gone, &mut self.tokens, out);
+            if lock.is_free() {
+                self.locks.remove(&key);
+            }
         }
     }
 
@@ -276,9 +117,12 @@ impl Table {
             let before = lock.holders.len();
             lock.holders.retain(|g| !gone(g.claim) || g.frozen);
             if lock.holders.len() < before {
-                out.push(Outcome::Changed { key: key.clone() });
+                tell_changed(&key, out);
             }
-            self.serve(&key, out);
+            lock.serve(&key, &mut self.tokens, out);
+            if lock.is_free() {
+                self.locks.remove(&key);
+            }
         }
         frozen.sort_unstable();
         frozen.dedup();

@@ -17,7 +17,7 @@ impl Table {
         let circles = self.circles.iter().map(|(n, c)| (n.clone(), c.clone()));
         let mut meetings = chunks(meetings, of_meeting).into_iter();
         let mut circles = chunks(circles, of_circle).into_iter();
-        let count = self.count;
+        let count = self.tokens.count;
         let bare = || Part { count, locks: Vec::new(), meetings: Vec::new(), circles: Vec::new() };
         let locks = chunks(locks.into_iter(), of_lock).into_iter();
         let mut parts: Vec<Part> = locks.map(|locks| Part { locks, ..bare() }).collect();
@@ -31,7 +31,7 @@ impl Table {
     }
 
     pub(super) fn take_part(&mut self, part: Part) {
-        self.count = part.count;
+        self.tokens.count = part.count;
         self.locks.extend(part.locks);
         self.meetings.extend(part.meetings);
         self.circles.extend(part.circles);
@@ -101,13 +101,13 @@ mod tests {
             };
             let arrive = Op::Arrive { claim: claim(i), name: name.clone(), of: 100 };
             let enter = Op::Enter { group: name, claim: claim(i), label };
-            [acquire, arrive, enter].into_iter().for_each(|op| old.apply(op, &mut Vec::new()));
+            [acquire, arrive, enter].into_iter().for_each(|op| old.apply(&op, &mut Vec::new()));
         }
         let mut new = Table::default();
         for part in old.parts() {
             let bytes = postcard::to_extend(&part, Vec::new()).unwrap().len();
             assert!(bytes < 2 * BYTES, "{bytes}");
-            part.ops.iter().for_each(|op| new.apply(op.clone(), &mut Vec::new()));
+            part.ops.iter().for_each(|op| new.apply(op, &mut Vec::new()));
         }
         assert_eq!(new, old);
     }

@@ -52,9 +52,9 @@ fn ops() -> Vec<Op> {
         label: label.clone(),
     };
     let mut table = Table::default();
-    table.apply(acquire(Hold::Exclusive, Space::Lock), &mut Vec::new());
-    table.apply(Op::Enter { group: group.clone(), claim, label: label.clone() }, &mut Vec::new());
-    table.apply(Op::Arrive { claim, name: name.clone(), of: 2 }, &mut Vec::new());
+    table.apply(&acquire(Hold::Exclusive, Space::Lock), &mut Vec::new());
+    table.apply(&Op::Enter { group: group.clone(), claim, label: label.clone() }, &mut Vec::new());
+    table.apply(&Op::Arrive { claim, name: name.clone(), of: 2 }, &mut Vec::new());
     let mut ops = vec![
         acquire(Hold::Exclusive, Space::Lock),
         acquire(Hold::Shared, Space::Lock),

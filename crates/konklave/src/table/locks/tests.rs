@@ -1,9 +1,12 @@
+use std::sync::Arc;
+
 use konklave_algorithms::group::ViewId;
 use konklave_process::ProcessId;
 use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
 use super::*;
 use crate::table::{Batch, Op};
+use crate::table::{Hold, Refusal, Space};
 
 fn member(id: u32) -> Member {
     Member { id: ProcessId(id), incarnation: 1 }
@@ -24,7 +27,7 @@ fn acquire(claim: Claim, hold: Hold) -> Op {
 
 fn apply(table: &mut Table, op: Op) -> Vec<Claim> {
     let mut out = Vec::new();
-    table.apply(op, &mut out);
+    table.apply(&op, &mut out);
     granted(&out)
 }
 
@@ -34,6 +37,22 @@ fn granted(out: &[Outcome]) -> Vec<Claim> {
         _ => None,
     };
     out.iter().filter_map(granted).collect()
+}
+
+/// Several operations are carried out before anyone acts on what became of them.
+#[test]
+fn what_is_told_twice_in_a_row_is_told_once_but_for_what_comes_after_a_grant() {
+    let (a, b, c) = (claim(0, 1), claim(1, 1), claim(2, 1));
+    let (mut table, mut out) = (Table::default(), Vec::new());
+    for claim in [a, b, c] {
+        table.apply(&acquire(claim, Hold::Exclusive), &mut out);
+    }
+    let (changed, wanted) = (Outcome::Changed { key: key() }, Outcome::Wanted { key: key() });
+    assert_eq!(out[1..], [changed.clone(), wanted.clone()], "a has it, and others want it");
+    table.apply(&Op::Release { claim: a, key: key() }, &mut out);
+    assert!(matches!(out[3], Outcome::Granted { claim, .. } if claim == b));
+    // Who has it now must hear that someone wants it: it could not know before.
+    assert_eq!(out[4..], [changed, wanted]);
 }
 
 #[test]
@@ -107,7 +126,7 @@ fn many_locks_are_served_in_the_same_order_everywhere() {
     }
     let mut new = Table::default();
     for part in old.parts() {
-        part.ops.iter().for_each(|op| new.apply(op.clone(), &mut Vec::new()));
+        part.ops.iter().for_each(|op| new.apply(op, &mut Vec::new()));
     }
     let served = |table: &mut Table| {
         let mut out = Vec::new();
@@ -137,16 +156,16 @@ fn who_does_not_wait_is_refused_unless_the_lock_may_only_be_kept() {
     };
     apply(&mut table, acquire(a, Hold::Exclusive));
     let mut out = Vec::new();
-    table.apply(tries(b, Hold::Exclusive), &mut out);
+    table.apply(&tries(b, Hold::Exclusive), &mut out);
     assert_eq!(out, [Outcome::Wanted { key: key() }], "its holder knows whether it is used");
     out.clear();
-    table.apply(Op::Deny { claim: b, key: key() }, &mut out);
+    table.apply(&Op::Deny { claim: b, key: key() }, &mut out);
     let why = Refusal::Busy;
     assert!(out.contains(&Outcome::Refused { claim: b, key: key(), why }));
     apply(&mut table, Op::Release { claim: a, key: key() });
     apply(&mut table, acquire(a, Hold::Shared));
     out.clear();
-    table.apply(tries(b, Hold::Exclusive), &mut out);
+    table.apply(&tries(b, Hold::Exclusive), &mut out);
     assert_eq!(out, [Outcome::Refused { claim: b, key: key(), why }]);
 }
 
@@ -177,16 +196,16 @@ proptest! {
                 _ => Op::Release { claim, key: key() },
             };
             let mut out = Vec::new();
-            table.apply(op.clone(), &mut out);
+            table.apply(&op, &mut out);
             if let Some(copy) = &mut copy {
                 let mut same = Vec::new();
-                copy.apply(op, &mut same);
+                copy.apply(&op, &mut same);
                 prop_assert_eq!(&same, &out);
                 prop_assert_eq!(&*copy, &table);
             } else if at == 10 {
                 let mut fresh = Table::default();
                 let parts: Vec<Batch> = table.parts();
-                parts.iter().flat_map(|b| b.ops.to_vec()).for_each(|op| fresh.apply(op, &mut Vec::new()));
+                parts.iter().flat_map(|b| b.ops.iter()).for_each(|op| fresh.apply(op, &mut Vec::new()));
                 copy = Some(fresh);
             }
             for outcome in out {
