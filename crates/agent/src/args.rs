@@ -89,7 +89,8 @@ Examples:
   konklave agent --nats nats://broker:4222/team --founders 3 --key-file key    over subjects of NATS
   konklave agent --config /etc/konklave/agent.toml       each flag is a key of the file
 Signals: TERM, INT leave in order, the second time at once · HUP reads the file again
-Exit codes: 0 left in order · 66 a file cannot be read · 69 no group · 71 the system refused
+Exit codes: 0 left in order · 66 a file cannot be read · 69 no group, or a port, the socket or the data
+  directory is in use: another agent runs here · 71 the system refused
   73 the data directory cannot be written · 78 wrong configuration")]
 pub struct DaemonArgs {
     /// Form a group of three in this process, on loopback, that forgets everything

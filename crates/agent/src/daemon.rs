@@ -67,8 +67,12 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let counts = Arc::new(Counts::default());
     let doorman = SharedDoorman::new(doorman(&settings)?);
     let socket = settings.socket.clone().unwrap_or_else(default_socket);
-    // Whoever cannot have the socket should not take part in a group.
+    // Whoever cannot have the socket, or a port, should not take part in a group.
     let door = Door::bind(&socket, doorman.clone(), Arc::clone(&counts))?;
+    let page = match settings.metrics {
+        Some(address) => Some(http::bind(address).await?),
+        None => None,
+    };
     if let Some(obstacle) = doorman.obstacle() {
         tracing::warn!("{obstacle}");
     }
@@ -80,10 +84,7 @@ async fn serve(args: &DaemonArgs, settings: Settings, log: log::Log) -> Result<u
     let founders = if args.dev { Vec::new() } else { seeds(&settings)? };
     let secrets = if args.dev { Vec::new() } else { secrets::files(&settings) };
     let group = Arc::new(Group::new(nodes, counts, doorman.clone(), protected, secrets, founders));
-    let page = match settings.metrics {
-        Some(address) => Some(tokio::spawn(http::serve(address, Arc::clone(&group)).await?)),
-        None => None,
-    };
+    let page = page.map(|page| tokio::spawn(http::serve(page, Arc::clone(&group))));
     let (close, closing) = watch::channel(false);
     let service: Arc<dyn Service> = group.clone();
     let mut serving = tokio::spawn(door.serve(service, closing));
@@ -182,6 +183,23 @@ fn refused(error: konklave::Error) -> Failure {
                 file.display()
             ))
         }
+        konklave::Error::Store(lock, why) if why.kind() == io::ErrorKind::AddrInUse => {
+            let folder = lock.parent().unwrap_or(&lock);
+            Failure::in_use(
+                format!("another agent uses the data directory {}", folder.display()),
+                "--data-dir FOLDER names another, which is made if it is not there",
+            )
+        }
+        // What the system says of the address that we listen at.
+        konklave::Error::Io(why) => match why.kind() {
+            io::ErrorKind::AddrInUse => {
+                Failure::in_use(why, "--listen ADDRESS names another port (0: any that is free)")
+            }
+            io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied => {
+                Failure::Config(why.to_string())
+            }
+            _ => Failure::Unavailable(why.to_string()),
+        },
         // It is another's, or a file, or on a disk that nobody may write to.
         konklave::Error::Store(place, why)
             if matches!(

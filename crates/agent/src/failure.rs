@@ -34,6 +34,9 @@ pub enum Failure {
     /// No agent, or one that cannot do it now.
     #[error("{0}")]
     Unavailable(String),
+    /// What an agent needs, another one has: a port, the data directory, the socket.
+    #[error("{0}")]
+    InUse(String),
     /// Someone else has it, or the time was over.
     #[error("{0}")]
     NotObtained(String),
@@ -61,7 +64,7 @@ impl Failure {
             Self::Usage(_) => 64,
             Self::Data(_) => 65,
             Self::Unreadable(_) => 66,
-            Self::Unavailable(_) => 69,
+            Self::Unavailable(_) | Self::InUse(_) => 69,
             Self::System { .. } => 71,
             Self::Unwritable(_) => 73,
             // A reader who went away is no failure.
@@ -91,6 +94,23 @@ impl Failure {
     pub(crate) fn unwritable(file: &Path) -> impl FnOnce(io::Error) -> Self {
         let file = file.display().to_string();
         move |why| Self::Unwritable(format!("cannot write {file}: {why}"))
+    }
+
+    /// What another one has, and how to name something else.
+    pub(crate) fn in_use(what: impl std::fmt::Display, way: &str) -> Self {
+        Self::InUse(format!("{what}\n  stop it, or {way}"))
+    }
+
+    /// Why nothing can be opened at an address: another one is there (`way` names another address), or
+    /// whatever else the system says.
+    pub(crate) fn bind(what: impl Into<String>, way: &str) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |why| match why.kind() {
+            io::ErrorKind::AddrInUse => {
+                Self::in_use(format!("{what}: another program uses this address"), way)
+            }
+            _ => Self::System { what, why },
+        }
     }
 
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {

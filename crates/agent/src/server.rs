@@ -152,6 +152,8 @@ pub struct Counts {
 pub struct Door {
     listener: UnixListener,
     path: PathBuf,
+    /// Device and number of the file, as long as it is there.
+    file: Option<(u64, u64)>,
     doorman: SharedDoorman,
     counts: Arc<Counts>,
 }
@@ -171,12 +173,15 @@ impl Door {
         }
         match fs::symlink_metadata(path) {
             Ok(old) if old.file_type().is_socket() => {
-                // Left over from an agent that was killed, or is it there?
-                if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                    return Err(Failure::Unavailable(format!(
-                        "another agent listens at {}",
-                        path.display()
-                    )));
+                // Left over from an agent that was killed, or is someone there?
+                let who = match std::os::unix::net::UnixStream::connect(path) {
+                    Ok(_) => "agent listens",
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => "",
+                    Err(_) => "program has a socket",
+                };
+                if !who.is_empty() {
+                    let what = format!("another {who} at {}", path.display());
+                    return Err(Failure::in_use(what, "--socket PATH names another place"));
                 }
                 fs::remove_file(path).map_err(fail())?;
             }
@@ -189,17 +194,30 @@ impl Door {
             Err(_) => {}
         }
         let listener = UnixListener::bind(path).map_err(fail())?;
+        let facts = fs::symlink_metadata(path).map_err(fail())?;
+        let file = Some((facts.dev(), facts.ino()));
         // One that we made, now or in an earlier life, or that is ours by custom, is for nothing else.
         let own = |folder: &&Path| {
             missing == Some(*folder) || **folder == default_folder() || is_private(folder)
         };
         let folder = folder.filter(own).map(Path::to_owned);
-        doorman.stand_at(Place { socket: path.to_owned(), folder }).map_err(fail())?;
-        Ok(Self { listener, path: path.to_owned(), doorman, counts })
+        let door = Self { listener, path: path.to_owned(), file, doorman, counts };
+        let place = Place { socket: path.to_owned(), folder };
+        door.doorman.stand_at(place).map_err(fail())?;
+        Ok(door)
+    }
+
+    /// Removes the socket, unless another one has put its own there. As long as we listen, no other
+    /// file has the number of ours.
+    fn remove(&mut self) {
+        let found = fs::symlink_metadata(&self.path).map(|facts| (facts.dev(), facts.ino()));
+        if self.file.take().is_some_and(|ours| found.is_ok_and(|found| found == ours)) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 
     /// Serves clients until `closing` says so, and then until their claims are given back.
-    pub async fn serve(self, service: Arc<dyn Service>, mut closing: watch::Receiver<bool>) {
+    pub async fn serve(mut self, service: Arc<dyn Service>, mut closing: watch::Receiver<bool>) {
         let mut sessions = JoinSet::new();
         let mut strangers = Strangers::default();
         let over = closing.clone();
@@ -224,7 +242,7 @@ impl Door {
                 Some(_) = sessions.join_next() => {}
             }
         }
-        let _ = fs::remove_file(&self.path);
+        self.remove();
         while sessions.join_next().await.is_some() {}
     }
 
@@ -238,6 +256,13 @@ impl Door {
         }
         self.counts.turned_away.fetch_add(1, Ordering::Relaxed);
         Err(peer.map(|peer| peer.uid()))
+    }
+}
+
+/// A start that fails leaves nothing behind.
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

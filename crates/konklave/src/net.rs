@@ -211,7 +211,8 @@ pub(crate) async fn listen(
         )));
     }
     let listener = TcpListener::bind(places.as_slice()).await;
-    listener.map_err(|e| Error::Config(format!("cannot listen at {address}: {e}")))
+    listener
+        .map_err(|e| io::Error::new(e.kind(), format!("cannot listen at {address}: {e}")).into())
 }
 
 /// Why somewhere else is not called.

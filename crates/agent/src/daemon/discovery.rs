@@ -124,7 +124,9 @@ impl Beacon {
             }
             UdpSocket::from_std(socket.into())
         };
-        let socket = open().map_err(Failure::system(format!("cannot call out on {group}")))?;
+        let what = format!("cannot call out on {group}");
+        let fail = Failure::bind(what, "--beacon=GROUP:PORT names another port, for all agents");
+        let socket = open().map_err(fail)?;
         let cry = Cry { konklave: 1, cluster: cluster.to_owned(), address: address.to_owned() };
         let cry = serde_json::to_vec(&cry).map_err(|error| Failure::Data(error.to_string()))?;
         let heard = BTreeSet::from([address.to_owned()]);

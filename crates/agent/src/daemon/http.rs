@@ -6,18 +6,21 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::routing::get;
+use tokio::net::TcpListener;
 
 use super::group::Group;
 use crate::failure::Failure;
 use crate::service::Service;
 
-/// Binds, and gives the work of serving.
-pub(super) async fn serve(
-    address: SocketAddr,
-    group: Arc<Group>,
-) -> Result<impl Future<Output = ()>, Failure> {
+/// Opens the port: whoever calls waits until it is served.
+pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     let what = format!("cannot serve metrics at {address}");
-    let listener = tokio::net::TcpListener::bind(address).await.map_err(Failure::system(what))?;
+    let fail = Failure::bind(what, "--metrics ADDRESS names another port");
+    TcpListener::bind(address).await.map_err(fail)
+}
+
+/// Serves for ever.
+pub(super) async fn serve(listener: TcpListener, group: Arc<Group>) {
     let (metrics, ready) = (Arc::clone(&group), group);
     let routes = Router::new()
         .route(
@@ -39,9 +42,7 @@ pub(super) async fn serve(
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "metrics");
     }
-    Ok(async move {
-        if let Err(error) = axum::serve(listener, routes).await {
-            tracing::error!(%error, "metrics are no longer served");
-        }
-    })
+    if let Err(error) = axum::serve(listener, routes).await {
+        tracing::error!(%error, "metrics are no longer served");
+    }
 }

@@ -22,4 +22,5 @@ mod partitions;
 mod promises;
 mod recipes;
 mod sessions;
+mod taken;
 mod wrapper;

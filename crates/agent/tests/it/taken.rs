@@ -1,0 +1,76 @@
+//! What another one has already: told alike, whatever it is, and left alone.
+
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+
+use nix::sys::signal::Signal;
+
+use crate::kit::{Folder, code, output, start, until};
+
+#[test]
+fn whatever_is_in_use_has_one_code_and_a_start_that_fails_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let (ours, theirs) = (folder.path().join("ours.sock"), folder.path().join("theirs.sock"));
+    let (data, other) = (folder.file("data"), folder.file("other"));
+    let member = ["agent", "--listen", "127.0.0.1:0", "--data-dir"];
+    let agent = start(&theirs, &[&member[..], &[&data]].concat());
+    until("there", || output(&theirs, &["status"]).status.success());
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("bound").to_string();
+    let multicast = UdpSocket::bind("0.0.0.0:0").expect("a free port");
+    let beacon = format!("--beacon=239.255.74.0:{}", multicast.local_addr().expect("bound").port());
+    let check = |arguments: &[&str], words: [&str; 2]| {
+        let output = output(&ours, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code(&output), 69, "{arguments:?}: {said}");
+        for words in words {
+            assert!(said.contains(words), "{arguments:?}: {words}: {said}");
+        }
+        assert!(!ours.exists(), "{arguments:?}: a socket is left over");
+    };
+    check(&["agent", "--listen", &port, "--data-dir", &other], [&port, "--listen ADDRESS"]);
+    check(&[&member[..], &[&other, "--metrics", &port]].concat(), [&port, "--metrics ADDRESS"]);
+    check(&["agent", "--dev", "--metrics", &port], [&port, "--metrics ADDRESS"]);
+    check(&[&member[..], &[&data]].concat(), [&data, "--data-dir FOLDER"]);
+    check(
+        &[&member[..], &[&other, &beacon, "--founders", "1"]].concat(),
+        ["239.255.74.0", "--beacon"],
+    );
+    let place = theirs.display().to_string();
+    check(&[&member[..], &[&other, "--socket", &place]].concat(), [&place, "--socket PATH"]);
+    // The other one did not notice.
+    assert!(output(&theirs, &["status"]).status.success());
+    agent.signal(Signal::SIGTERM);
+    assert_eq!(agent.end().0, 0);
+    assert!(!theirs.exists());
+}
+
+#[test]
+fn a_socket_of_another_program_is_left_alone() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    let _other = UnixDatagram::bind(&socket).expect("bound");
+    let output = output(&socket, &["agent", "--dev"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(code(&output), 69, "{said}");
+    assert!(said.contains("--socket PATH"), "{said}");
+    assert!(socket.exists(), "it was another's");
+}
+
+#[test]
+fn a_socket_that_was_replaced_is_not_removed_at_the_end() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    let first = start(&socket, &["agent", "--dev"]);
+    until("there", || output(&socket, &["status"]).status.success());
+    fs::remove_file(&socket).expect("there");
+    let second = start(&socket, &["agent", "--dev"]);
+    until("there", || output(&socket, &["status"]).status.success());
+    first.signal(Signal::SIGTERM);
+    assert_eq!(first.end().0, 0);
+    assert!(output(&socket, &["status"]).status.success(), "it was the second one's");
+    second.signal(Signal::SIGTERM);
+    assert_eq!(second.end().0, 0);
+    assert!(!socket.exists());
+}
