@@ -20,7 +20,7 @@ pub enum Command {
     Elect(ElectArgs),
     /// What the agent and its group do: members, locks, elections, who holds and who waits
     Status(StatusArgs),
-    /// Who has a lock, and who waits for it
+    /// Who has a lock, a semaphore or an election, and who waits for it
     Who(WhoArgs),
     /// Explain why a lock is not free: holder, suspicion, majority, place in the queue, circle
     Why(WhyArgs),
@@ -247,9 +247,9 @@ Examples:
   konklave who reports
   konklave who --election scheduler --format json")]
 pub struct WhoArgs {
-    /// The name of the lock
+    /// The name; all that have it are told
     pub name: String,
-    /// It is an election
+    /// Only the election of that name
     #[arg(long)]
     pub election: bool,
     /// The form of the output

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use super::{NAMESAKES, ask, print_as, print_json, print_table, span, span_or_dash};
 use crate::args::{Format, MembersArgs, StatusArgs, WhoArgs, WhyArgs};
 use crate::client::unexpected;
@@ -143,10 +145,11 @@ pub(crate) fn members(args: &MembersArgs) -> Result<u8, Failure> {
 
 pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
     let status = fetch(&args.agent, &args.name, NAMESAKES)?;
-    let (all, others) = match args.election {
-        true => (status.elections, status.locks),
-        false => (status.locks, status.elections),
+    let named = |reports: Vec<LockReport>| -> Vec<LockReport> {
+        reports.into_iter().filter(|report| report.name == args.name).collect()
     };
+    let (locks, elections) = (named(status.locks), named(status.elections));
+    let (mut all, mut others) = if args.election { (elections, locks) } else { (locks, elections) };
     let free = || LockReport {
         kind: if args.election { "election" } else { "lock" }.into(),
         name: args.name.clone(),
@@ -154,39 +157,60 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
         holders: Vec::new(),
         waiters: Vec::new(),
     };
-    let report = all.into_iter().find(|report| report.name == args.name).unwrap_or_else(free);
-    if args.format == Format::Json {
-        return print_as("konklave.who/1", &report);
-    }
-    if report.holders.is_empty() {
-        let other = |report: &LockReport| report.name == args.name && !report.holders.is_empty();
-        let way = match (others.iter().any(other), args.election) {
+    let held = |reports: &[LockReport]| reports.iter().any(|report| !report.holders.is_empty());
+    if args.format == Format::Text && !held(&all) {
+        let way = match (held(&others), args.election) {
             (false, _) => "",
-            (true, false) => "; there is an election of that name (who --election)",
+            (true, false) => "; there is an election of that name",
             (true, true) => {
                 "; there is a lock or a semaphore of that name (who, without --election)"
             }
         };
         eprintln!("konklave: nobody has {}{way}", args.name);
-    } else {
-        print_claims(
-            if args.election { "ELECTION" } else { "LOCK" },
-            std::slice::from_ref(&report),
-        )?;
     }
-    if !report.waiters.is_empty() {
-        let mut rows = vec![["PLACE", "WAITER", "MODE", "PRIORITY"].map(str::to_owned).to_vec()];
-        for (i, waiter) in report.waiters.iter().enumerate() {
-            rows.push(vec![
-                (i + 1).to_string(),
-                format!("{} ({})", waiter.node, waiter.label),
-                waiter.mode.clone(),
-                waiter.priority.to_string(),
-            ]);
-        }
-        print_table(&rows)?;
+    // Who asks for an election means that; a name alone may be that of several.
+    if args.election {
+        others.clear();
+    }
+    if args.format == Format::Json {
+        let first = if all.is_empty() { free() } else { all.remove(0) };
+        all.append(&mut others);
+        return print_as("konklave.who/1", &Who { first, others: all });
+    }
+    for report in all.iter().chain(&others) {
+        print_claim(report)?;
     }
     Ok(0)
+}
+
+/// What has a name, and what else has it.
+#[derive(Serialize)]
+struct Who {
+    #[serde(flatten)]
+    first: LockReport,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<LockReport>,
+}
+
+/// Who has it, and who waits.
+fn print_claim(report: &LockReport) -> Result<(), Failure> {
+    if !report.holders.is_empty() {
+        let title = report.kind.to_uppercase();
+        print_claims(&title, std::slice::from_ref(report))?;
+    }
+    if report.waiters.is_empty() {
+        return Ok(());
+    }
+    let mut rows = vec![["PLACE", "WAITER", "MODE", "PRIORITY"].map(str::to_owned).to_vec()];
+    for (i, waiter) in report.waiters.iter().enumerate() {
+        rows.push(vec![
+            (i + 1).to_string(),
+            format!("{} ({})", waiter.node, waiter.label),
+            waiter.mode.clone(),
+            waiter.priority.to_string(),
+        ]);
+    }
+    print_table(&rows)
 }
 
 pub(crate) fn why(args: &WhyArgs) -> Result<u8, Failure> {

@@ -100,6 +100,40 @@ fn why_tells_of_all_that_have_a_name() {
 }
 
 #[test]
+fn who_tells_of_all_that_have_a_name() {
+    let cluster = Cluster::new(3);
+    let lock = start(&cluster.socket(0), &["lock", "x", "--", "cat"]);
+    cluster.until(2, "held", |s| s["locks"][0]["holders"][0]["node"] == "n0");
+    let who = || json(&cluster.ask(2, &["who", "x", "--format", "json"]));
+    let alone = who();
+    assert_eq!((&alone["kind"], &alone["others"]), (&"lock".into(), &Value::Null), "{alone}");
+    let slot = start(&cluster.socket(1), &["lock", "--slots", "2", "x", "--", "cat"]);
+    let boss = start(&cluster.socket(2), &["elect", "x", "--", "cat"]);
+    let count = |list: &Value| list.as_array().map_or(0, Vec::len);
+    cluster.until(2, "all", |s| count(&s["locks"]) == 2 && count(&s["elections"]) == 1);
+    let next = start(&cluster.socket(1), &["elect", "x", "--", "true"]);
+    cluster.until(2, "one waits", |s| count(&s["elections"][0]["waiters"]) == 1);
+    let all = who();
+    assert_eq!(all["holders"][0]["node"], "n0", "{all}");
+    let others = &all["others"];
+    assert_eq!(
+        (&others[0]["kind"], &others[0]["slots"]),
+        (&"semaphore".into(), &2.into()),
+        "{all}"
+    );
+    assert_eq!(others[1]["kind"], "election", "{all}");
+    assert_eq!(others[1]["holders"][0]["node"], "n2", "{all}");
+    let said = cluster.ask(2, &["who", "x"]);
+    for words in ["exclusive", "slot of 2", "ELECTION", "n0 (", "n1 (", "n2 (", "WAITER"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // Who asks for the election means that.
+    let said = cluster.ask(2, &["who", "--election", "x"]);
+    assert!(said.contains("n2 (") && !said.contains("n0 ("), "{said}");
+    drop((lock, slot, boss, next));
+}
+
+#[test]
 fn why_sees_a_circle_of_nested_commands() {
     let cluster = Cluster::new(3);
     let program = env!("CARGO_BIN_EXE_konklave-agent");
