@@ -137,7 +137,7 @@ pub struct RunArgs {
     /// Pass one string to the shell ($SHELL, or /bin/sh)
     #[arg(short = 'c', long = "command", value_name = "STRING", conflicts_with = "words")]
     pub shell: Option<OsString>,
-    /// How long the session lives if this process is stopped
+    /// How long the session lives if this process is stopped: 0.2 s to 10 min
     #[arg(long, env = "KONKLAVE_TTL", value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     pub ttl: Duration,
     /// How long the command has to end by itself when the lock is lost

@@ -102,9 +102,9 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
         .map_err(Failure::system("cannot start"))?;
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        let mut complaint = Complaint::default();
+        let (mut complaint, mut warned) = (Complaint::default(), false);
         loop {
-            match attempt(job, &mut signals).await {
+            match attempt(job, &mut signals, &mut warned).await {
                 Ok(Ended::Lost) if job.again => {
                     job.says(|| format!("claiming {} again", job.name));
                 }
@@ -213,12 +213,18 @@ enum Obtained {
     No(u8),
 }
 
-async fn attempt(job: &Job, signals: &mut Signals) -> Result<Ended, Failure> {
+/// An attempt; whoever has `warned` of a wish that is not granted need not do so again.
+async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<Ended, Failure> {
     let start = Instant::now();
     let mut client = match connect(job, signals).await? {
         Ok(client) => client,
         Err(code) => return Ok(Ended::Code(code)),
     };
+    if millis(client.ttl) != millis(job.ttl) && !std::mem::replace(warned, true) {
+        let limit = if client.ttl > job.ttl { "no less" } else { "no more" };
+        let (asked, ttl) = (job.ttl, client.ttl);
+        eprintln!("konklave: --ttl {asked:?} becomes {ttl:?}: the agent takes {limit}");
+    }
     let session =
         |client: &Client| client.handle().map_err(Failure::system("cannot share the session"));
     let mut watchdog = Watchdog::start(session(&client)?)?;

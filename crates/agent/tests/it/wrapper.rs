@@ -469,3 +469,20 @@ fn on_a_terminal_the_command_reads_what_is_typed_and_hears_control_c() {
     assert_eq!(code, 130, "{shown}");
     until("free", || fake.holders("a").is_empty());
 }
+
+#[test]
+fn a_time_to_live_that_the_agent_does_not_take_is_told() {
+    let folder = Folder::new();
+    let (_fake, socket) = Fake::serve(folder.path());
+    for (ttl, told) in [
+        ("50ms", "--ttl 50ms becomes 200ms: the agent takes no less"),
+        ("2h", "--ttl 7200s becomes 600s: the agent takes no more"),
+        ("1", ""),
+    ] {
+        let output = output(&socket, &["lock", "--ttl", ttl, "a", "--", "true"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(code(&output), 0, "{ttl}: {said}");
+        assert!(said.contains(told), "{ttl}: {said}");
+        assert_eq!(said.is_empty(), told.is_empty(), "{ttl}: {said}");
+    }
+}
