@@ -402,7 +402,9 @@ pub struct RecvArgs {
 Examples:
   konklave record -o incident.jsonl
   konklave record --merge from-b.jsonl --merge from-c.jsonl
-  konklave record --also /run/konklave/b.sock -o incident.run && konklave draw incident.run")]
+  konklave record --also /run/konklave/b.sock -o incident.run
+What reads a `.run` (`draw`, `replay`, `export`), the whole program has (cargo build --release -p konklave-cli),
+not that of the agent and its clients alone (konklave-agent).")]
 pub struct RecordArgs {
     /// Another agent's socket, whose recording is merged in
     #[arg(long, value_name = "PATH")]

@@ -142,3 +142,15 @@ fn a_key_that_everyone_can_read_is_told_in_the_log_and_by_the_doctor() {
         assert_eq!(log.contains("everyone on this machine can read it"), told, "{log}");
     }
 }
+
+#[test]
+fn what_another_program_has_is_not_promised_by_this_one() {
+    let help = |arguments: &[&str]| {
+        let output = output(Path::new("nowhere"), arguments);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(!help(&["--help"]).contains("  draw "), "it has that");
+    let record = help(&["record", "--help"]);
+    assert!(!record.contains("konklave draw"), "{record}");
+    assert!(record.contains("the whole program has"), "{record}");
+}
