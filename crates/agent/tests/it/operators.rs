@@ -134,6 +134,19 @@ fn who_tells_of_all_that_have_a_name() {
 }
 
 #[test]
+fn who_does_not_know_how_many_founders_there_are_is_told_the_flag() {
+    let folder = Folder::new();
+    let (socket, data) = (folder.path().join("agent.sock"), folder.file("data"));
+    let agent = start(&socket, &["agent", "--nats", "nats://127.0.0.1:1/x", "--data-dir", &data]);
+    until("served", || output(&socket, &["status"]).status.success());
+    let why = output(&socket, &["why", "a"]);
+    let said = String::from_utf8_lossy(&why.stdout);
+    assert!(said.contains("how many founders there are (--founders N)"), "{said}");
+    agent.signal(Signal::SIGTERM);
+    agent.end();
+}
+
+#[test]
 fn why_sees_a_circle_of_nested_commands() {
     let cluster = Cluster::new(3);
     let program = env!("CARGO_BIN_EXE_konklave-agent");

@@ -111,11 +111,15 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
     }
 }
 
-/// What is missing for a group, and with which flag a group is founded without it: the library has none.
+/// What is missing for a group, and with which flag a group is founded: the library has none.
 pub(in crate::daemon) fn advised(missing: &str) -> String {
-    ["told to do it alone", "found a new generation here"]
-        .iter()
-        .fold(missing.to_owned(), |text, way| text.replace(way, &format!("{way} (--found-alone)")))
+    [
+        ("told to do it alone", "--found-alone"),
+        ("found a new generation here", "--found-alone"),
+        ("how many founders there are", "--founders N"),
+    ]
+    .iter()
+    .fold(missing.to_owned(), |text, (way, flag)| text.replace(way, &format!("{way} ({flag})")))
 }
 
 /// What happened: its kind, its name, and the whole in words.
