@@ -12,6 +12,7 @@ mod daemon;
 pub mod failure;
 pub mod protocol;
 pub mod recorder;
+mod seldom;
 pub mod server;
 pub mod service;
 pub mod wrapper;

@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use nix::unistd::{Gid, User, getgrouplist};
 use tokio::net::{UnixListener, UnixStream};
@@ -20,7 +21,11 @@ use tokio::task::JoinSet;
 use self::strangers::Strangers;
 use crate::client::default_folder;
 use crate::failure::Failure;
+use crate::seldom::Seldom;
 use crate::service::Service;
+
+/// How long nobody is let in where that fails.
+const BREATH: Duration = Duration::from_millis(50);
 
 /// Who may speak to the agent, besides its own user and root.
 #[derive(Clone, Debug, Default)]
@@ -219,7 +224,7 @@ impl Door {
     /// Serves clients until `closing` says so, and then until their claims are given back.
     pub async fn serve(mut self, service: Arc<dyn Service>, mut closing: watch::Receiver<bool>) {
         let mut sessions = JoinSet::new();
-        let mut strangers = Strangers::default();
+        let (mut strangers, mut failures) = (Strangers::default(), Seldom::default());
         let over = closing.clone();
         loop {
             tokio::select! {
@@ -234,9 +239,11 @@ impl Door {
                         Err(user) => strangers.turn_away(stream, user),
                     },
                     Err(error) => {
-                        tracing::warn!(%error, "cannot accept a client");
+                        if let Some(times) = failures.count(1, Instant::now()) {
+                            tracing::warn!(%error, times, "cannot accept a client");
+                        }
                         // Out of descriptors: some will be closed.
-                        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                        tokio::time::sleep(BREATH).await;
                     }
                 },
                 Some(_) = sessions.join_next() => {}

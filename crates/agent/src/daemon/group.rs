@@ -27,6 +27,7 @@ use crate::protocol::{
     Claim, Event, Explanation, Finding, MAX_FRAME, Payload, Refusal, Status, Trouble,
 };
 use crate::recorder::Recorder;
+use crate::seldom::Seldom;
 use crate::server::{Counts, SharedDoorman};
 use crate::service::{Denied, Hold, Problem, Promise, Service, Target, Wish};
 
@@ -289,7 +290,16 @@ fn problem(error: Error) -> Problem {
 
 /// Keeps what a member tells in mind.
 async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
+    let mut missed = Seldom::default();
     while let Some(event) = events.next().await {
+        // Where much happens, much is missed: the recorder has each gap, the log their sum.
+        if let konklave::Event::Missed { missed: more } = event {
+            recorder.note("missed", serde_json::to_value(&event).unwrap_or_default());
+            if let Some(missed) = missed.count(more, Instant::now()) {
+                tracing::warn!("missed: {missed} events are not recorded: too many at a time");
+            }
+            continue;
+        }
         note(&event, &recorder);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::process::Command;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
@@ -73,4 +75,35 @@ fn a_socket_that_was_replaced_is_not_removed_at_the_end() {
     second.signal(Signal::SIGTERM);
     assert_eq!(second.end().0, 0);
     assert!(!socket.exists());
+}
+
+#[test]
+fn an_agent_without_files_left_says_so_once_in_a_while_and_serves_again_when_there_are_some() {
+    let folder = Folder::new();
+    let (socket, log) = (folder.path().join("agent.sock"), folder.file("log"));
+    let script = format!(
+        "ulimit -n 24; exec {} agent --listen 127.0.0.1:0 --data-dir {} 2> {log}",
+        env!("CARGO_BIN_EXE_konklave-agent"),
+        folder.file("data")
+    );
+    let mut agent = Command::new("sh")
+        .args(["-c", &script])
+        .env("KONKLAVE_SOCKET", &socket)
+        .spawn()
+        .expect("it starts");
+    until("there", || output(&socket, &["status"]).status.success());
+    let told = || {
+        let log = fs::read_to_string(&log).expect("written");
+        log.matches("cannot accept a client").count()
+    };
+    let clients: Vec<_> =
+        (0..60).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
+    until("told", || told() > 0);
+    std::thread::sleep(Duration::from_secs(1));
+    let times = told();
+    drop(clients);
+    until("served again", || output(&socket, &["status"]).status.success());
+    agent.kill().expect("ours");
+    agent.wait().expect("dead");
+    assert_eq!(times, 1);
 }

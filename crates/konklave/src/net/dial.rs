@@ -23,6 +23,8 @@ use crate::wire::Frame;
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 /// The same for addresses that others told of, after an hour without an answer.
 const LONG_PAUSE: Duration = Duration::from_secs(60);
+/// How long nobody is answered where that fails.
+const BREATH: Duration = Duration::from_millis(50);
 /// How many calls may follow connections that ended soon: two who call each other keep one of two, and
 /// either may end right after.
 const BRIEF: u32 = 3;
@@ -249,7 +251,7 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
         };
         let Ok((stream, from)) = accepted else {
             // No more files, perhaps: others may be closed meanwhile.
-            sleep(PAUSE.0).await;
+            sleep(BREATH).await;
             continue;
         };
         let _ = stream.set_nodelay(true);
