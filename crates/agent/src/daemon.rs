@@ -291,8 +291,7 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
         let bound = node.address().map(|address| address.to_string());
         let bound = bound.unwrap_or_else(|| settings.listen());
         let address = settings.advertise.clone().unwrap_or_else(|| bound.clone());
-        let interface = discovery::interface([bound.as_str(), address.as_str()]);
-        let beacon = Beacon::start(group, &cluster, &address, interface)?;
+        let beacon = Beacon::start(group, &cluster, &address, &bound)?;
         tokio::spawn(beacon.run(node.clone()));
     }
     tokio::spawn(discovery::look_up(seeds));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -91,13 +91,13 @@ pub(super) struct Beacon {
 }
 
 impl Beacon {
-    /// Starts to call out that `address` is there: on the network in which we listen, where that is one
-    /// (`interface`), and else on whichever the system thinks best.
+    /// Starts to call out that `address` is there: on the network in which we listen (at `bound`), where
+    /// that is one, and else on whichever the system thinks best.
     pub(super) fn start(
         group: SocketAddr,
         cluster: &str,
         address: &str,
-        interface: Option<Ipv4Addr>,
+        bound: &str,
     ) -> Result<Self, Failure> {
         let open = || {
             let domain = socket2::Domain::for_address(group);
@@ -109,16 +109,20 @@ impl Beacon {
                 SocketAddr::V4(v4) => {
                     let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, v4.port());
                     socket.bind(&SocketAddr::V4(any).into())?;
-                    let interface = interface.unwrap_or(Ipv4Addr::UNSPECIFIED);
+                    let interface = interface([bound, address]).unwrap_or(Ipv4Addr::UNSPECIFIED);
                     socket.join_multicast_v4(v4.ip(), &interface)?;
                     socket.set_multicast_if_v4(&interface)?;
                     socket.set_multicast_loop_v4(true)?;
                     socket.set_multicast_ttl_v4(1)?;
                 }
                 SocketAddr::V6(v6) => {
-                    let any = SocketAddr::new(std::net::Ipv6Addr::UNSPECIFIED.into(), v6.port());
+                    let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), v6.port());
                     socket.bind(&any.into())?;
-                    socket.join_multicast_v6(v6.ip(), v6.scope_id())?;
+                    // The one that the group itself names goes first.
+                    let scope = Some(v6.scope_id()).filter(|scope| *scope > 0);
+                    let interface = scope.or_else(|| interface_v6([bound, address])).unwrap_or(0);
+                    socket.join_multicast_v6(v6.ip(), interface)?;
+                    socket.set_multicast_if_v6(interface)?;
                     socket.set_multicast_loop_v6(true)?;
                 }
             }
@@ -183,7 +187,7 @@ impl Beacon {
 }
 
 /// The network of the first of these addresses that is one of this machine in IPv4, and not all of them.
-pub(super) fn interface<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<Ipv4Addr> {
+fn interface<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<Ipv4Addr> {
     let own = |ip: &Ipv4Addr| std::net::UdpSocket::bind((*ip, 0)).is_ok();
     let specific = |address: &str| match address.parse() {
         Ok(SocketAddr::V4(v4)) if !v4.ip().is_unspecified() => Some(*v4.ip()),
@@ -192,9 +196,43 @@ pub(super) fn interface<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Opt
     addresses.into_iter().filter_map(specific).find(own)
 }
 
+/// The same in IPv6, by its number: the one that an address names (`[fe80::1%2]:7400`), or that has it.
+fn interface_v6<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<u32> {
+    // Only Linux tells it in a file; elsewhere the system chooses.
+    let table = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+    let number = |address: &str| match address.parse() {
+        Ok(SocketAddr::V6(v6)) if v6.scope_id() > 0 => Some(v6.scope_id()),
+        Ok(SocketAddr::V6(v6)) => numbered(&table, *v6.ip()),
+        Ok(SocketAddr::V4(_)) | Err(_) => None,
+    };
+    addresses.into_iter().find_map(number)
+}
+
+/// The number of the network that has an address, in Linux's table: address, number and more in a line, all
+/// of it hexadecimal.
+fn numbered(table: &str, ip: Ipv6Addr) -> Option<u32> {
+    let wanted = format!("{:032x}", u128::from(ip));
+    let mut lines = table.lines().map(str::split_whitespace);
+    lines.find_map(|mut words| {
+        let number = words.next().filter(|address| *address == wanted).and(words.next())?;
+        u32::from_str_radix(number, 16).ok()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_of_ipv6_is_the_one_that_an_address_names_or_that_has_it() {
+        let table = "00000000000000000000000000000001 01 80 10 80       lo\n\
+                     fd770000000000000000000000000001 0b 40 00 82     eth0\n";
+        let numbered = |ip: &str| numbered(table, ip.parse().expect("an address"));
+        assert_eq!((numbered("::1"), numbered("fd77::1")), (Some(1), Some(11)));
+        assert_eq!((numbered("fd77::2"), numbered("::")), (None, None));
+        assert_eq!(interface_v6(["127.0.0.1:1", "[fe80::1%7]:7400"]), Some(7));
+        assert_eq!(interface_v6(["10.0.0.1:1", "a.example:7400", "[::]:7400"]), None);
+    }
 
     #[test]
     fn a_file_of_addresses_has_comments() {

@@ -74,3 +74,20 @@ fn founders_find_each_other_by_multicast_where_they_listen() {
     let cluster = Cluster::planned(folder, addresses, plan);
     cluster.until(0, "three", |s| s["view"]["heard"] == 3);
 }
+
+#[test]
+fn founders_find_each_other_by_multicast_of_ipv6_where_they_listen() {
+    let Some(network) = Network::new(3) else { return };
+    let addresses = match network.with_blind_alleys() {
+        Ok(addresses) => addresses,
+        Err(why) => return eprintln!("skipped: no IPv6 here ({why})"),
+    };
+    let folder = Folder::new();
+    let key = folder.file("key");
+    fs::write(&key, "a key of sixteen bytes, and more").expect("written");
+    let meet = ["--beacon=[ff02::7400]:7401", "--founders", "3"].map(str::to_owned).to_vec();
+    let plan =
+        Plan { meet: Some(meet), network: Some(network), ..Plan::new(&["--key-file", &key]) };
+    let cluster = Cluster::planned(folder, addresses, plan);
+    cluster.until(0, "three", |s| s["view"]["heard"] == 3);
+}
