@@ -4,9 +4,11 @@
 //! Each line is an object with `node`, `life` and `number` (the agent's own count), `at` (seconds of the wall
 //! clock), `kind` and `what`. docs/agent.md describes it.
 
+mod gaps;
 mod incident;
 mod judge;
 
+pub use gaps::gaps;
 pub use incident::{ALGORITHM, as_run};
 pub use judge::{Verdict, judge};
 
@@ -34,6 +36,27 @@ pub struct Line {
     pub kind: String,
     /// What happened.
     pub what: serde_json::Value,
+}
+
+impl Line {
+    /// Whether it is of a message: these are counted apart.
+    fn is_message(&self) -> bool {
+        matches!(self.kind.as_str(), "sent" | "received")
+    }
+
+    /// Who is at the other end of a message.
+    fn peer(&self) -> Option<String> {
+        let side = self.what.get("to").or_else(|| self.what.get("from"))?;
+        self.is_message().then(|| side.as_str().map(str::to_owned))?
+    }
+}
+
+/// The lines of a merged recording.
+fn parse(merged: &str) -> Result<Vec<Line>, String> {
+    (1..)
+        .zip(merged.lines())
+        .map(|(i, line)| serde_json::from_str(line).map_err(|e| format!("line {i}: {e}")))
+        .collect()
 }
 
 /// A bounded memory.
@@ -126,9 +149,7 @@ pub fn merge(recordings: &[Recording]) -> Result<String, String> {
                 format!("{source}:{}: {what}: this is no line of a recording", i + 1)
             };
             let line: Line = serde_json::from_str(line).map_err(wrong)?;
-            // Messages are counted apart.
-            let message = matches!(line.kind.as_str(), "sent" | "received");
-            let life = lives.entry((line.node.clone(), line.life, message)).or_default();
+            let life = lives.entry((line.node.clone(), line.life, line.is_message())).or_default();
             life.insert(line.number, line);
         }
     }

@@ -11,7 +11,7 @@ use crate::args::{AgentArgs, Format, RecordArgs, RevokeArgs, StepDownArgs, Watch
 use crate::client::{accept, unexpected};
 use crate::failure::Failure;
 use crate::protocol::{Answer, Event, Holder, Reply, Request, check_name, legible};
-use crate::recorder::Recording;
+use crate::recorder::{self, Recording};
 
 pub(crate) fn revoke(args: &RevokeArgs) -> Result<u8, Failure> {
     let kind = if args.slots { "semaphore" } else { "lock" };
@@ -128,7 +128,7 @@ fn print_event(mut event: Event) -> Result<(), Failure> {
         event: Event,
         at: f64,
     }
-    let now = crate::recorder::wall().as_secs_f64();
+    let now = recorder::wall().as_secs_f64();
     if let Event::Changed { at, .. } = &mut event {
         at.get_or_insert(now);
         return print_line(&event);
@@ -139,12 +139,19 @@ fn print_event(mut event: Event) -> Result<(), Failure> {
 pub(crate) fn record(args: &RecordArgs) -> Result<u8, Failure> {
     let mut sockets = args.also.clone();
     sockets.insert(0, args.agent.socket.clone());
-    let mut recordings = Vec::new();
+    let (mut recordings, mut missing, mut failure) = (Vec::new(), Vec::new(), None);
     for socket in sockets {
         let source = socket.display().to_string();
-        match ask(&AgentArgs { socket }, Request::Record)? {
-            Answer::Text { text } => recordings.push(Recording { source, text }),
-            other => return Err(unexpected(&other)),
+        match ask(&AgentArgs { socket }, Request::Record) {
+            Ok(Answer::Text { text }) => recordings.push(Recording { source, text }),
+            Ok(other) => return Err(unexpected(&other)),
+            // In an incident some do not answer: what the others know is wanted all the more.
+            Err(why) => {
+                let words = why.to_string();
+                let words = words.lines().next().unwrap_or_default();
+                missing.push(format!("{source}: not asked: {words}"));
+                failure.get_or_insert(why);
+            }
         }
     }
     for file in &args.merge {
@@ -154,9 +161,21 @@ pub(crate) fn record(args: &RecordArgs) -> Result<u8, Failure> {
         })?;
         recordings.push(Recording { source: file.display().to_string(), text });
     }
-    let mut merged = crate::recorder::merge(&recordings).map_err(Failure::Data)?;
-    if args.output.as_ref().is_some_and(|file| file.extension().is_some_and(|e| e == "run")) {
-        merged = crate::recorder::as_run(&merged, args.only.as_deref()).map_err(Failure::Data)?;
+    if let Some(failure) = failure.take_if(|_| recordings.is_empty()) {
+        return Err(failure);
+    }
+    let mut merged = recorder::merge(&recordings).map_err(Failure::Data)?;
+    let run = args.output.as_ref().is_some_and(|file| file.extension().is_some_and(|e| e == "run"));
+    // What is fetched to be merged later is not expected to be whole.
+    if run || recordings.len() + missing.len() > 1 {
+        missing.extend(recorder::gaps(&merged).map_err(Failure::Data)?);
+    }
+    for what in &missing {
+        eprintln!("konklave: missing: {}", legible(what));
+    }
+    if run {
+        merged =
+            recorder::as_run(&merged, args.only.as_deref(), &missing).map_err(Failure::Data)?;
     }
     match &args.output {
         Some(file) => {
@@ -164,5 +183,5 @@ pub(crate) fn record(args: &RecordArgs) -> Result<u8, Failure> {
         }
         None => io::stdout().write_all(merged.as_bytes())?,
     }
-    Ok(0)
+    Ok(failure.map_or(0, |failure| failure.exit_code()))
 }

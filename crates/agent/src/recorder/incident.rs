@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Line;
+use super::{Line, parse};
 
 /// What such a run names in the place of an algorithm.
 pub const ALGORITHM: &str = "group/agents";
@@ -13,16 +13,12 @@ pub const ALGORITHM: &str = "group/agents";
 const UNIT: f64 = 1e9;
 
 /// The lines of a merged recording as a `.run`: of all names, or of `only` one. Nodes are numbered in
-/// the order of their names; the header's scenario has the names.
-pub fn as_run(merged: &str, only: Option<&str>) -> Result<String, String> {
-    let lines: Result<Vec<Line>, String> = (1..)
-        .zip(merged.lines())
-        .map(|(i, line)| serde_json::from_str(line).map_err(|e| format!("line {i}: {e}")))
-        .collect();
-    let lines = lines?;
+/// the order of their names; the header's scenario has the names, and what is `missing`, in words.
+pub fn as_run(merged: &str, only: Option<&str>, missing: &[String]) -> Result<String, String> {
+    let lines = parse(merged)?;
     let mut ids: BTreeMap<String, u32> = lines
         .iter()
-        .flat_map(|line| [Some(line.node.clone()), peer(line)])
+        .flat_map(|line| [Some(line.node.clone()), line.peer()])
         .flatten()
         .map(|n| (n, 0))
         .collect();
@@ -40,7 +36,7 @@ pub fn as_run(merged: &str, only: Option<&str>) -> Result<String, String> {
         "world": "tcp",
         "unit": UNIT,
         "time": "s",
-        "scenario": { "names": names },
+        "scenario": { "names": names, "missing": missing },
     }));
     let mut messages = BTreeMap::new();
     let mut held = BTreeMap::<(u32, String), u32>::new();
@@ -66,12 +62,6 @@ fn line(value: &Value) -> String {
     value.to_string() + "\n"
 }
 
-/// Who is at the other end of a message.
-fn peer(line: &Line) -> Option<String> {
-    let side = line.what.get("to").or_else(|| line.what.get("from"))?;
-    matches!(line.kind.as_str(), "sent" | "received").then(|| side.as_str().map(str::to_owned))?
-}
-
 type Messages = BTreeMap<(u32, u32, u64), u64>;
 
 /// A step: why it was made, and what was done.
@@ -90,7 +80,7 @@ fn step(
         return None;
     }
     let (number, kind) = (what["number"].as_u64().unwrap_or_default(), &what["what"]);
-    let other = peer(line).and_then(|name| ids.get(&name).copied());
+    let other = line.peer().and_then(|name| ids.get(&name).copied());
     let key = || (node, what["name"].as_str().unwrap_or_default().to_owned());
     Some(match (line.kind.as_str(), other) {
         ("sent", Some(to)) => {
@@ -148,15 +138,17 @@ mod tests {
             recorded("b", 10.4, "granted", json!({ "name": "y", "token": "1.0.2" })),
             recorded("b", 10.2, "released", json!({ "name": "x" })),
         ];
-        let run = as_run(&text.concat(), Some("x")).expect("well formed");
+        let missing = ["c: away".to_owned()];
+        let run = as_run(&text.concat(), Some("x"), &missing).expect("well formed");
         let lines: Vec<Value> =
             run.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         assert_eq!(lines.len(), 7, "{run}");
         assert_eq!(lines[0]["scenario"]["names"], json!({ "0": "a", "1": "b" }));
+        assert_eq!(lines[0]["scenario"]["missing"], json!(["c: away"]));
         assert_eq!(lines[2]["do"][0]["send"], json!({ "to": 0, "id": 1, "body": "data" }));
         assert_eq!(lines[3]["in"]["message"], json!({ "from": 1, "id": 1, "body": "data" }));
         assert_eq!(lines[4]["do"][0]["indicate"]["Granted"]["token"], "1.0.1");
         assert!(lines[5]["at"].as_u64() >= lines[4]["at"].as_u64(), "time goes forward");
-        assert!(as_run("nonsense", None).is_err());
+        assert!(as_run("nonsense", None, &[]).is_err());
     }
 }

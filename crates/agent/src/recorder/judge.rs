@@ -26,11 +26,16 @@ struct Grant {
     alone: bool,
 }
 
-/// Judges the steps of a run that [`as_run`](super::as_run) wrote, each as its JSON object: that no token
+/// Judges the steps of a run that [`as_run`](super::as_run) wrote, each as its JSON object, with the
+/// `names` of its nodes as its scenario has them: that no token
 /// was granted twice, that on each agent the tokens of a name only grew, and that nobody held alone what
 /// the holder before, by token, had not let go. Between agents that is judged by their wall clocks.
 #[must_use]
-pub fn judge(steps: impl IntoIterator<Item = Value>) -> Verdict {
+pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
+    let called = |node: u32| match names[node.to_string()].as_str() {
+        Some(name) => name.to_owned(),
+        None => format!("node {node}"),
+    };
     let mut verdict = Verdict::default();
     let mut grants = BTreeMap::<(String, Token), Grant>::new();
     let mut last = BTreeMap::<(String, u32), Token>::new();
@@ -44,9 +49,9 @@ pub fn judge(steps: impl IntoIterator<Item = Value>) -> Verdict {
             let alone = matches!(what["mode"].as_str(), Some("exclusive" | "leadership"));
             let key = (name.clone(), token);
             if let Some(first) = grants.get(&key) {
-                let first = first.node;
+                let (first, node) = (called(first.node), called(node));
                 verdict.violations.push(format!(
-                    "{name}: token {token} was granted twice, at nodes {first} and {node}"
+                    "{name}: token {token} was granted twice, at {first} and {node}"
                 ));
                 continue;
             }
@@ -54,7 +59,8 @@ pub fn judge(steps: impl IntoIterator<Item = Value>) -> Verdict {
             let before = if alone { last.insert((name.clone(), node), token) } else { None };
             if let Some(before) = before.filter(|before| *before > token) {
                 verdict.violations.push(format!(
-                    "{name}: node {node} was granted token {token} after {before}: tokens only grow"
+                    "{name}: {} was granted token {token} after {before}: tokens only grow",
+                    called(node)
                 ));
             }
             grants.insert(key, Grant { node, from: at, to: None, alone });
@@ -80,10 +86,10 @@ pub fn judge(steps: impl IntoIterator<Item = Value>) -> Verdict {
         {
             let by = if other == grant.node { "" } else { ", by the clocks of both" };
             verdict.violations.push(format!(
-                "{name}: node {} held it with token {token} {:.3} s before node {other} let token \
-                 {before} go{by}",
-                grant.node,
-                (until - grant.from) as f64 / 1e9
+                "{name}: {} held it with token {token} {:.3} s before {} let token {before} go{by}",
+                called(grant.node),
+                (until - grant.from) as f64 / 1e9,
+                called(other)
             ));
         }
         // Whose end nobody noted says nothing: its lease may have ended it.
@@ -102,6 +108,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Where nobody has a name.
+    fn judge(steps: impl IntoIterator<Item = Value>) -> Verdict {
+        super::judge(&Value::Null, steps)
+    }
 
     fn granted(at: u64, node: u32, token: &str, mode: &str) -> Value {
         let what = json!({ "name": "a", "token": token, "mode": mode });
@@ -140,7 +151,10 @@ mod tests {
         let said = judge(overlap).violations.concat();
         assert!(said.contains("0.500 s before node 0") && said.contains("clocks"), "{said}");
         let twice = [granted(1, 0, "1.0.1", "exclusive"), granted(2, 1, "1.0.1", "exclusive")];
-        assert!(judge(twice).violations.concat().contains("granted twice, at nodes 0 and 1"));
+        assert!(judge(twice).violations.concat().contains("granted twice, at node 0 and node 1"));
+        let twice = [granted(1, 0, "1.0.1", "exclusive"), granted(2, 1, "1.0.1", "exclusive")];
+        let said = super::judge(&json!({ "0": "n0", "1": "n1" }), twice).violations.concat();
+        assert!(said.contains("granted twice, at n0 and n1"), "{said}");
         let back = [granted(1, 0, "1.0.2", "leadership"), granted(2, 0, "1.0.1", "leadership")];
         assert!(judge(back).violations.concat().contains("tokens only grow"));
     }

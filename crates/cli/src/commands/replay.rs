@@ -129,7 +129,10 @@ fn line_of(place: Place, number: usize, path: &Path) -> Option<usize> {
 /// promise was kept.
 fn incident(args: &ReplayArgs, run: &Run) -> Done {
     let steps = run.entries.iter().filter_map(|entry| serde_json::to_value(entry).ok());
-    let Verdict { grants, names, open, violations } = judge(steps);
+    let Verdict { grants, names, open, violations } = judge(&run.header.scenario["names"], steps);
+    // What it could not have, it says itself; nothing of recordings that were written before it did.
+    let missing = run.header.scenario["missing"].as_array().into_iter().flatten();
+    let missing: Vec<&str> = missing.filter_map(|what| what.as_str()).collect();
     match args.format {
         Format::Text => {
             let mut out = stdout();
@@ -144,6 +147,9 @@ fn incident(args: &ReplayArgs, run: &Run) -> Done {
                 "judged      {grants} grants of {names} names ({open} without a recorded end): each \
                  token granted once, tokens only grow, one holder at a time"
             )?;
+            for what in &missing {
+                writeln!(out, "missing     {what}")?;
+            }
             for violation in &violations {
                 writeln!(out, "{}    {violation}", paint("violated", Colour::Red))?;
             }
@@ -159,6 +165,7 @@ fn incident(args: &ReplayArgs, run: &Run) -> Done {
                 "grants": grants,
                 "names": names,
                 "open": open,
+                "missing": missing,
                 "violations": violations,
             });
             print_json(&report, args.format)?;
@@ -167,6 +174,7 @@ fn incident(args: &ReplayArgs, run: &Run) -> Done {
             ("grants".into(), grants.to_string()),
             ("names".into(), names.to_string()),
             ("open".into(), open.to_string()),
+            ("missing".into(), missing.len().to_string()),
             ("violations".into(), violations.len().to_string()),
         ]])?,
     }
