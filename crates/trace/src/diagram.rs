@@ -292,7 +292,10 @@ pub fn layout_all(runs: &[&Run], options: &Options) -> Vec<Diagram> {
         .collect();
     let most_arrows = tracks.iter().map(|track| visible(*track).count()).max();
     let labelled = most_arrows.unwrap_or(0) <= options.most_labels;
-    let names = nodes.iter().flatten().map(|p| width_of(&format!("p{p}"), 14.0));
+    let names = runs
+        .iter()
+        .zip(&nodes)
+        .flat_map(|(run, nodes)| nodes.iter().map(|p| width_of(&run.header.name_of(*p), 14.0)));
     let left = names.fold(0.0, f64::max) + 56.0;
     let quiet = options.quiet;
     let label = runs.iter().map(|run| widest_time(run)).fold(0.0, f64::max);
@@ -340,7 +343,7 @@ fn lay_out(
         _ => 32.0,
     };
     let lane = |(i, &node): (usize, &u32)| {
-        let label = format!("p{node}");
+        let label = run.header.name_of(node);
         Lane { node, label, y: top + 20.0 + i as f64 * spacing }
     };
     let lanes: Vec<Lane> = nodes.iter().enumerate().map(lane).collect();

@@ -131,6 +131,13 @@ impl Header {
         self.algorithm.split('/').next().unwrap_or("")
     }
 
+    /// What people call a node: `p0`, unless the scenario has `names`, as that of a recording of real
+    /// agents does.
+    pub fn name_of(&self, node: u32) -> String {
+        let name = self.scenario.get("names").and_then(|names| names.get(node.to_string()));
+        name.and_then(Value::as_str).map_or_else(|| format!("p{node}"), str::to_owned)
+    }
+
     /// The time `at`, in the header's unit.
     pub fn time_of(&self, at: u64) -> f64 {
         if self.unit > 0.0 { at as f64 / self.unit } else { at as f64 }

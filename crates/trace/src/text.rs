@@ -53,7 +53,7 @@ pub fn transcript(run: &Run, options: &Options) -> String {
 
 /// One step: first what happened to the process, then what it did.
 pub fn step_lines(step: &Step, header: &Header, states: bool) -> Vec<String> {
-    let mut lines = vec![input_line(step)];
+    let mut lines = vec![input_line(step, header)];
     lines.extend(draws_line(step));
     lines.extend(effect_lines(step.effects.iter(), header));
     if states && let Some(state) = &step.state {
@@ -71,30 +71,33 @@ pub(crate) fn shown_lines(step: &Step, view: &View<'_>, all: bool) -> Vec<String
         EffectRecord::Send { id, .. } => view.shows_id(*id),
         _ => all,
     });
-    let mut lines: Vec<String> = input.then(|| input_line(step)).into_iter().collect();
+    let mut lines: Vec<String> =
+        input.then(|| input_line(step, view.header())).into_iter().collect();
     lines.extend(draws_line(step).filter(|_| all));
     lines.extend(effect_lines(effects, view.header()));
     if let Some(first) = lines.first_mut().filter(|_| !input) {
-        *first = format!("p{} {first}", step.node);
+        *first = format!("{} {first}", view.header().name_of(step.node));
     }
     lines
 }
 
-fn input_line(step: &Step) -> String {
-    let node = step.node;
+fn input_line(step: &Step, header: &Header) -> String {
+    let (node, name) = (header.name_of(step.node), |id: &u32| header.name_of(*id));
     match &step.input {
-        InputRecord::Start => format!("p{node} starts"),
-        InputRecord::Recover { saved: None } => format!("p{node} recovers"),
+        InputRecord::Start => format!("{node} starts"),
+        InputRecord::Recover { saved: None } => format!("{node} recovers"),
         InputRecord::Recover { saved: Some(saved) } => {
-            format!("p{node} recovers with {}", render(saved))
+            format!("{node} recovers with {}", render(saved))
         }
-        InputRecord::Request(request) => format!("p{node} asked {}", render(request)),
-        InputRecord::Message { from, body, .. } => format!("p{node} <- p{from} {}", render(body)),
-        InputRecord::Timer(timer) => format!("p{node} timer {}", render(timer)),
-        InputRecord::Suspect(peer) => format!("p{node} suspects p{peer}"),
-        InputRecord::Trust(peer) => format!("p{node} trusts p{peer}"),
+        InputRecord::Request(request) => format!("{node} asked {}", render(request)),
+        InputRecord::Message { from, body, .. } => {
+            format!("{node} <- {} {}", name(from), render(body))
+        }
+        InputRecord::Timer(timer) => format!("{node} timer {}", render(timer)),
+        InputRecord::Suspect(peer) => format!("{node} suspects {}", name(peer)),
+        InputRecord::Trust(peer) => format!("{node} trusts {}", name(peer)),
         InputRecord::Stamp { from, stamp, .. } => {
-            format!("p{node} <- p{from} message of the application at clock {stamp}")
+            format!("{node} <- {} message of the application at clock {stamp}", name(from))
         }
     }
 }
@@ -113,11 +116,11 @@ fn effect_lines<'a>(
     while let Some(effect) = effects.next() {
         lines.push(match effect {
             EffectRecord::Send { to, body, .. } => {
-                let mut whom = format!("p{to}");
+                let mut whom = header.name_of(*to);
                 while let Some(EffectRecord::Send { to, .. }) = effects
                     .next_if(|e| matches!(e, EffectRecord::Send { body: next, .. } if next == body))
                 {
-                    write!(whom, " p{to}").expect("a string takes everything");
+                    write!(whom, " {}", header.name_of(*to)).expect("a string takes everything");
                 }
                 format!("-> {whom} {}", render(body))
             }

@@ -241,6 +241,19 @@ fn many_lanes_and_messages_stay_apart() {
     assert!(few.arrows.iter().any(|arrow| arrow.label.is_some()));
 }
 
+#[test]
+fn nodes_are_called_as_the_scenario_says() {
+    let mut run = three_entries();
+    run.header.scenario = serde_json::json!({ "names": { "0": "<north>", "2": "a longer name" } });
+    let diagram = layout(&run, &diagram::Options::default());
+    let labels: Vec<&str> = diagram.lanes.iter().map(|lane| lane.label.as_str()).collect();
+    assert_eq!(labels, ["<north>", "p1", "a longer name"]);
+    let story = text::transcript(&run, &text::Options::default());
+    assert!(story.contains("<north> asked") && story.contains("p1 <- <north>"), "{story}");
+    assert!(story.contains("-> p1 a longer name"), "{story}");
+    assert!(!story.contains("p0") && !story.contains("p2"), "{story}");
+}
+
 /// The stored run of three processes that enter.
 fn three_entries() -> Run {
     let name = "ricart-agrawala.run";

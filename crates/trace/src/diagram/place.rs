@@ -137,7 +137,8 @@ impl Layout<'_> {
 
     fn arrow_tooltip(&self, message: &Message<'_>, fate: Fate, entry: Option<usize>) -> String {
         let said = message.body.map_or("message of the application".into(), render);
-        let Message { id, from, to, .. } = message;
+        let (id, header) = (message.id, &self.run.header);
+        let (from, to) = (header.name_of(message.from), header.name_of(message.to));
         let sent = self.time(message.sent);
         let end = entry.map_or(String::new(), |entry| self.time(entry));
         let fate = match fate {
@@ -146,7 +147,7 @@ impl Layout<'_> {
             Fate::Lost => format!("{sent}, lost at {end}"),
             Fate::Pending => format!("{sent}, still on its way"),
         };
-        format!("p{from} → p{to} {said}\n{fate}\nmessage {id}")
+        format!("{from} → {to} {said}\n{fate}\nmessage {id}")
     }
 
     pub(super) fn place_spans(&mut self, spans: &[Span]) {
@@ -180,7 +181,8 @@ impl Layout<'_> {
                 let middle = f64::midpoint(from, to);
                 self.taken.take(Area::upright(middle, y, to - from, 2.0 * THICK));
             }
-            let tooltip = format!("p{node} {}: {words}", span.label);
+            let name = self.run.header.name_of(node);
+            let tooltip = format!("{name} {}: {words}", span.label);
             let (what, open) = (span.what, span.end.is_none());
             self.diagram.bars.push(Bar { what, lane, from, to, open, label, tooltip });
         }
