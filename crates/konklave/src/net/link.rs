@@ -19,6 +19,8 @@ const SPARE: usize = 4 << 10;
 /// How much is kept for a peer that does not confirm, if it is more than one record. What is older is lost;
 /// the group copes.
 const KEPT: usize = 64 << 20;
+/// The same as long as there is no connection: who is away for days is called for all the time.
+const KEPT_AWAY: usize = 1 << 20;
 
 /// How often a peer has to be found silent: the first time it may be we who slept, with what it said unread.
 const DOUBTS: u32 = 2;
@@ -88,7 +90,11 @@ struct Connection {
     doubts: u32,
 }
 
-pub(super) struct Link(Mutex<State>);
+pub(super) struct Link {
+    state: Mutex<State>,
+    /// Held while something that came is taken in.
+    turn: Mutex<()>,
+}
 
 /// What became of a new connection.
 pub(super) enum Attached {
@@ -102,11 +108,18 @@ pub(super) enum Attached {
 
 impl Link {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(State { next: 1, ..State::default() }))
+        let state = Mutex::new(State { next: 1, ..State::default() });
+        Self { state, turn: Mutex::default() }
+    }
+
+    /// Who takes in what came on one connection keeps those of the next one from doing so: what came first is
+    /// heard first.
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a frame along; gives its number.
@@ -369,7 +382,8 @@ impl State {
         self.bytes += bytes.len();
         self.kept.push_back(Chunk { first: self.next, count, bytes });
         self.next += count;
-        while self.bytes > KEPT
+        let most = if self.connection.is_some() { KEPT } else { KEPT_AWAY };
+        while self.bytes > most
             && self.kept.len() > 1
             && let Some(oldest) = self.kept.pop_front()
         {
@@ -484,6 +498,20 @@ pub(super) mod tests {
         assert_eq!(link.next_record(number, &mut record), Next::Record);
         assert!((KEPT..=MAX_RECORD).contains(&record.len()), "with what came before it");
         assert_eq!(next(&link, number), Some((3, 1)));
+    }
+
+    #[test]
+    fn little_is_kept_for_one_who_is_away() {
+        let link = Link::new();
+        let number = attach(&link, 7);
+        assert!(link.detach(number));
+        let long = vec![0; 100];
+        for _ in 0..5 * KEPT_AWAY / long.len() {
+            link.push_bytes(&long, Hurry::Now).unwrap();
+        }
+        let state = link.state();
+        let kept = state.bytes + state.open.len();
+        assert!((KEPT_AWAY / 2..=KEPT_AWAY + CHUNK).contains(&kept), "{kept}");
     }
 
     #[test]

@@ -81,6 +81,7 @@ impl Pipe {
             0 => None,
             count => Some(last_number(first, count)?),
         };
+        let _turn = self.link.turn();
         let Some(known) = self.link.hear(self.number, first, last, confirmed) else {
             return Ok(false);
         };
