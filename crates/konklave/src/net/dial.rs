@@ -21,8 +21,8 @@ use crate::wire::Frame;
 
 /// How long to wait between calls that nobody answers: first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
-/// The same for addresses that others told of, after an hour without an answer.
-const LONG_PAUSE: Duration = Duration::from_secs(60);
+/// The same for addresses that others told of, after ten minutes without an answer.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
 /// How long nobody is answered where that fails.
 const BREATH: Duration = Duration::from_millis(50);
 /// How many calls may follow connections that ended soon: two who call each other keep one of two, and
@@ -85,6 +85,7 @@ async fn keep_calling(
     let mut pause = PAUSE.0;
     let mut refused: Option<Instant> = None;
     let mut answered = Instant::now();
+    let hearsay = seed.is_none() && who.is_some();
     // How many connections in a row ended as soon as they stood.
     let mut brief = 0;
     while !*stop.borrow_and_update() {
@@ -94,7 +95,7 @@ async fn keep_calling(
                 () = redial => {}
                 _ = stop.changed() => {}
             }
-            answered = Instant::now();
+            (pause, answered) = (PAUSE.0, Instant::now());
             continue;
         }
         let begun = Instant::now();
@@ -142,14 +143,14 @@ async fn keep_calling(
             () = mesh.redial.notified() => {}
             _ = stop.changed() => {}
         }
-        pause = (pause * 2).min(longest_pause(seed.is_some(), answered.elapsed()));
+        pause = (pause * 2).min(longest_pause(hearsay, answered.elapsed()));
     }
 }
 
 /// How long to wait between calls at most, after so long a time without an answer. Where machines come and go with
-/// ever new addresses, most that were heard of will never answer again; those that were given may.
-fn longest_pause(given: bool, unanswered: Duration) -> Duration {
-    if given { PAUSE.1 } else { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) }
+/// ever new addresses, most that others told of will never answer again; those that were given, or found, may.
+fn longest_pause(hearsay: bool, unanswered: Duration) -> Duration {
+    if hearsay { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) } else { PAUSE.1 }
 }
 
 /// Nobody listens where `who` was.
@@ -413,9 +414,9 @@ mod tests {
     #[test]
     fn who_was_only_heard_of_is_called_less_and_less() {
         let minutes = |n: u64| Duration::from_secs(60 * n);
-        assert_eq!(longest_pause(true, minutes(600)), PAUSE.1);
-        assert_eq!(longest_pause(false, minutes(0)), PAUSE.1);
-        assert_eq!(longest_pause(false, minutes(5)), Duration::from_secs(5));
-        assert_eq!(longest_pause(false, minutes(600)), LONG_PAUSE);
+        assert_eq!(longest_pause(false, minutes(600)), PAUSE.1);
+        assert_eq!(longest_pause(true, minutes(0)), PAUSE.1);
+        assert_eq!(longest_pause(true, minutes(5)), Duration::from_secs(5));
+        assert_eq!(longest_pause(true, minutes(600)), LONG_PAUSE);
     }
 }
