@@ -198,7 +198,10 @@ impl Door {
             }
             Err(_) => {}
         }
-        let listener = UnixListener::bind(path).map_err(fail())?;
+        // Another one may have come in between.
+        let what = format!("cannot listen at {}", path.display());
+        let taken = Failure::bind(what, "--socket PATH names another place");
+        let listener = UnixListener::bind(path).map_err(taken)?;
         let facts = fs::symlink_metadata(path).map_err(fail())?;
         let file = Some((facts.dev(), facts.ino()));
         // One that we made, now or in an earlier life, or that is ours by custom, is for nothing else.

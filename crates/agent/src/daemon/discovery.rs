@@ -202,6 +202,8 @@ fn interface_v6<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Option<u32>
     let table = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
     let number = |address: &str| match address.parse() {
         Ok(SocketAddr::V6(v6)) if v6.scope_id() > 0 => Some(v6.scope_id()),
+        // There is no way for many on that network: the system chooses another, and we hear ourselves.
+        Ok(SocketAddr::V6(v6)) if v6.ip().is_loopback() => None,
         Ok(SocketAddr::V6(v6)) => numbered(&table, *v6.ip()),
         Ok(SocketAddr::V4(_)) | Err(_) => None,
     };

@@ -292,7 +292,7 @@ fn problem(error: Error) -> Problem {
 async fn remember(mut events: konklave::Events, recorder: Arc<Recorder>) {
     let mut missed = Seldom::default();
     while let Some(event) = events.next().await {
-        // Where much happens, much is missed: the recorder has each gap, the log their sum.
+        // Where much happens, much is missed: the recorder has each gap, the log some.
         if let konklave::Event::Missed { missed: more } = event {
             recorder.note("missed", serde_json::to_value(&event).unwrap_or_default());
             if let Some(missed) = missed.count(more, Instant::now()) {
