@@ -590,3 +590,6 @@ fn setup(me: ProcessId, timings: &Timings) -> Setup {
     setup.chosen.insert("misses", misses.to_string());
     setup
 }
+
+#[cfg(test)]
+mod storms;

@@ -179,6 +179,12 @@ impl Desk {
         self.wanted.get(&number).map(|wanted| &wanted.wish)
     }
 
+    /// The same, unless it has been granted and only not told yet.
+    pub(super) fn open_wish(&self, number: u64) -> Option<&Wish> {
+        let wanted = self.wanted.get(&number).filter(|wanted| wanted.token.is_none());
+        wanted.map(|wanted| &wanted.wish)
+    }
+
     /// What was granted and not told yet is not granted any more: whether there was such a thing.
     pub(super) fn take_back(&mut self, number: u64) -> bool {
         self.wanted.get_mut(&number).is_some_and(|wanted| wanted.token.take().is_some())
@@ -378,7 +384,13 @@ impl Core {
         if claim.member != self.myself() {
             return;
         }
-        self.desk.kept.remove(key);
+        // Nobody here has it, though the last who did may just have passed it on: it goes back. Who has it lets
+        // it go itself.
+        if let Some(kept) = self.desk.kept.remove(key)
+            && kept.user.is_none()
+        {
+            self.submit(Op::Release { claim: kept.claim, key: key.clone() });
+        }
         let late = |(_, w): &(&u64, &mut Wanted)| w.token.is_some_and(|(c, _)| c == claim);
         let late = self.desk.wanted.iter_mut().find(late).map(|(number, wanted)| {
             wanted.token = None;
@@ -387,8 +399,8 @@ impl Core {
         let mut numbers: Vec<u64> =
             self.desk.held.iter().filter(|(_, h)| h.claim == claim).map(|(n, _)| *n).collect();
         numbers.sort_unstable();
-        if numbers.is_empty() {
-            // Nobody here has it, or not yet.
+        if late.is_some() {
+            // Nobody has been told. Once: it is asked for again by the same claim.
             self.submit(Op::Release { claim, key: key.clone() });
         }
         let safe = self.table.lock(key).is_some_and(|lock| {

@@ -81,6 +81,34 @@ fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
     }
 }
 
+/// However often it is told.
+#[test]
+fn who_has_a_lock_taken_twice_has_as_long_to_let_it_go() {
+    for (mutex, slots) in [(Mutex::Table, false), (Mutex::Table, true), (Mutex::NaimiTrehel, false)]
+    {
+        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+        let ask = |i| match slots {
+            true => cluster.node(i).semaphore("a", 1),
+            false => cluster.node(i).lock("a"),
+        };
+        cluster.block_on(async {
+            let held = ask(0).acquire().await.unwrap();
+            for _ in 0..2 {
+                let _ = match slots {
+                    true => cluster.node(1).revoke_permits("a", None).await,
+                    false => cluster.node(1).revoke("a", None).await,
+                };
+                cluster.sleep(5 * MS).await;
+            }
+            assert_eq!(held.state(), State::Lost);
+            let next = ask(2).timeout(100 * MS).acquire().await;
+            assert!(next.is_err(), "{mutex}, {slots}: its holder may still be at it");
+            drop(held);
+            assert!(ask(2).timeout(100 * MS).acquire().await.is_ok(), "{mutex}, {slots}");
+        });
+    }
+}
+
 async fn wait_for(node: Node, got: Rc<Cell<Option<konklave::Token>>>) {
     let guard = node.lock("a").acquire().await.unwrap();
     got.set(Some(guard.token()));

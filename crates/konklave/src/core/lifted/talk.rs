@@ -116,8 +116,9 @@ impl Core {
                 lock.tries.push((from, number));
             }
             Say::Used { number } => {
-                let tries = self.desk.wish(number).is_some_and(|w| !w.wait && w.key.name == name);
-                if tries {
+                // It may be late: what was granted meanwhile is ours.
+                let wish = self.desk.open_wish(number);
+                if wish.is_some_and(|wish| !wish.wait && wish.key.name == name) {
                     self.refuse_busy(number);
                     self.give_up(number, &name);
                 }

@@ -5,8 +5,11 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
+use konklave_process::ProcessId;
+
 use crate::builder::Timings;
 use crate::error::Error;
+use crate::lifted::{Inside, Say};
 use crate::lock::{Guard, Handover, LockRequest};
 use crate::mutex::Mutex;
 use crate::testing::Cluster;
@@ -194,5 +197,34 @@ fn without_a_lease_a_lock_that_lies_here_is_not_given() {
         let late = ask(&cluster, node.lock("b").timeout(100 * MS));
         cluster.sleep(200 * MS).await;
         assert!(matches!(&*late.borrow(), Some(Err(Error::TimedOut(_)))), "{late:?}");
+    });
+}
+
+/// A word of one who used the lock before arrives when it has come, and its grant is not told yet.
+#[test]
+fn who_was_granted_it_is_not_refused_by_a_late_word() {
+    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let node = cluster.node(0);
+    cluster.block_on(async {
+        drop(node.lock("a").acquire().await.unwrap());
+        node.shared().with(|core, _| core.unsaved = true);
+        let mut asked = pin!(node.lock("a").try_acquire());
+        assert!(poll_fn(|t| Poll::Ready(asked.as_mut().poll(t).is_pending())).await);
+        cluster.sleep(5 * MS).await;
+        node.shared().with(|core, _| {
+            let (from, place) = (ProcessId(1), core.lifted.locks.find("a").unwrap());
+            let number = core.lifted.locks[place].user.as_ref().unwrap().number;
+            let next = core.lifted.received.get(&from).copied().unwrap_or(0) + 1;
+            let say = Say::Used { number };
+            let view = core.lifted.view;
+            core.on_inside(from, Inside { view, number: next, name: "a".into(), say });
+            // It was not really said.
+            core.lifted.received.insert(from, next - 1);
+        });
+        node.shared().with(|core, _| core.saved());
+        let granted = asked.await;
+        assert!(granted.is_ok(), "{granted:?}");
+        drop(granted);
+        assert!(cluster.node(2).lock("a").timeout(5000 * MS).acquire().await.is_ok());
     });
 }

@@ -1,0 +1,247 @@
+//! Many clients, operators and full disks at once, decided by a seed: everybody is served or told in time, and
+//! nobody holds what another holds. `SEED=n` repeats one; `KONKLAVE_LONG=1` makes it fifty times as many.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::builder::Timings;
+use crate::error::Error;
+use crate::lock::{Handover, State};
+use crate::mutex::Mutex;
+use crate::status::Loss;
+use crate::testing::Cluster;
+use crate::token::Token;
+
+const MS: Duration = Duration::from_millis(1);
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// Someone believed to hold a lock, from when to when.
+#[derive(Debug)]
+struct Belief {
+    name: &'static str,
+    token: Token,
+    #[allow(dead_code, reason = "told when something is wrong")]
+    node: usize,
+    mode: Handover,
+    from: Duration,
+    to: Duration,
+}
+
+/// The same numbers for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u32) -> u32 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from(self.0 >> 33).expect("31 bits") % bound
+    }
+
+    fn is_one_of(&mut self, n: u32) -> bool {
+        self.below(n) == 0
+    }
+}
+
+struct Storm {
+    cluster: Cluster,
+    what: String,
+    /// Nobody fails.
+    calm: bool,
+    over: Cell<bool>,
+    /// Who is at work, and what it waits for.
+    at_work: RefCell<BTreeMap<usize, String>>,
+    beliefs: RefCell<Vec<Belief>>,
+}
+
+impl Storm {
+    /// A client: asks in all ways there are, holds for a while or not at all, lets go in time or late.
+    async fn work(&self, me: usize, node: usize, mut dice: Dice) {
+        while !self.over.get() {
+            match dice.below(3) {
+                0 => self.cluster.sleep(MS * (1 + dice.below(40))).await,
+                1 => self.cluster.sleep(MS / 10 * dice.below(10)).await,
+                _ => {}
+            }
+            if self.cluster.is_up(node) {
+                self.ask(me, node, &mut dice).await;
+            } else {
+                self.cluster.sleep(MS * 5).await;
+            }
+        }
+        self.at_work.borrow_mut().remove(&me);
+    }
+
+    async fn ask(&self, me: usize, node: usize, dice: &mut Dice) {
+        let (cluster, name) = (&self.cluster, NAMES[dice.below(3) as usize]);
+        // Whoever fails with what it has fast is not waited for.
+        let fast = name == "c" && dice.is_one_of(2);
+        let mode = if fast { Handover::Fast } else { Handover::LeaseSafe };
+        let mut request = cluster.node(node).lock(name).mode(mode);
+        let timeout = dice.is_one_of(2).then(|| MS / 10 * dice.below(2000));
+        if let Some(timeout) = timeout {
+            request = request.timeout(timeout);
+        }
+        let tries = dice.is_one_of(5);
+        let gives_up =
+            if dice.is_one_of(4) { MS / 10 * dice.below(500) } else { Duration::MAX / 4 };
+        let begun = cluster.now();
+        self.at_work.borrow_mut().insert(me, format!("{node} asks for {name} since {begun:?}"));
+        let asked = tokio::select! {
+            biased;
+            asked = async { if tries { request.try_acquire().await } else { request.acquire().await } } => asked,
+            () = cluster.sleep(gives_up.min(MS * 10_000_000)) => return,
+        };
+        self.at_work.borrow_mut().insert(me, String::new());
+        let waited = cluster.now() - begun;
+        let late = timeout.is_some_and(|timeout| waited > timeout + MS / 100);
+        assert!(!late, "{}: {node} waited {waited:?} for {name}, not {timeout:?}", self.what);
+        let guard = match asked {
+            Ok(guard) => guard,
+            Err(Error::Busy(_)) if tries => return,
+            Err(Error::TimedOut(_)) => return,
+            Err(Error::Left) => return cluster.sleep(MS).await,
+            Err(other) => panic!("{}: {other}", self.what),
+        };
+        let (from, token) = (cluster.now(), guard.token());
+        let told = matches!(guard.loss(), Some(Loss::Left | Loss::Revoked));
+        assert!(told || guard.state() != State::Lost, "{}: granted and lost at once", self.what);
+        let hold = if dice.is_one_of(2) { Duration::ZERO } else { MS / 10 * dice.below(300) };
+        let lost = tokio::select! {
+            biased;
+            () = guard.lost() => true,
+            () = async { if !hold.is_zero() { cluster.sleep(hold).await } } => false,
+        };
+        let to = cluster.now();
+        self.beliefs.borrow_mut().push(Belief { name, token, node, mode, from, to });
+        if lost && dice.is_one_of(3) {
+            cluster.sleep(MS * dice.below(300)).await;
+        }
+        if dice.is_one_of(2) {
+            let _ = guard.release().await;
+        }
+    }
+
+    /// Takes locks from their holders, and fills disks for a while.
+    async fn operate(&self, me: usize, n: u32, mut dice: Dice) {
+        while !self.over.get() {
+            self.cluster.sleep(MS * dice.below(120)).await;
+            let i = dice.below(n) as usize;
+            if !self.cluster.is_up(i) {
+                continue;
+            }
+            let node = self.cluster.node(i);
+            if dice.is_one_of(3) {
+                node.shared().with(|core, _| core.unsaved = true);
+                self.cluster.sleep(MS * dice.below(60)).await;
+                node.shared().with(|core, _| core.saved());
+            } else {
+                let _ = node.revoke(NAMES[dice.below(3) as usize], None).await;
+            }
+        }
+        self.at_work.borrow_mut().remove(&me);
+    }
+
+    async fn trouble(&self, n: u32, dice: &mut Dice) {
+        let cluster = &self.cluster;
+        for _ in 0..10 {
+            cluster.sleep(MS * dice.below(700)).await;
+            let (i, j) = (dice.below(n) as usize, dice.below(n) as usize);
+            match dice.below(8) {
+                0 => cluster.crash(i),
+                1 => (0..n as usize).for_each(|i| cluster.restart(i)),
+                2 => cluster.isolate(i),
+                3 if i != j => cluster.cut(i, j),
+                4 => cluster.partition(&[i, j]),
+                5 | 6 => cluster.heal(),
+                7 => cluster.delay(MS / 20, MS * dice.below(20)),
+                _ => {}
+            }
+        }
+        cluster.heal();
+        cluster.sleep(MS * 3000).await;
+        cluster.delay(MS / 20, MS / 4);
+        (0..n as usize).for_each(|i| cluster.restart(i));
+        cluster.sleep(MS * 6000).await;
+    }
+
+    /// Who has the higher token begins when the other has ended: always, if nobody fails or takes locks early.
+    fn judge(&self) {
+        let mut beliefs = self.beliefs.borrow_mut();
+        beliefs.sort_by_key(|belief| (belief.name, belief.token));
+        for pair in beliefs.windows(2).filter(|pair| pair[0].name == pair[1].name) {
+            let [a, b] = pair else { continue };
+            assert_ne!(a.token, b.token, "{}: {a:?} {b:?}", self.what);
+            let safe = self.calm || a.mode == Handover::LeaseSafe;
+            assert!(!safe || a.to <= b.from, "{}: two at once: {a:?} {b:?}", self.what);
+        }
+    }
+}
+
+fn run(mutex: Mutex, seed: u64, calm: bool) {
+    let n = 2 + (seed % 4) as u32;
+    let what = format!("{mutex}: SEED={seed} cargo test -p konklave --lib storms");
+    let storm = Rc::new(Storm {
+        cluster: Cluster::served_by(mutex, n as usize, seed, Timings::default()),
+        what,
+        calm,
+        over: Cell::new(false),
+        at_work: RefCell::default(),
+        beliefs: RefCell::default(),
+    });
+    let mut dice = Dice(seed ^ 0x9e37_79b9_7f4a_7c15);
+    let clients = 3 * n as usize;
+    for me in 0..=clients {
+        let (storm, fate) = (storm.clone(), Dice(u64::from(dice.below(u32::MAX >> 2)) << 20));
+        storm.at_work.borrow_mut().insert(me, String::new());
+        let cluster = &storm.clone().cluster;
+        cluster.spawn(async move {
+            match me {
+                0 => storm.operate(me, n, fate).await,
+                _ => storm.work(me, me % n as usize, fate).await,
+            }
+        });
+    }
+    storm.cluster.block_on(async {
+        let (cluster, what) = (&storm.cluster, &storm.what);
+        if calm {
+            cluster.delay(MS / 20, MS / 10 * (1 + dice.below(50)));
+            cluster.sleep(MS * 1500).await;
+        } else {
+            storm.trouble(n, &mut dice).await;
+        }
+        storm.over.set(true);
+        for _ in 0..160 {
+            cluster.sleep(MS * 50).await;
+        }
+        assert_eq!(*storm.at_work.borrow(), BTreeMap::new(), "{what}: they wait for ever");
+        cluster.sleep(MS * 4000).await;
+        for (i, name) in (0..n as usize).flat_map(|i| NAMES.map(|name| (i, name))) {
+            let served = cluster.node(i).lock(name).timeout(MS * 10_000).acquire().await;
+            assert!(served.is_ok(), "{what}: {i} asks for {name}");
+        }
+    });
+    storm.judge();
+}
+
+fn storms(calm: bool, mutexes: &[Mutex]) {
+    let given = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+    let long = std::env::var_os("KONKLAVE_LONG").is_some();
+    let seeds = given.map_or(0..if long { 1000 } else { 20 }, |seed: u64| seed..seed + 1);
+    for seed in seeds {
+        mutexes.iter().for_each(|mutex| run(*mutex, seed, calm));
+    }
+}
+
+const ALL: [Mutex; 3] = [Mutex::Table, Mutex::NaimiTrehel, Mutex::SuzukiKasami];
+
+#[test]
+fn whatever_operators_and_disks_do_everyone_is_served_or_told() {
+    storms(true, &ALL);
+}
+
+#[test]
+fn and_so_it_is_when_members_fail() {
+    storms(false, &ALL);
+}
