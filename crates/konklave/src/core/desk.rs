@@ -97,11 +97,14 @@ impl Wanted {
 
 /// Something a session here holds.
 pub(super) struct Held {
-    session: u32,
+    pub(super) session: u32,
     key: Key,
     /// What the table knows it by.
     claim: Claim,
     flag: Arc<Flag>,
+    /// Who has it, for people, and since when.
+    pub(super) label: Arc<str>,
+    pub(super) since: Duration,
 }
 
 /// A lock that was granted to this node.
@@ -168,10 +171,11 @@ impl Desk {
         self.since.get(key)?.iter().find(|(c, _)| *c == claim).map(|(_, since)| *since)
     }
 
-    /// The highest token given here for what we hold or keep, and whether someone here has it.
-    pub(super) fn kept(&self, key: &Key, claim: Claim) -> Option<(Token, bool)> {
+    /// The highest token given here for what we hold or keep, whether someone here has it, and who, once told.
+    pub(super) fn kept(&self, key: &Key, claim: Claim) -> Option<(Token, bool, Option<&Held>)> {
         let kept = self.kept.get(key).filter(|kept| kept.claim == claim)?;
-        Some((kept.token, kept.user.is_some()))
+        let held = kept.user.and_then(|number| self.held.get(&number));
+        Some((kept.token, kept.user.is_some(), held))
     }
 
     /// What someone here still waits for.
@@ -345,9 +349,10 @@ impl Core {
         if !self.is_unheard() {
             self.tell(Event::Granted { name: wish.key.name.to_string(), token });
         }
-        let held = Held { session: wish.session, key: wish.key, claim, flag: flag.clone() };
+        let Wish { session, key, label, reply, .. } = wish;
+        let held = Held { session, key, claim, flag: flag.clone(), label, since: self.now };
         self.desk.held.insert(number, held);
-        if wish.reply.send(Ok(Granted { number, token, flag })).is_err() {
+        if reply.send(Ok(Granted { number, token, flag })).is_err() {
             self.release(number);
         }
     }
@@ -505,7 +510,8 @@ impl Core {
         match wanted.token {
             Some((claim, _)) => {
                 let flag = Arc::new(Flag::default());
-                self.give_back(number, Held { session, key, claim, flag });
+                let (label, since) = (wanted.wish.label.clone(), self.now);
+                self.give_back(number, Held { session, key, claim, flag, label, since });
             }
             None => {
                 let claim = Claim { member: self.myself(), session, number };

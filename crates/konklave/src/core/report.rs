@@ -115,7 +115,15 @@ impl Core {
         let holder = |g: &crate::table::Grant| {
             let ours = g.claim.member == me;
             let kept = self.desk.kept(key, g.claim).filter(|_| ours);
-            let since = self.held_since(key, g.claim).unwrap_or(now);
+            // Who has it again without a message, only we know.
+            let user = kept.and_then(|(.., user)| user);
+            let (session, label, since) = match user {
+                Some(user) => (user.session, &user.label, user.since),
+                None => {
+                    let since = self.held_since(key, g.claim).unwrap_or(now);
+                    (g.claim.session, &g.label, since)
+                }
+            };
             let lease = self
                 .lease
                 .ends()
@@ -123,13 +131,13 @@ impl Core {
             Holder {
                 node: g.claim.member.id.0,
                 name: self.name_of(g.claim.member.id),
-                session: g.claim.session,
-                label: g.label.to_string(),
+                session,
+                label: label.to_string(),
                 mode: mode(g.hold),
-                token: kept.map_or(g.token, |(token, _)| token),
+                token: kept.map_or(g.token, |(token, ..)| token),
                 since_ms: milliseconds(now.saturating_sub(since)),
                 valid_for_ms: ours.then(|| milliseconds(lease)),
-                used: ours.then(|| kept.is_none_or(|(_, used)| used)),
+                used: ours.then(|| kept.is_none_or(|(_, used, _)| used)),
                 frozen: g.frozen,
             }
         };

@@ -36,6 +36,24 @@ fn one_member_alone_is_a_group() {
     });
 }
 
+/// The others know whom it was granted to; the node that keeps it knows who has it now.
+#[test]
+fn who_has_a_kept_lock_again_is_told_where_it_is() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let node = cluster.node(0);
+        drop(node.lock("a").label("first").acquire().await.unwrap());
+        cluster.sleep(100 * MS).await;
+        let again = node.lock("a").label("second").acquire().await.unwrap();
+        let status = node.status();
+        let holder = &status.locks[0].holders[0];
+        assert_eq!((holder.label.as_str(), holder.since_ms), ("second", 0));
+        assert_eq!(holder.token, again.token());
+        let elsewhere = cluster.node(1).status();
+        assert_eq!(elsewhere.locks[0].holders[0].label, "first");
+    });
+}
+
 #[test]
 fn a_kept_lock_is_taken_again_without_a_message_and_asked_back() {
     let cluster = Cluster::new(3);
