@@ -1,6 +1,6 @@
 //! What a recorded incident says about the promises: judged by its tokens, as real agents noted them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use konklave::Token;
 use serde_json::Value;
@@ -16,6 +16,14 @@ pub struct Verdict {
     pub open: usize,
     /// What must not have happened, in words.
     pub violations: Vec<String>,
+}
+
+/// What has a name: each kind has names of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Lock,
+    Semaphore,
+    Election,
 }
 
 struct Grant {
@@ -37,8 +45,8 @@ pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
         None => format!("node {node}"),
     };
     let mut verdict = Verdict::default();
-    let mut grants = BTreeMap::<(String, Token), Grant>::new();
-    let mut last = BTreeMap::<(String, u32), Token>::new();
+    let mut grants = BTreeMap::<(String, Kind, Token), Grant>::new();
+    let mut last = BTreeMap::<(String, Kind, u32), Token>::new();
     for step in steps {
         let (Some(at), Some(node)) = (step["at"].as_u64(), step["node"].as_u64()) else { continue };
         let node = u32::try_from(node).unwrap_or(u32::MAX);
@@ -46,8 +54,8 @@ pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
             let what = &effect["indicate"]["Granted"];
             let Some((name, token)) = named(what) else { continue };
             verdict.grants += 1;
-            let alone = matches!(what["mode"].as_str(), Some("exclusive" | "leadership"));
-            let key = (name.clone(), token);
+            let (kind, alone) = kind_of(what["mode"].as_str().unwrap_or_default());
+            let key = (name.clone(), kind, token);
             if let Some(first) = grants.get(&key) {
                 let (first, node) = (called(first.node), called(node));
                 verdict.violations.push(format!(
@@ -56,7 +64,7 @@ pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
                 continue;
             }
             // Of those who share it, one may be told a moment after another.
-            let before = if alone { last.insert((name.clone(), node), token) } else { None };
+            let before = if alone { last.insert((name.clone(), kind, node), token) } else { None };
             if let Some(before) = before.filter(|before| *before > token) {
                 verdict.violations.push(format!(
                     "{name}: {} was granted token {token} after {before}: tokens only grow",
@@ -65,19 +73,20 @@ pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
             }
             grants.insert(key, Grant { node, from: at, to: None, alone });
         }
-        if let Some(key) = named(&step["in"]["request"]["Release"])
-            && let Some(grant) = grants.get_mut(&key).filter(|grant| grant.node == node)
-        {
-            grant.to.get_or_insert(at);
+        let Some((name, token)) = named(&step["in"]["request"]["Release"]) else { continue };
+        for kind in [Kind::Lock, Kind::Semaphore, Kind::Election] {
+            let grant = grants.get_mut(&(name.clone(), kind, token));
+            if let Some(grant) = grant.filter(|grant| grant.node == node) {
+                grant.to.get_or_insert(at);
+            }
         }
     }
     verdict.open = grants.values().filter(|grant| grant.to.is_none()).count();
-    let mut held: Option<(&str, Token, u64, u32)> = None;
-    for ((name, token), grant) in &grants {
-        if held.is_none_or(|(before, ..)| before != name) {
-            verdict.names += 1;
-            held = None;
-        }
+    let of: BTreeSet<_> = grants.keys().map(|(name, kind, _)| (name, kind)).collect();
+    verdict.names = of.len();
+    let mut held: Option<((&str, Kind), Token, u64, u32)> = None;
+    for ((name, kind, token), grant) in &grants {
+        held = held.filter(|(before, ..)| *before == (name.as_str(), *kind));
         if !grant.alone {
             continue;
         }
@@ -94,9 +103,19 @@ pub fn judge(names: &Value, steps: impl IntoIterator<Item = Value>) -> Verdict {
         }
         // Whose end nobody noted says nothing: its lease may have ended it.
         let until = grant.to.unwrap_or(grant.from);
-        held = Some((name, *token, until, grant.node));
+        held = Some(((name, *kind), *token, until, grant.node));
     }
     verdict
+}
+
+/// What is held in this mode, and whether nobody else may have it meanwhile.
+fn kind_of(mode: &str) -> (Kind, bool) {
+    match mode {
+        "leadership" => (Kind::Election, true),
+        "exclusive" => (Kind::Lock, true),
+        "shared" => (Kind::Lock, false),
+        _ => (Kind::Semaphore, false),
+    }
 }
 
 fn named(what: &Value) -> Option<(String, Token)> {
@@ -139,6 +158,19 @@ mod tests {
         assert_eq!(verdict.violations, [""; 0]);
         assert_eq!((verdict.grants, verdict.names, verdict.open), (5, 1, 4));
         assert_eq!(judge([json!({}), json!(null), json!({ "at": 1 })]), Verdict::default());
+    }
+
+    #[test]
+    fn a_lock_a_semaphore_and_an_election_may_have_one_name() {
+        let verdict = judge([
+            granted(1, 0, "1.0.7", "leadership"),
+            granted(2, 0, "1.0.2", "exclusive"),
+            granted(3, 0, "1.0.3", "slot"),
+            released(4, 0, "1.0.2"),
+            released(5, 0, "1.0.7"),
+        ]);
+        assert_eq!(verdict.violations, [""; 0]);
+        assert_eq!((verdict.grants, verdict.names, verdict.open), (3, 3, 1));
     }
 
     #[test]
