@@ -13,7 +13,7 @@ use crate::campaign::Leader;
 use crate::status::{
     Event, Holder, LockStatus, MemberStatus, Quorum, Status, Waiter, Waits, Why, WhyState, circles,
 };
-use crate::table::{Claim, Hold, Key, Lock, Space};
+use crate::table::{Claim, Grant, Hold, Key, Lock, Space};
 
 /// One who wants to know who leads.
 pub(super) struct Observing {
@@ -112,7 +112,7 @@ impl Core {
 
     fn lock_status(&self, key: &Key, lock: &Lock, now: Duration) -> LockStatus {
         let me = self.myself();
-        let holder = |g: &crate::table::Grant| {
+        let holder = |g: &Grant| {
             let ours = g.claim.member == me;
             let kept = self.desk.kept(key, g.claim).filter(|_| ours);
             // Who has it again without a message, only we know.
@@ -196,7 +196,12 @@ impl Core {
         for (key, lock) in &self.all_locks() {
             for waiting in &lock.queue {
                 let party = (waiting.claim.member.id, waiting.claim.session);
-                let others = lock.holders.iter().map(|g| (g.claim.member.id, g.claim.session));
+                // Who has a kept lock again, only its own node knows.
+                let session = |g: &Grant| {
+                    let user = self.desk.kept(key, g.claim).and_then(|(.., user)| user);
+                    user.map_or(g.claim.session, |user| user.session)
+                };
+                let others = lock.holders.iter().map(|g| (g.claim.member.id, session(g)));
                 let others = others.filter(|other| *other != party);
                 let edge = others.map(|other| (key.name.to_string(), other));
                 edges.entry(party).or_default().extend(edge);

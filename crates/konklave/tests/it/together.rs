@@ -441,6 +441,26 @@ fn two_who_wait_for_each_other_are_found() {
     });
 }
 
+/// Also if one of them has again what another had there before it, of which the group knows nothing.
+#[test]
+fn who_waits_with_a_kept_lock_is_found_where_it_is_kept() {
+    let cluster = Cluster::new(3);
+    cluster.block_on(async {
+        let (first, a, b) =
+            (cluster.node(0).session("first"), cluster.node(0).session("a"), cluster.node(1));
+        drop(first.lock("x").acquire().await.unwrap());
+        let (_x, _y) = (a.lock("x").acquire().await.unwrap(), b.lock("y").acquire().await.unwrap());
+        let one = a.lock("y").timeout(MS * 100).acquire();
+        let two = b.lock("x").timeout(MS * 100).acquire();
+        let looks = async {
+            cluster.sleep(MS * 20).await;
+            assert_eq!(cluster.node(0).why("x").state, WhyState::Deadlock);
+        };
+        let (one, two, ()) = tokio::join!(one, two, looks);
+        assert!(one.is_err() && two.is_err());
+    });
+}
+
 #[test]
 fn an_operator_takes_a_lock_by_its_token() {
     let cluster = Cluster::new(3);
