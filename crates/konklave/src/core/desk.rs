@@ -396,15 +396,12 @@ impl Core {
         {
             self.submit(Op::Release { claim: kept.claim, key: key.clone() });
         }
-        let late = |(_, w): &(&u64, &mut Wanted)| w.token.is_some_and(|(c, _)| c == claim);
-        let late = self.desk.wanted.iter_mut().find(late).map(|(number, wanted)| {
-            wanted.token = None;
-            *number
-        });
+        // What waits to be told is known to the table by the number of the wish.
+        let late = self.desk.take_back(claim.number);
         let mut numbers: Vec<u64> =
             self.desk.held.iter().filter(|(_, h)| h.claim == claim).map(|(n, _)| *n).collect();
         numbers.sort_unstable();
-        if late.is_some() {
+        if late {
             // Nobody has been told. Once: it is asked for again by the same claim.
             self.submit(Op::Release { claim, key: key.clone() });
         }
@@ -418,7 +415,9 @@ impl Core {
                 self.let_go_taken(number);
             }
         }
-        late.into_iter().for_each(|number| self.ask(number));
+        if late {
+            self.ask(claim.number);
+        }
     }
 
     /// Who here has it is told that it has lost it, and gets as long as it was promised to let it go.
@@ -469,12 +468,11 @@ impl Core {
         let Some(held) = self.desk.held.remove(&number) else {
             return self.let_go_taken(number);
         };
-        self.give_back(number, held);
+        self.give_back(number, held.key, held.claim);
         true
     }
 
-    fn give_back(&mut self, number: u64, held: Held) {
-        let Held { key, claim, .. } = held;
+    fn give_back(&mut self, number: u64, key: Key, claim: Claim) {
         if self.lifts(&key) {
             return self.let_go(number, &key.name, false);
         }
@@ -508,11 +506,7 @@ impl Core {
         }
         let (key, session) = (wanted.wish.key.clone(), wanted.wish.session);
         match wanted.token {
-            Some((claim, _)) => {
-                let flag = Arc::new(Flag::default());
-                let (label, since) = (wanted.wish.label.clone(), self.now);
-                self.give_back(number, Held { session, key, claim, flag, label, since });
-            }
+            Some((claim, _)) => self.give_back(number, key, claim),
             None => {
                 let claim = Claim { member: self.myself(), session, number };
                 self.submit(Op::Cancel { claim, key });
@@ -654,7 +648,7 @@ impl Core {
         held.sort_unstable();
         for number in held {
             if let Some(held) = self.lose(number, Loss::Closed) {
-                self.give_back(number, held);
+                self.give_back(number, held.key, held.claim);
             }
         }
         let taken = |(n, (_, h)): (&u64, &(Duration, Held))| (h.session == session).then_some(*n);
