@@ -138,6 +138,31 @@ fn a_grant_that_waits_for_the_disk_can_be_revoked() {
     });
 }
 
+/// Twice at once, too: what is asked for again is not given back for the second time.
+#[test]
+fn a_grant_that_waits_for_the_disk_and_is_revoked_twice_has_one_holder() {
+    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
+        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+        let node = cluster.node(0);
+        cluster.block_on(async {
+            node.shared().with(|core, _| core.unsaved = true);
+            let late = ask(&cluster, node.lock("a"));
+            cluster.sleep(20 * MS).await;
+            for _ in 0..2 {
+                let other = cluster.node(1);
+                cluster.spawn(async move { drop(other.revoke("a", None).await) });
+            }
+            cluster.sleep(20 * MS).await;
+            node.shared().with(|core, _| core.saved());
+            cluster.sleep(20 * MS).await;
+            let held = late.take().unwrap().unwrap();
+            assert_eq!(held.state(), crate::State::Held);
+            let next = cluster.node(2).lock("a").timeout(100 * MS).acquire().await;
+            assert!(next.is_err(), "{mutex}: two hold it at once");
+        });
+    }
+}
+
 /// Asks without waiting for the answer: what it is, once it is there.
 fn ask(cluster: &Cluster, request: LockRequest) -> Rc<RefCell<Option<Result<Guard, Error>>>> {
     let answer = Rc::new(RefCell::new(None));
