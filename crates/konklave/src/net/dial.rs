@@ -139,11 +139,12 @@ async fn keep_calling(
             }
         }
         tokio::select! {
-            () = sleep(pause) => {}
-            () = mesh.redial.notified() => {}
+            () = sleep(pause) => pause = (pause * 2).min(longest_pause(hearsay, answered.elapsed())),
+            // A connection has ended, perhaps the one by which it called us, and perhaps while we called: a process
+            // that ends may take a call yet.
+            () = redial => pause = PAUSE.0,
             _ = stop.changed() => {}
         }
-        pause = (pause * 2).min(longest_pause(hearsay, answered.elapsed()));
     }
 }
 
