@@ -177,6 +177,8 @@ pub enum Loss {
     Revoked,
     /// The others went on without this node.
     Excluded,
+    /// Too few members of the view are left in the life they had in it: the group begins anew.
+    Dissolved,
     /// This node left its group, or was stopped.
     Left,
     /// The session that held it is over.
@@ -184,7 +186,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    const ALL: [Self; 5] = [Self::Lease, Self::Revoked, Self::Excluded, Self::Left, Self::Closed];
+    const ALL: [Self; 6] =
+        [Self::Lease, Self::Revoked, Self::Excluded, Self::Dissolved, Self::Left, Self::Closed];
 
     /// A number that is not zero.
     pub(crate) fn code(self) -> u8 {
@@ -203,6 +206,7 @@ impl std::fmt::Display for Loss {
             Self::Lease => "the lease ran out: no majority answered in time",
             Self::Revoked => "an operator took it",
             Self::Excluded => "the others went on without this node",
+            Self::Dissolved => "too many members began another life: the group begins anew",
             Self::Left => "this node left the group",
             Self::Closed => "its session is over",
         })
@@ -230,6 +234,9 @@ pub enum Event {
     },
     /// The others went on without us: all we held is lost.
     Excluded,
+    /// Too few members of the view are left in the life they had in it, so that it can decide nothing any
+    /// more: all we held is lost, and the group begins anew.
+    Dissolved,
     /// We left.
     Left,
     /// No majority answers.

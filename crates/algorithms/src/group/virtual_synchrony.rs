@@ -28,7 +28,7 @@ use joining::Transfer;
 use ordering::Ordering;
 use sheet::{
     AGREED, IGNORE_ACCEPTED, KEEP_ACKNOWLEDGING, KEEP_DELIVERING, NO_MAJORITY, NON_PROMISERS,
-    Settings, TWO_PHASES,
+    Settings, TWO_HALVES, TWO_PHASES,
 };
 
 /// How many messages may wait for their turn, in windows.
@@ -62,6 +62,8 @@ pub struct VirtualSynchrony<C = Bytes> {
     /// While we join: who has answered.
     heard: ProcessSet,
     joins: Vec<Member>,
+    /// Whose life in our view is over for sure: another life of it has spoken to us.
+    over: ProcessSet,
     leaves: ProcessSet,
     /// Whether we want to leave.
     leaving: bool,
@@ -124,6 +126,7 @@ impl<C: Data> VirtualSynchrony<C> {
             batching: false,
             heard: ProcessSet::new(),
             joins: Vec::new(),
+            over: ProcessSet::new(),
             leaves: ProcessSet::new(),
             leaving: false,
             synced: ProcessSet::new(),
@@ -235,7 +238,17 @@ impl<C: Data> VirtualSynchrony<C> {
         if self.makes(&NO_MAJORITY) {
             return !set.is_empty();
         }
-        self.view.is_quorum(set, self.settings.tie_break)
+        self.view.is_quorum(set, self.settings.tie_break) || self.is_last_half(set)
+    }
+
+    /// Whether `set` is half of the members, and all others have been born again since. No other half is
+    /// left that could decide, and every majority that ever did has a member in this one. Not where the half
+    /// with the most senior member decides anyway: it may have done so before it was born again.
+    fn is_last_half(&self, set: &ProcessSet) -> bool {
+        let (yes, others): (Vec<&Member>, Vec<&Member>) =
+            self.view.members.iter().partition(|m| set.contains(m.id));
+        let alone = !self.settings.tie_break || self.makes(&TWO_HALVES);
+        alone && yes.len() == others.len() && others.iter().all(|m| self.over.contains(m.id))
     }
 
     fn start_heartbeat(&mut self, ctx: &mut Context<'_, Self>) {

@@ -82,6 +82,42 @@ fn a_view_change_takes_four_delays_and_the_stated_packets() {
 }
 
 #[test]
+fn half_of_a_view_goes_on_when_all_others_are_born_again() {
+    for (n, reborn) in [(2, &[0][..]), (2, &[1]), (4, &[0, 1]), (4, &[1, 3])] {
+        let mut case = Case::<VirtualSynchrony>::complete(n).requests(&vec![1; n]);
+        case = case.set("rejoin", "on");
+        for p in reborn {
+            case = case.fault(&format!("crash:{p}@0.5")).fault(&format!("restart:{p}@20"));
+        }
+        let seen = case.simulate();
+        assert!(seen.violations.is_empty(), "{reborn:?} of {n}: {:?}", seen.violations);
+        for (p, mut view) in views(&seen, &[]).into_iter().enumerate() {
+            view.sort_unstable();
+            assert_eq!(view, (0..n as u32).collect::<Vec<_>>(), "{reborn:?} of {n}: p{p}");
+        }
+    }
+    // Before they are back, nobody can tell whether they go on.
+    let seen = calm(4).fault("crash:1@0.5").fault("crash:3@0.5").simulate();
+    assert_eq!(views(&seen, &[1, 3]), [[0, 1, 2, 3], [0, 1, 2, 3]]);
+}
+
+/// Timers wait for what is on its way, but for one: who is excluded comes again, and could be excluded for ever.
+#[test]
+fn every_order_of_a_restart_among_two_is_explored() {
+    let two = |requests: &[u32]| {
+        calm(2).requests(requests).set("rejoin", "on").judge(SAFETY).almost_synchronous(1)
+    };
+    all_exhausted(&[
+        ("one is born again", two(&[1, 1]).crashes(1, 1), 7_833),
+        ("in any order", two(&[0, 0]).crashes(1, 1).no_fifo(), 24_629),
+        ("one asks for a view", two(&[0, 0]).set("reform", "0").crashes(1, 1), 2_625),
+        ("both, one after the other", two(&[0, 0]).crashes(2, 2), 15_053),
+    ]);
+    let half = two(&[0, 0]).set("reform", "0").crashes(1, 1).set("tie-break", "on").no_fifo();
+    half.mistake("two-halves").check().violated("view agreement", 9);
+}
+
+#[test]
 fn any_member_may_be_the_candidate() {
     let seen = calm(5).set("reform", "4").simulate();
     let kinds = ["Prepare", "Promise", "Accept", "Accepted"].map(|k| seen.well().kind(k));

@@ -232,23 +232,28 @@ impl Core {
         self.step(|below, ctx| below.on_start(ctx));
     }
 
-    /// Our view can decide nothing any more when a majority of its members has been born again: what
-    /// they had promised is forgotten; or has gone on in another generation. We go out, to begin
-    /// anew with everyone.
+    /// Our view can decide nothing any more when more than half of its members have been born again (what
+    /// they had promised is forgotten), or have gone on in another generation. We go out, to begin anew with
+    /// everyone. Half of the members that are born again the others can go on without, if they all are there.
     pub(super) fn give_up_hope(&mut self) {
-        let members = &self.below.view().members;
-        let reborn = |m: &&Member| {
-            let standing =
-                self.peers.get(&m.id).filter(|p| p.connected).and_then(|p| p.standing.as_ref());
-            let elsewhere = |view: ViewId| view.generation != self.below.view().id.generation;
-            standing
-                .is_some_and(|s| s.incarnation != m.incarnation || s.view.is_some_and(elsewhere))
+        let view = self.below.view();
+        let standing = |m: &Member| {
+            let peer = self.peers.get(&m.id).filter(|p| p.connected && m.id != self.me)?;
+            peer.standing.as_ref()
         };
-        let lost = members.iter().filter(|m| m.id != self.me).filter(reborn).count();
-        if self.is_inside() && 2 * (members.len() - lost) <= members.len() {
+        let reborn = |m: &&Member| standing(m).is_some_and(|now| now.incarnation != m.incarnation);
+        let elsewhere = |m: &&Member| {
+            let theirs = standing(m).and_then(|now| now.view);
+            theirs.is_some_and(|theirs| theirs.generation != view.id.generation)
+        };
+        let count = |meant: &dyn Fn(&&Member) -> bool| view.members.iter().filter(meant).count();
+        let (lost, moved) = (count(&|m| reborn(m) || elsewhere(m)), count(&elsewhere));
+        let needed =
+            if moved > 0 { view.members.len() / 2 + 1 } else { view.members.len().div_ceil(2) };
+        if self.is_inside() && view.members.len() - lost < needed {
             self.be_born();
-            self.tell(Event::Excluded);
-            self.forget(Loss::Excluded);
+            self.tell(Event::Dissolved);
+            self.forget(Loss::Dissolved);
         }
     }
 

@@ -151,3 +151,49 @@ fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
         });
     }
 }
+
+/// Of the last two, one begins another life: the other knows that nobody went on without it, and keeps what
+/// it has. The third founder is not needed, nor are those who were never there.
+#[test]
+fn who_is_left_of_two_goes_on_when_the_other_is_born_again() {
+    for mutex in ALGORITHMS {
+        for (away, reborn, stays) in [(2, 0, 1), (2, 1, 0), (0, 2, 1)] {
+            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+            let which = format!("{mutex}, n{away} away, n{reborn} born again");
+            cluster.block_on(async {
+                cluster.crash(away);
+                let held = cluster.node(stays).lock("a").acquire().await.unwrap();
+                cluster.sleep(500 * MS).await;
+                cluster.crash(reborn);
+                let generation = cluster.node(stays).status().view.unwrap().0;
+                let busy = cluster.node(stays).lock("b").timeout(150 * MS).acquire().await;
+                assert!(matches!(busy, Err(Error::TimedOut(_))), "{which}: half is no majority");
+                cluster.restart(reborn);
+                let other = cluster.node(reborn).lock("b").timeout(3 * SOON).acquire().await;
+                drop(other.unwrap_or_else(|error| panic!("{which}: {error}")));
+                assert_eq!(held.state(), State::Held, "{which}");
+                assert_eq!(cluster.node(stays).status().view.unwrap().0, generation, "{which}");
+                held.release().await.unwrap();
+                let next = cluster.node(reborn).lock("a").timeout(SOON).acquire().await;
+                drop(next.unwrap_or_else(|error| panic!("{which}: {error}")));
+            });
+        }
+    }
+}
+
+/// The same where half of four are: as many as are left, all of whom are needed.
+#[test]
+fn half_of_a_group_goes_on_when_the_other_half_is_born_again() {
+    let cluster = Cluster::served_by(Mutex::Table, 4, 0, Timings::default());
+    cluster.block_on(async {
+        let generation = cluster.node(0).status().view.unwrap().0;
+        (1..3).for_each(|i| cluster.crash(i));
+        cluster.isolate(3);
+        (1..3).for_each(|i| cluster.restart(i));
+        let busy = cluster.node(0).lock("a").timeout(3 * SOON).acquire().await;
+        assert!(matches!(busy, Err(Error::TimedOut(_))), "one of four: {busy:?}");
+        cluster.heal();
+        drop(cluster.node(1).lock("a").timeout(5 * SOON).acquire().await.unwrap());
+        assert_eq!(cluster.node(0).status().view.unwrap().0, generation);
+    });
+}

@@ -69,7 +69,9 @@ fn the_session_is_over_or_the_node_leaves() {
 
 #[test]
 fn each_reason_says_what_it_is() {
-    for why in [Loss::Lease, Loss::Revoked, Loss::Excluded, Loss::Left, Loss::Closed] {
+    let all =
+        [Loss::Lease, Loss::Revoked, Loss::Excluded, Loss::Dissolved, Loss::Left, Loss::Closed];
+    for why in all {
         let event = Event::Lost { name: "a".into(), why };
         let text = serde_json::to_string(&event).unwrap();
         assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event, "{text}");

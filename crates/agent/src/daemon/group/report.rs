@@ -138,6 +138,11 @@ pub(super) fn event(event: &Event) -> (String, String, String) {
             told("view", &format!("{generation}.{epoch}"), what)
         }
         Event::Excluded => told("excluded", "", "the others went on without this agent".into()),
+        Event::Dissolved => {
+            let what =
+                "too many members began another life, or went on in another group: all begin anew";
+            told("dissolved", "", what.into())
+        }
         Event::Left => told("left", "", "this agent left".into()),
         Event::Blocked => told("blocked", "", "no majority answers: nothing is granted".into()),
         Event::Connected { node, name } => {

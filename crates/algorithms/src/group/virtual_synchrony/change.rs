@@ -101,7 +101,7 @@ impl<C: Data> VirtualSynchrony<C> {
     /// Whether there is a reason for a new view.
     fn is_due(&self) -> bool {
         let synced = self.view.observers.iter().any(|m| self.synced.contains(m.id));
-        self.is_urgent() || synced || !self.joins.is_empty()
+        self.is_urgent() || synced || !self.joins.is_empty() || !self.over.is_empty()
     }
 
     /// Whether it cannot wait: someone is gone, or goes.
@@ -112,7 +112,7 @@ impl<C: Data> VirtualSynchrony<C> {
 
     /// Whether a process of the view seems dead: it is silent, or lives another life.
     pub(super) fn is_gone(&self, id: ProcessId) -> bool {
-        self.suspects.contains(id) || self.joins.iter().any(|j| j.id == id)
+        self.suspects.contains(id) || self.over.contains(id)
     }
 
     /// Our own attempt to end the view.
@@ -294,10 +294,10 @@ impl<C: Data> VirtualSynchrony<C> {
         me: ProcessId,
     ) -> View {
         let reborn = |m: &Member| joins.iter().any(|j| j.id == m.id && *j != *m);
-        // Whom we suspect we leave out even if it answered: it may be dead by now, and if it is
-        // not, a view with it would only be the next to end.
-        let suspected = |m: &Member| m.id != me && self.suspects.contains(m.id);
-        let may_stay = |m: &&Member| !leaves.contains(m.id) && !reborn(m) && !suspected(m);
+        // Who seems dead we leave out even if it answered: if it is not, a view with it would only be the
+        // next to end.
+        let gone = |m: &Member| m.id != me && self.is_gone(m.id);
+        let may_stay = |m: &&Member| !leaves.contains(m.id) && !reborn(m) && !gone(m);
         let stopped = |m: &&Member| {
             promises.contains_key(&m.id)
                 || (self.makes(&super::NON_PROMISERS) && !self.is_gone(m.id))
@@ -322,6 +322,10 @@ impl<C: Data> VirtualSynchrony<C> {
             }
         }
         observers.extend(joins);
+        if members.is_empty() {
+            // With the last who had the state, the group is over: nobody enters it any more.
+            observers.clear();
+        }
         let ViewId { generation, epoch, .. } = self.view.id;
         let id = ViewId { generation, epoch: epoch.saturating_add(1), coordinator: me };
         View { id, members, observers }

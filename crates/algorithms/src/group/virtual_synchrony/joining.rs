@@ -73,6 +73,7 @@ impl<C: Data> VirtualSynchrony<C> {
         self.silence.clear();
         self.leaves.clear();
         self.joins.retain(|j| view.find(j.id).is_none_or(|m| m.incarnation < j.incarnation));
+        self.over = self.joins.iter().map(|j| j.id).filter(|id| everyone.contains(*id)).collect();
         self.view = view;
     }
 
@@ -155,6 +156,9 @@ impl<C: Data> VirtualSynchrony<C> {
     ) {
         if !self.is_member(ctx.me()) || member.id != from {
             return;
+        }
+        if self.view.find(from).is_some_and(|m| m.incarnation < member.incarnation) {
+            self.over.insert(from);
         }
         if !heard.contains(ctx.me()) {
             return ctx.send(from, Message::Welcome);

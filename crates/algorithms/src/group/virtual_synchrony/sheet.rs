@@ -53,6 +53,14 @@ pub(super) const AGREED: Mistake = Mistake {
     breaks: "uniform agreement",
     caught_by: "-n 3 --requests 1,0,0 --crash 1 --set retry=off",
 };
+pub(super) const TWO_HALVES: Mistake = Mistake {
+    name: "two-halves",
+    what: "half of a view decides once all others have been born again, although the half with the most \
+           senior member may have decided alone before (tie-break)",
+    breaks: "view agreement",
+    caught_by: "-n 2 --requests 0,0 --set tie-break=on --set reform=0 --set rejoin=on --set retry=off \
+                --crash 1 --restart 1 --no-fifo --synchronous --early 1 --property views",
+};
 
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "virtual-synchrony",
@@ -113,6 +121,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         TWO_PHASES,
         IGNORE_ACCEPTED,
         AGREED,
+        TWO_HALVES,
     ],
     switches: &[
         Switch {
