@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{Gid, User, getgrouplist};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -152,6 +154,27 @@ pub struct Counts {
     pub turned_away: AtomicU64,
 }
 
+/// Looks whether someone listens at `path`, without waiting.
+fn call(path: &Path) -> io::Result<()> {
+    let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.connect(&socket2::SockAddr::unix(path)?)
+}
+
+/// Has `folder` to ourselves, among agents that start: nothing where others have it for more than a second.
+fn turn(folder: &Path) -> Option<Flock<fs::File>> {
+    let mut file = fs::File::open(folder).ok()?;
+    for _ in 0..100 {
+        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(turn) => return Some(turn),
+            Err((file, Errno::EWOULDBLOCK)) => file,
+            Err(_) => return None,
+        };
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
 /// The agent's socket, bound.
 #[derive(Debug)]
 pub struct Door {
@@ -176,11 +199,15 @@ impl Door {
         if let Some(folder) = folder {
             trusted(folder)?;
         }
+        // Of two that start at once the second sees the socket of the first.
+        let _turn = turn(folder.unwrap_or(Path::new(".")));
         match fs::symlink_metadata(path) {
             Ok(old) if old.file_type().is_socket() => {
                 // Left over from an agent that was killed, or is someone there?
-                let who = match std::os::unix::net::UnixStream::connect(path) {
-                    Ok(_) => "agent listens",
+                let who = match call(path) {
+                    Ok(()) => "agent listens",
+                    // It has not taken those who called before: frozen, perhaps, but there.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => "agent listens",
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => "",
                     Err(_) => "program has a socket",
                 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::kit::{Folder, code, output, start, until};
+use crate::kit::{Folder, Running, code, output, start, until};
 
 #[test]
 fn whatever_is_in_use_has_one_code_and_a_start_that_fails_leaves_nothing_behind() {
@@ -58,6 +58,55 @@ fn a_socket_of_another_program_is_left_alone() {
     assert_eq!(code(&output), 69, "{said}");
     assert!(said.contains("--socket PATH"), "{said}");
     assert!(socket.exists(), "it was another's");
+}
+
+/// One that is stopped takes no calls; when no more of them can wait, it is there all the same.
+#[test]
+fn the_socket_of_a_frozen_agent_is_in_use() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    let frozen = start(&socket, &["agent", "--dev"]);
+    until("there", || output(&socket, &["status"]).status.success());
+    frozen.signal(Signal::SIGSTOP);
+    // Calls that do not wait, until there is no room for more.
+    let call = || {
+        let caller = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None);
+        let caller = caller.expect("a socket");
+        caller.set_nonblocking(true).expect("set");
+        let address = socket2::SockAddr::unix(&socket).expect("short");
+        caller.connect(&address).ok().map(|()| caller)
+    };
+    let callers: Vec<_> = std::iter::repeat_with(call).take(100_000).map_while(|c| c).collect();
+    let second = output(&socket, &["agent", "--dev"]);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(code(&second) == 69 && said.contains("another agent listens"), "{said}");
+    drop(callers);
+    frozen.signal(Signal::SIGCONT);
+    until("there", || output(&socket, &["status"]).status.success());
+}
+
+#[test]
+fn of_agents_that_start_at_once_over_an_old_socket_one_gets_it() {
+    let folder = Folder::new();
+    let socket = folder.path().join("agent.sock");
+    for round in 0..5 {
+        drop(std::os::unix::net::UnixListener::bind(&socket).expect("bound"));
+        let mut agents: Vec<_> = (0..4).map(|_| start(&socket, &["agent", "--dev"])).collect();
+        let mut refused = |agents: &mut Vec<Running>| {
+            let over = |agent: &mut Running| agent.child_mut().try_wait().expect("ours").is_some();
+            agents.iter_mut().filter_map(|a| over(a).then_some(())).count()
+        };
+        until("three are refused", || refused(&mut agents) >= 3);
+        until("one serves", || output(&socket, &["status"]).status.success());
+        assert_eq!(refused(&mut agents), 3, "round {round}");
+        for agent in &mut agents {
+            if let Some(status) = agent.child_mut().try_wait().expect("ours") {
+                assert_eq!(status.code(), Some(69), "round {round}");
+            }
+        }
+        drop(agents);
+        fs::remove_file(&socket).expect("killed, it left it");
+    }
 }
 
 #[test]
