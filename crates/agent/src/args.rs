@@ -1,6 +1,6 @@
 //! The command line of everything that has to do with an agent.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,6 +57,26 @@ pub(crate) enum Form {
     Object,
     /// One object a line.
     Lines,
+}
+
+impl Form {
+    /// How these words of a command line ask for JSON, whatever else is wrong with them: one of our commands,
+    /// and the flag or the variable.
+    pub(crate) fn asked_for(words: &[OsString], variable: Option<&OsStr>) -> Option<Self> {
+        let form = match words.first()?.to_str()? {
+            "status" | "who" | "why" | "members" | "revoke" | "step-down" | "doctor" => {
+                Self::Object
+            }
+            "watch" | "recv" => Self::Lines,
+            _ => return None,
+        };
+        let flags: Vec<&str> =
+            words.iter().map_while(|w| w.to_str().filter(|w| *w != "--")).collect();
+        let apart = flags.iter().rposition(|w| *w == "--format").and_then(|i| flags.get(i + 1));
+        let joined = flags.iter().rev().find_map(|w| w.strip_prefix("--format="));
+        let asked = apart.copied().or(joined).or(variable.and_then(OsStr::to_str));
+        (asked == Some("json")).then_some(form)
+    }
 }
 
 impl Command {
@@ -495,5 +515,20 @@ mod tests {
         for wrong in ["", "x", "-1", "1y", "NaN", "1e400", "inf"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn who_asks_for_json_in_a_wrong_way_is_understood_that_far() {
+        let asked = |line: &str, variable: Option<&str>| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            Form::asked_for(&words, variable.map(OsStr::new))
+        };
+        let (object, lines) = (Some(Form::Object), Some(Form::Lines));
+        assert_eq!(asked("who --format json", None), object);
+        assert_eq!(asked("status --nonsense --format=json", None), object);
+        assert_eq!(asked("watch --nonsense", Some("json")), lines);
+        assert_eq!(asked("who a --format text", Some("json")), None);
+        assert_eq!(asked("who a b -- --format json", None), None);
+        assert_eq!(asked("lock a --format json", None), None);
     }
 }

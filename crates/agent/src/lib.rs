@@ -23,7 +23,7 @@ use std::time::Duration;
 pub use args::Command;
 pub use failure::Failure;
 
-use args::{ElectArgs, LockArgs, RunArgs};
+use args::{ElectArgs, Form, LockArgs, RunArgs};
 use protocol::{Claim, check_name};
 use wrapper::{Job, gate, watchdog};
 
@@ -35,6 +35,17 @@ pub fn run(command: Command) -> Result<u8, Failure> {
         commands::print_failure(failure, form);
     }
     result
+}
+
+/// The command line was not understood: who wants JSON of one of these commands has that, too, as an
+/// object.
+pub fn misused(error: &clap::Error) {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(form) = Form::asked_for(&words, std::env::var_os("KONKLAVE_FORMAT").as_deref()) {
+        let message = error.to_string();
+        let message = message.trim_end().trim_start_matches("error: ").to_owned();
+        commands::print_failure(&Failure::Usage(message), form);
+    }
 }
 
 fn perform(command: Command) -> Result<u8, Failure> {

@@ -19,6 +19,9 @@ fn main() -> ExitCode {
         Err(error) => {
             let wrong = !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
             let _ = error.print();
+            if wrong {
+                konklave_agent::misused(&error);
+            }
             return ExitCode::from(if wrong { 64 } else { 0 });
         }
     };

@@ -32,6 +32,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version go to stdout and are no error; all else is a wrong use.
             let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            if !asked {
+                konklave_agent::misused(&error);
+            }
             let printed = error.print().and_then(|()| std::io::stdout().flush());
             return match printed {
                 Err(error) if asked => Failure::Output(error).report(),

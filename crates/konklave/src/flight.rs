@@ -24,6 +24,8 @@ pub struct Passed {
     pub sent: bool,
     /// To or from whom.
     pub peer: NodeId,
+    /// What people call it.
+    pub name: String,
     /// The sender's number for it, among those to this receiver.
     pub number: u64,
     /// What kind of message.
@@ -70,12 +72,13 @@ impl Flight {
         self.count += 1;
     }
 
-    pub(crate) fn all(&self) -> Vec<Passed> {
+    /// All that is remembered, with the names of who was at the other end.
+    pub(crate) fn all(&self, name: impl Fn(NodeId) -> String) -> Vec<Passed> {
         let kept = self.count - self.passed.len() as u64..self.count;
         let passed = |before: u64| {
             let Note { at, number, what, peer, sent } = self.passed[place(before)];
             let at = UNIX_EPOCH + Duration::from_nanos(at);
-            Passed { count: before + 1, at, sent, peer, number, what }
+            Passed { count: before + 1, at, sent, peer, name: name(peer), number, what }
         };
         kept.map(passed).collect()
     }
@@ -150,7 +153,7 @@ mod tests {
         for number in 0..KEPT + 2 {
             flight.note(Duration::ZERO, true, 1, number, &Frame::Group(Message::Welcome));
         }
-        let all = flight.all();
+        let all = flight.all(|id| id.to_string());
         assert_eq!((all.len(), all[0].number, all[0].what), (KEPT as usize, 2, "welcome"));
         assert!(all.iter().map(|passed| passed.count).eq(3..=KEPT + 2));
     }
@@ -163,7 +166,7 @@ mod tests {
         for at in [ms(70), ms(80), ms(10), ms(10) + LOOK_AGAIN] {
             flight.note(at, true, 1, 1, &Frame::Group(Message::Welcome));
         }
-        let all = flight.all();
+        let all = flight.all(|id| id.to_string());
         assert_eq!(all[1].at, all[0].at + ms(10));
         for looked in [0, 2, 3] {
             let (at, now) = (all[looked].at, SystemTime::now());

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use konklave_process::ProcessId;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::builder::Builder;
@@ -57,7 +58,7 @@ impl Node {
     /// The last messages that it sent to others and received from them, the oldest first: a look back
     /// at an incident.
     pub fn messages(&self) -> Vec<crate::Passed> {
-        self.shared().look(|core| core.flight.all())
+        self.shared().look(|core| core.flight.all(|id| core.name_of(ProcessId(id))))
     }
 
     /// Its id in the group.

@@ -109,6 +109,10 @@ pub struct Holder {
     pub used: Option<bool>,
     /// Whether its node is gone, and the lock stays taken until it must know.
     pub frozen: bool,
+    /// Whether it was taken from it, and it has not let it go yet; of a lock that an algorithm serves, only its
+    /// own node knows.
+    #[serde(default)]
+    pub revoked: bool,
 }
 
 /// One who waits for something.

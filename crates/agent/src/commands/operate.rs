@@ -77,9 +77,13 @@ fn take(agent: &AgentArgs, order: &Order<'_>, format: Format) -> Result<u8, Fail
     }
     // Not before it is done: the group may refuse.
     for holder in &holders {
-        let took = if dry_run { "would take" } else { "took" };
+        let (took, after) = match (holder.taken, dry_run) {
+            (true, _) => ("someone took", " before; it is still ending"),
+            (false, true) => ("would take", ""),
+            (false, false) => ("took", ""),
+        };
         eprintln!(
-            "konklave: {took} {name} from {} ({}), token {}",
+            "konklave: {took} {name} from {} ({}), token {}{after}",
             legible(&holder.node),
             legible(&holder.label),
             holder.token

@@ -149,38 +149,27 @@ pub(crate) fn who(args: &WhoArgs) -> Result<u8, Failure> {
         reports.into_iter().filter(|report| report.name == args.name).collect()
     };
     let (locks, elections) = (named(status.locks), named(status.elections));
-    let (mut all, mut others) = if args.election { (elections, locks) } else { (locks, elections) };
-    let free = || LockReport {
-        kind: if args.election { "election" } else { "lock" }.into(),
-        name: args.name.clone(),
-        slots: None,
-        holders: Vec::new(),
-        waiters: Vec::new(),
-    };
     let held = |reports: &[LockReport]| reports.iter().any(|report| !report.holders.is_empty());
-    if args.format == Format::Text && !held(&all) {
-        let way = match (held(&others), args.election) {
-            (false, _) => "",
-            (true, false) => "; there is an election of that name",
-            (true, true) => {
-                "; there is a lock or a semaphore of that name (who, without --election)"
-            }
-        };
-        eprintln!("konklave: nobody has {}{way}", args.name);
-    }
     // Who asks for an election means that; a name alone may be that of several.
-    if args.election {
-        others.clear();
+    let (mut all, meant, way) = match args.election {
+        true if held(&locks) => (
+            elections,
+            "election",
+            "; there is a lock or a semaphore of that name (who, without --election)",
+        ),
+        true => (elections, "election", ""),
+        false => (locks.into_iter().chain(elections).collect(), "lock", ""),
+    };
+    if args.format == Format::Text {
+        if !held(&all) {
+            eprintln!("konklave: nobody has {}{way}", args.name);
+        }
+        return all.iter().try_for_each(print_claim).map(|()| 0);
     }
-    if args.format == Format::Json {
-        let first = if all.is_empty() { free() } else { all.remove(0) };
-        all.append(&mut others);
-        return print_as("konklave.who/1", &Who { first, others: all });
-    }
-    for report in all.iter().chain(&others) {
-        print_claim(report)?;
-    }
-    Ok(0)
+    let (name, kind) = (args.name.clone(), meant.to_owned());
+    let free = LockReport { kind, name, slots: None, holders: Vec::new(), waiters: Vec::new() };
+    let first = if all.is_empty() { free } else { all.remove(0) };
+    print_as("konklave.who/1", &Who { first, others: all })
 }
 
 /// What has a name, and what else has it.

@@ -40,6 +40,10 @@ const UNLISTED: &str = "this agent's address is not among --peers, whose agents 
                         the same for all, ourselves included";
 /// How long the group may take to say whether something is free.
 const PROMPT: Duration = Duration::from_secs(3);
+/// How long it may be without a majority meanwhile: no change of view takes that long.
+const HOPE: Duration = Duration::from_millis(500);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// One or, with `--dev`, three members, and what their clients hold.
 pub(super) struct Group {
@@ -160,15 +164,15 @@ impl Group {
         let result = match &wish.claim {
             Claim::Leadership { priority } => self.lead(&session, &wish, *priority).await,
             Claim::Exclusive => {
-                ask(session.lock(&wish.name).label(label), wish.wait).await.map(Held::Lock)
+                self.ask(session.lock(&wish.name).label(label), wish.wait).await.map(Held::Lock)
             }
             Claim::Shared => {
                 let request = session.lock(&wish.name).shared();
-                ask(request.label(label), wish.wait).await.map(Held::Lock)
+                self.ask(request.label(label), wish.wait).await.map(Held::Lock)
             }
             Claim::Slot { of } => {
                 let request = session.semaphore(&wish.name, *of);
-                ask(request.label(label), wish.wait).await.map(Held::Lock)
+                self.ask(request.label(label), wish.wait).await.map(Held::Lock)
             }
         };
         self.waits.note(start.elapsed());
@@ -199,17 +203,52 @@ impl Group {
 
     async fn lead(&self, session: &Session, wish: &Wish, priority: i32) -> Result<Held, Error> {
         let campaign = session.campaign(&wish.name).priority(priority).label(wish.label.as_str());
-        let campaign = match wish.wait {
-            None => campaign,
+        let elected = match wish.wait {
+            None => campaign.await,
             Some(wait) if wait.is_zero() => {
                 if self.leads(&wish.name) {
                     return Err(Error::Busy(wish.name.clone()));
                 }
-                campaign.timeout(PROMPT)
+                self.promptly(campaign.timeout(PROMPT).into_future()).await
             }
-            Some(wait) => campaign.timeout(wait),
+            Some(wait) => campaign.timeout(wait).await,
         };
-        campaign.await.map(Held::Leadership)
+        elected.map(Held::Leadership)
+    }
+
+    async fn ask(
+        &self,
+        request: konklave::LockRequest,
+        wait: Option<Duration>,
+    ) -> Result<Guard, Error> {
+        match wait {
+            None => request.acquire().await,
+            // The group has to say so; without one nobody can.
+            Some(wait) if wait.is_zero() => self.promptly(request.try_acquire()).await,
+            Some(wait) => request.timeout(wait).acquire().await,
+        }
+    }
+
+    /// What the group answers, as long as there is one that can: who does not wait is not kept waiting for a
+    /// majority. An agent that has just started gets its time to find the others.
+    async fn promptly<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut answer = std::pin::pin!(answer);
+        let start = Instant::now();
+        let mut hope = start;
+        while hope.elapsed() < HOPE && start.elapsed() < PROMPT {
+            if let Ok(answer) = tokio::time::timeout(LOOK, answer.as_mut()).await {
+                return answer;
+            }
+            let status = self.node().status();
+            let young = status.view.is_none() && self.started.elapsed() < SETTLING;
+            if young || report::is_primary(&status) {
+                hope = Instant::now();
+            }
+        }
+        Err(Error::NoGroup("it does not answer".into()))
     }
 
     /// Whether someone leads under `name`.
@@ -234,10 +273,19 @@ impl Group {
                 }
                 why
             }
-            None => format!(
-                "no majority: {} of {} voters are heard, and {} are needed",
-                quorum.heard, quorum.of, quorum.needed
-            ),
+            None => {
+                let away = |m: &&konklave::MemberStatus| m.suspected || !m.connected;
+                let away: Vec<String> = status.members.iter().filter(away).map(named).collect();
+                let silent = if away.is_empty() {
+                    String::new()
+                } else {
+                    format!(", not {}", away.join(", "))
+                };
+                format!(
+                    "no majority: {} of {} voters are heard{silent}, and {} are needed",
+                    quorum.heard, quorum.of, quorum.needed
+                )
+            }
         })
     }
 
@@ -261,18 +309,8 @@ impl Group {
     }
 }
 
-async fn ask(request: konklave::LockRequest, wait: Option<Duration>) -> Result<Guard, Error> {
-    match wait {
-        None => request.acquire().await,
-        // The group has to say so; without one nobody can.
-        Some(wait) if wait.is_zero() => {
-            match tokio::time::timeout(PROMPT, request.try_acquire()).await {
-                Ok(result) => result,
-                Err(_) => Err(Error::NoGroup("nobody says whether it is free".into())),
-            }
-        }
-        Some(wait) => request.timeout(wait).acquire().await,
-    }
+fn named(member: &konklave::MemberStatus) -> String {
+    report::called(&member.name, member.node)
 }
 
 fn problem(error: Error) -> Problem {
@@ -398,9 +436,12 @@ impl Service for Group {
                     Target::Lock => self.node().revoke(&name, token).await,
                 }
             };
-            match tokio::time::timeout(PROMPT, revoked).await {
-                Ok(result) => result.map_err(problem),
-                Err(_) => Err((Trouble::Unavailable, "the group does not answer".into())),
+            match self.promptly(revoked).await {
+                Err(error @ Error::NoGroup(_)) => {
+                    let why = self.hindrance().await.unwrap_or_else(|| error.to_string());
+                    Err((Trouble::Unavailable, why))
+                }
+                result => result.map_err(problem),
             }
         })
     }
@@ -476,8 +517,9 @@ impl Service for Group {
             findings.push(Finding { what: "key".into(), well: false, detail });
         }
         Box::pin(async move {
-            // Who is missing, and why, where nobody has answered yet.
-            if !status.member {
+            // Who is missing, and why. A group that has grown beyond its founders does not need them.
+            let voters = status.members.iter().filter(|member| member.votes).count();
+            if !status.member || voters < self.founders.len() {
                 for detail in silent(&self.founders, TRY).await {
                     findings.push(Finding { what: "founder".into(), well: false, detail });
                 }

@@ -126,6 +126,9 @@ pub struct Holder {
     pub held: f64,
     /// How long it is safe from now on, in seconds; only the holder's own agent knows.
     pub safe: Option<f64>,
+    /// Whether an operator took it, and it has not let it go yet.
+    #[serde(default)]
+    pub taken: bool,
     /// What else there is to say: its node is gone, or nobody uses it just now.
     pub remark: Option<String>,
 }

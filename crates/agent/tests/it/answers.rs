@@ -97,6 +97,13 @@ fn every_object_names_its_schema_and_failures_are_objects_too() {
         assert_eq!(value["exit_code"], 69, "{arguments:?}");
         assert!(value["error"].as_str().is_some_and(|e| e.contains("no agent")), "{value}");
     }
+    // Called wrongly, too.
+    for arguments in [&["who"][..], &["status", "--nonsense"], &["revoke"], &["watch", "a"]] {
+        let (code, value) = json(arguments);
+        assert_eq!((code, &value["schema"]), (64, &"konklave.error/1".into()), "{arguments:?}");
+        assert_eq!(value["exit_code"], 64, "{arguments:?}: {value}");
+        assert!(value["error"].as_str().is_some_and(|e| e.contains("Usage")), "{value}");
+    }
     let (found, doctor) = json(&["doctor"]);
     assert_eq!((found, &doctor["well"]), (1, &false.into()), "{doctor}");
     let agent = dev(&socket);

@@ -13,6 +13,7 @@ mod gate;
 mod history;
 mod kit;
 mod late;
+mod missing;
 mod mutex;
 mod names;
 mod nats;

@@ -85,8 +85,12 @@ fn why_tells_of_all_that_have_a_name() {
     let lead = start(&cluster.socket(1), &["elect", "y", "--", "cat"]);
     cluster.until(2, "led", |s| s["elections"].as_array().is_some_and(|e| e.len() == 2));
     let who = output(&cluster.socket(2), &["who", "y"]);
-    let said = String::from_utf8_lossy(&who.stderr);
-    assert!(said.contains("nobody has y; there is an election of that name"), "{said}");
+    assert_eq!(String::from_utf8_lossy(&who.stderr), "", "there is an election of that name");
+    assert!(String::from_utf8_lossy(&who.stdout).starts_with("ELECTION"), "{who:?}");
+    let who = json(&cluster.ask(2, &["who", "y", "--format", "json"]));
+    assert_eq!((&who["kind"], &who["others"]), (&"election".into(), &Value::Null), "{who}");
+    let nobody = output(&cluster.socket(2), &["who", "z"]);
+    assert_eq!(String::from_utf8_lossy(&nobody.stderr), "konklave: nobody has z\n");
     drop(lead);
     cluster.until(2, "both", |s| one(&s["locks"]) && one(&s["elections"]));
     assert_eq!(code(&output(&cluster.socket(2), &["lock", "x", "--", "true"])), 0);

@@ -79,7 +79,7 @@ impl Core {
         }
     }
 
-    pub(super) fn name_of(&self, id: ProcessId) -> String {
+    pub(crate) fn name_of(&self, id: ProcessId) -> String {
         if id == self.me {
             return self.config.name.to_string();
         }
@@ -139,6 +139,7 @@ impl Core {
                 valid_for_ms: ours.then(|| milliseconds(lease)),
                 used: ours.then(|| kept.is_none_or(|(_, used, _)| used)),
                 frozen: g.frozen,
+                revoked: g.revoked,
             }
         };
         let waiter = |w: &crate::table::Waiting| Waiter {

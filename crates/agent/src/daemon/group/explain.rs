@@ -116,7 +116,9 @@ fn holders(lock: &LockStatus, why: &Why, status: &Status, reasons: &mut Vec<Stri
             holder.token,
             seconds(holder.since_ms)
         );
-        if holder.used == Some(false) {
+        if holder.revoked {
+            reason.push_str("; an operator took it, and it has until its deadline to let it go");
+        } else if holder.used == Some(false) {
             reason.push_str("; nobody uses it just now: it moves when someone asks");
         }
         if let Some(left) = holder.valid_for_ms {

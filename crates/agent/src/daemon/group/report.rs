@@ -1,6 +1,5 @@
 //! What the library tells, in the words of the protocol.
 
-use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;
 
 use konklave::{Event, Node, Status as Told};
@@ -90,10 +89,12 @@ pub(super) fn lock(told: &konklave::LockStatus) -> LockReport {
         mode: mode(&h.mode).to_owned(),
         held: seconds(h.since_ms),
         safe: h.valid_for_ms.map(seconds),
-        remark: match (h.frozen, h.used) {
-            (true, _) => Some("its node is gone".into()),
-            (false, Some(false)) => Some("kept, not used".into()),
-            (false, _) => None,
+        taken: h.revoked,
+        remark: match (h.frozen, h.revoked, h.used) {
+            (true, ..) => Some("its node is gone".into()),
+            (false, true, _) => Some("taken from it, ending".into()),
+            (false, false, Some(false)) => Some("kept, not used".into()),
+            (false, false, _) => None,
         },
     };
     let waiter = |w: &konklave::Waiter| Waiter {
@@ -232,11 +233,8 @@ pub(super) fn examine(told: &Told, protected: bool, kept: bool) -> Vec<Finding> 
 pub(super) fn passed(nodes: &[Node], life: u64) -> Vec<Line> {
     let mut lines = Vec::new();
     for node in nodes {
-        let names: BTreeMap<_, _> =
-            node.status().members.into_iter().map(|member| (member.node, member.name)).collect();
         for message in node.messages() {
-            let peer = names.get(&message.peer).cloned();
-            let peer = peer.unwrap_or_else(|| message.peer.to_string());
+            let peer = called(&message.name, message.peer);
             let at = message.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
             let side = if message.sent { "to" } else { "from" };
             lines.push(Line {

@@ -16,6 +16,11 @@ impl Desk {
         self.taken.values().map(|(due, _)| *due).min()
     }
 
+    /// Whether it was taken from who had it, who has not let it go yet.
+    pub(in crate::core) fn is_taken(&self, number: u64) -> bool {
+        self.taken.contains_key(&number)
+    }
+
     pub(in crate::core) fn expect_revocation(
         &mut self,
         number: u64,

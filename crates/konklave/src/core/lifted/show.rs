@@ -68,7 +68,8 @@ impl Core {
         for (member, note, at) in self.notes_of(name) {
             let gone = frozen.is_some_and(|members| members.contains_key(&member));
             if let Some((token, party)) = &note.holder {
-                holders.push(grant(member, *token, party, gone));
+                let revoked = member == self.myself() && self.desk.is_taken(party.number);
+                holders.push(Grant { revoked, ..grant(member, *token, party, gone) });
             }
             for party in note.queue.iter().filter(|_| !gone) {
                 let since = at.saturating_sub(Duration::from_millis(party.since));
