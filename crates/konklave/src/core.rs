@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use konklave_algorithms::Setup;
 use konklave_algorithms::group::virtual_synchrony::{
-    Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
+    Message, Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
 };
 use konklave_algorithms::group::{Indication, Member, Request, View};
 use konklave_process::{Context, Group, Process, ProcessId, ProcessSet, Rng, Topology};
@@ -125,6 +125,8 @@ pub(crate) struct Core {
     promises: founding::Promises,
     /// Until then someone may go on with what it was granted in an earlier life of ours.
     wary_until: Duration,
+    /// Since when our view could go on only with members that are not there.
+    hopeless: Option<Duration>,
     /// When we found a group of one, if nobody is in one by then.
     alone_at: Option<Duration>,
     /// Whether something that must be on disk is not.
@@ -178,6 +180,7 @@ impl Core {
             forming: Forming::new(config.seeds),
             promises: founding::Promises::default(),
             wary_until: now,
+            hopeless: None,
             alone_at: None,
             unsaved: false,
             blocked: false,
@@ -356,6 +359,9 @@ impl Core {
         self.streak.heard();
         match frame {
             Frame::Group(message) if self.is_too_much(&message) => {}
+            Frame::Group(Message::Join { .. }) if self.is_superseded_by(from) => {
+                self.give_up_hope()
+            }
             Frame::Group(message) => {
                 self.step(|below, ctx| below.on_message(from, message, ctx));
             }
@@ -454,6 +460,7 @@ impl Core {
         self.waits = hurry::Waits::default();
         self.promises.clear();
         self.refusals.on_view();
+        self.hopeless = None;
         self.remember(&view);
         if self.has_table {
             let mut outcomes = Vec::new();
@@ -537,7 +544,8 @@ impl Core {
             self.lose_everything(Loss::Left);
             self.pump_all();
             self.fail_waiting();
-            if self.below.view().members.len() == 1 && self.is_member() {
+            let view = self.below.view();
+            if view.members.len() == 1 && view.observers.is_empty() && self.is_member() {
                 // Nobody is there to go on without us.
                 return self.end();
             }

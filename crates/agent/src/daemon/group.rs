@@ -209,7 +209,11 @@ impl Group {
                 if self.leads(&wish.name) {
                     return Err(Error::Busy(wish.name.clone()));
                 }
-                self.promptly(campaign.timeout(PROMPT).into_future()).await
+                let asked = self.promptly(campaign.timeout(PROMPT).into_future()).await;
+                asked.map_err(|error| match error {
+                    Error::TimedOut(name) if self.is_primary() => Error::Busy(name),
+                    other => other,
+                })
             }
             Some(wait) => campaign.timeout(wait).await,
         };
@@ -243,7 +247,7 @@ impl Group {
                 return answer;
             }
             let status = self.node().status();
-            let young = status.view.is_none() && self.started.elapsed() < SETTLING;
+            let young = !status.member && self.started.elapsed() < SETTLING;
             if young || report::is_primary(&status) {
                 hope = Instant::now();
             }

@@ -92,18 +92,13 @@ fn of_agents_that_start_at_once_over_an_old_socket_one_gets_it() {
     for round in 0..5 {
         drop(std::os::unix::net::UnixListener::bind(&socket).expect("bound"));
         let mut agents: Vec<_> = (0..4).map(|_| start(&socket, &["agent", "--dev"])).collect();
-        let mut refused = |agents: &mut Vec<Running>| {
-            let over = |agent: &mut Running| agent.child_mut().try_wait().expect("ours").is_some();
-            agents.iter_mut().filter_map(|a| over(a).then_some(())).count()
+        let refused = |agents: &mut Vec<Running>| {
+            let ends = agents.iter_mut().map(|agent| agent.child_mut().try_wait().expect("ours"));
+            ends.flatten().inspect(|end| assert_eq!(end.code(), Some(69), "round {round}")).count()
         };
         until("three are refused", || refused(&mut agents) >= 3);
         until("one serves", || output(&socket, &["status"]).status.success());
         assert_eq!(refused(&mut agents), 3, "round {round}");
-        for agent in &mut agents {
-            if let Some(status) = agent.child_mut().try_wait().expect("ours") {
-                assert_eq!(status.code(), Some(69), "round {round}");
-            }
-        }
         drop(agents);
         fs::remove_file(&socket).expect("killed, it left it");
     }

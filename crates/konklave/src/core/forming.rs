@@ -17,6 +17,9 @@ use crate::status::{Event, Loss};
 use crate::table::Table;
 use crate::wire::Frame;
 
+/// How many times as long as a member may be silent one waits for those without whom half of a view is no half.
+const PATIENCE: u32 = 10;
+
 /// Where someone stands, for the others.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Standing {
@@ -234,27 +237,78 @@ impl Core {
 
     /// Our view can decide nothing any more when more than half of its members have been born again (what
     /// they had promised is forgotten), or have gone on in another generation. We go out, to begin anew with
-    /// everyone. Half of the members that are born again the others can go on without, if they all are there.
+    /// everyone. Without half of them the others go on, if all of that half were born again and know it: who has
+    /// forgotten how many lives it had may say a lower number, which tells nothing. Those others get a while to be
+    /// there, as does one who has a vote for us who have none.
     pub(super) fn give_up_hope(&mut self) {
-        let view = self.below.view();
-        let standing = |m: &Member| {
-            let peer = self.peers.get(&m.id).filter(|p| p.connected && m.id != self.me)?;
-            peer.standing.as_ref()
-        };
-        let reborn = |m: &&Member| standing(m).is_some_and(|now| now.incarnation != m.incarnation);
-        let elsewhere = |m: &&Member| {
-            let theirs = standing(m).and_then(|now| now.view);
-            theirs.is_some_and(|theirs| theirs.generation != view.id.generation)
-        };
-        let count = |meant: &dyn Fn(&&Member) -> bool| view.members.iter().filter(meant).count();
-        let (lost, moved) = (count(&|m| reborn(m) || elsewhere(m)), count(&elsewhere));
-        let needed =
-            if moved > 0 { view.members.len() / 2 + 1 } else { view.members.len().div_ceil(2) };
-        if self.is_inside() && view.members.len() - lost < needed {
-            self.be_born();
-            self.tell(Event::Dissolved);
-            self.forget(Loss::Dissolved);
+        if !self.is_inside() {
+            return;
         }
+        let view = self.below.view();
+        let (mut lost, mut unsure, mut silent) = (0, false, 0);
+        for member in view.members.iter().filter(|m| m.id != self.me) {
+            let Some(now) = self.told_by(member.id) else {
+                silent += 1;
+                continue;
+            };
+            let elsewhere = self.has_seen_later(now)
+                || now.view.is_some_and(|v| v.generation != view.id.generation);
+            lost += usize::from(now.incarnation != member.incarnation || elsewhere);
+            unsure |= elsewhere || now.incarnation < member.incarnation;
+        }
+        let (all, outside) = (view.members.len(), !view.has_member(self.me));
+        let left = all - lost;
+        let tie = 2 * left == all && all > 0;
+        if 2 * left < all || (tie && unsure) {
+            return self.dissolve();
+        }
+        if !(tie || outside && silent == all) {
+            self.hopeless = None;
+            return;
+        }
+        let since = *self.hopeless.get_or_insert(self.now);
+        if self.now >= since + self.config.timings.silence * PATIENCE {
+            self.dissolve();
+        }
+    }
+
+    fn dissolve(&mut self) {
+        self.hopeless = None;
+        self.be_born();
+        self.tell(Event::Dissolved);
+        self.forget(Loss::Dissolved);
+    }
+
+    /// Where someone stands who is connected, as far as it has said so.
+    fn told_by(&self, id: ProcessId) -> Option<&Standing> {
+        let peer = self.peers.get(&id).filter(|peer| peer.connected)?;
+        peer.standing.as_ref()
+    }
+
+    /// Whether someone has been in a later generation than our view is of.
+    fn has_seen_later(&self, standing: &Standing) -> bool {
+        standing.generation > self.below.view().id.generation
+    }
+
+    /// Whether a wish to join is that of one who has gone on in a later generation, where that may have taken the
+    /// place of our view: without a majority of our own we cannot tell. It is no proof that nobody went on, then.
+    pub(super) fn is_superseded_by(&self, from: ProcessId) -> bool {
+        let members = &self.below.view().members;
+        let lives = |m: &&Member| {
+            let same = |now: &Standing| now.incarnation == m.incarnation && now.view.is_some();
+            m.id == self.me || self.told_by(m.id).is_some_and(same)
+        };
+        self.is_inside()
+            && self.told_by(from).is_some_and(|now| self.has_seen_later(now))
+            && 2 * members.iter().filter(lives).count() <= members.len()
+    }
+
+    /// Whether everyone of the last view that we know of is there, and in none.
+    pub(super) fn is_last_view_over(&self) -> bool {
+        let others = self.record.members.iter().filter(|m| m.0 != self.me.0);
+        let outside =
+            |m: &(u32, String)| self.told_by(ProcessId(m.0)).is_some_and(|s| s.view.is_none());
+        others.into_iter().all(outside)
     }
 
     fn enter_first(&mut self, below: Below) {

@@ -116,7 +116,9 @@ impl Core {
     fn on_proposal(&mut self, from: ProcessId, number: u64, view: View) {
         let us = Member { id: self.me, incarnation: self.record.incarnation };
         let newer = view.id.generation > self.record.generation && view.id.epoch == 0;
-        if view.id.coordinator != from || !newer || !view.members.contains(&us) {
+        // Who was in our last view may have gone on without us: as much as we ask for what we propose ourselves.
+        let free = self.is_last_view_over();
+        if view.id.coordinator != from || !newer || !free || !view.members.contains(&us) {
             return;
         }
         let held = self.promises.given.as_ref().map(|(_, held)| held.id.coordinator);

@@ -197,3 +197,101 @@ fn half_of_a_group_goes_on_when_the_other_half_is_born_again() {
         assert_eq!(cluster.node(0).status().view.unwrap().0, generation);
     });
 }
+
+/// One who comes back without a memory may have had higher numbers before: then all founders are needed, as ever.
+#[test]
+fn who_is_born_again_without_a_memory_is_waited_for_by_nobody() {
+    let mut goes_on = 0;
+    for seed in 0..40 {
+        let cluster = Cluster::served_by(Mutex::Table, 3, seed, Timings::default());
+        cluster.block_on(async {
+            cluster.crash(2);
+            cluster.sleep(500 * MS).await;
+            cluster.crash(1);
+            cluster.restart_empty(1);
+            let served = cluster.node(0).lock("a").timeout(3 * SOON).acquire().await;
+            goes_on += u32::from(served.is_ok());
+            drop(served);
+            cluster.restart(2);
+            for i in 0..3 {
+                let served = cluster.node(i).lock("b").timeout(6 * SOON).acquire().await;
+                drop(served.unwrap_or_else(|error| panic!("seed {seed}, n{i}: {error}")));
+            }
+        });
+    }
+    assert!((1..40).contains(&goes_on), "both happen: {goes_on}");
+}
+
+/// Who founded another generation and is born again is no proof that nobody went on: it did, itself.
+#[test]
+fn a_view_that_a_later_generation_replaced_stays_over() {
+    for mutex in ALGORITHMS {
+        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+        cluster.block_on(async {
+            cluster.crash(2);
+            cluster.sleep(500 * MS).await;
+            cluster.isolate(0);
+            cluster.crash(1);
+            cluster.restart(1);
+            cluster.node(1).found_alone();
+            let later =
+                cluster.node(1).lock("a").timeout(9 * SOON).acquire().await.unwrap().token();
+            cluster.crash(1);
+            cluster.heal();
+            cluster.restart(1);
+            let early = cluster.node(0).lock("a").timeout(3 * SOON).acquire().await;
+            assert!(matches!(early, Err(Error::TimedOut(_))), "{mutex}: {early:?}");
+            cluster.restart(2);
+            for i in 0..3 {
+                let guard = cluster.node(i).lock("a").timeout(9 * SOON).acquire().await.unwrap();
+                assert!(guard.token() > later, "{mutex}: {} after {later}", guard.token());
+            }
+        });
+    }
+}
+
+/// Where one of the half that is left is lost for good, an operator may go on with any of the others.
+#[test]
+fn half_of_a_group_that_lacks_one_gives_up_after_a_while() {
+    let cluster = Cluster::served_by(Mutex::Table, 4, 0, Timings::default());
+    cluster.block_on(async {
+        (1..4).for_each(|i| cluster.crash(i));
+        (2..4).for_each(|i| cluster.restart(i));
+        cluster.sleep(10 * SOON).await;
+        assert!(cluster.node(0).status().view.is_some(), "the other one may come back");
+        cluster.sleep(10 * SOON).await;
+        assert_eq!(cluster.node(0).status().view, None);
+        cluster.node(3).found_alone();
+        drop(cluster.node(0).lock("a").timeout(9 * SOON).acquire().await.unwrap());
+    });
+}
+
+/// The last one goes while another enters: that has the state by now and goes on, or it is outside again.
+#[test]
+fn who_enters_while_the_last_one_goes_is_not_left_in_between() {
+    for leaves in [true, false] {
+        let cluster = Cluster::served_by(Mutex::Table, 2, 0, Timings::default());
+        cluster.block_on(async {
+            (0..2).for_each(|i| cluster.crash(i));
+            cluster.restart(0);
+            cluster.node(0).found_alone();
+            drop(cluster.node(0).lock("a").acquire().await.unwrap());
+            cluster.restart(1);
+            while cluster.node(1).status().view.is_none() {
+                cluster.sleep(MS / 20).await;
+            }
+            assert!(!cluster.node(1).status().member, "it only enters");
+            if leaves {
+                cluster.node(0).leave().await.unwrap();
+            }
+            cluster.crash(0);
+            cluster.sleep(if leaves { SOON } else { 20 * SOON }).await;
+            let status = cluster.node(1).status();
+            assert!(status.member || status.view.is_none(), "left in order: {leaves}: {status:?}");
+            if !status.member {
+                cluster.node(1).found_alone();
+            }
+            drop(cluster.node(1).lock("a").timeout(9 * SOON).acquire().await.unwrap());
+        });
+    }
+}
