@@ -291,7 +291,8 @@ impl Core {
     }
 
     /// Whether a wish to join is that of one who has gone on in a later generation, where that may have taken the
-    /// place of our view: without a majority of our own we cannot tell. It is no proof that nobody went on, then.
+    /// place of our view: without a majority of our own we cannot tell. It is no proof that nobody went on, then; nor is
+    /// that of one who has not said yet where it has been. It asks again.
     pub(super) fn is_superseded_by(&self, from: ProcessId) -> bool {
         let members = &self.below.view().members;
         let lives = |m: &&Member| {
@@ -299,7 +300,7 @@ impl Core {
             m.id == self.me || self.told_by(m.id).is_some_and(same)
         };
         self.is_inside()
-            && self.told_by(from).is_some_and(|now| self.has_seen_later(now))
+            && self.told_by(from).is_none_or(|now| self.has_seen_later(now))
             && 2 * members.iter().filter(lives).count() <= members.len()
     }
 
