@@ -125,7 +125,7 @@ impl Properties {
 impl<P: Process<Request = NoRequest, Indication = Indication>> Monitor<P> for Properties {
     type Tag = ();
 
-    fn view(_process: &P) -> Option<u64> {
+    fn view(&self, _process: &P) -> Option<u64> {
         Some(0)
     }
 

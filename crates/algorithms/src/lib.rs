@@ -6,6 +6,7 @@
 
 pub mod detector;
 pub mod election;
+mod erased;
 pub mod group;
 pub mod multicast;
 pub mod mutex;
@@ -14,13 +15,14 @@ mod setup;
 mod sheet;
 mod shown;
 
+pub use erased::{AnyAlgorithm, AnySummary, erased};
 pub use sample::Spread;
 pub use setup::{Chosen, Setup, SetupError, Shared};
 pub use sheet::{
     Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,
 };
 
-use konklave_process::{Application, Meter, Monitor, Process, ProcessId};
+use konklave_process::{Application, Data, Meter, Monitor, Process, ProcessId};
 use serde::Serialize;
 
 /// A process of the catalog: it has a data sheet and can be built for a place in a topology.
@@ -70,13 +72,13 @@ pub trait Algorithm: Process {
 /// What all algorithms of one problem share: clients, judges and measures.
 pub trait Problem<P: Algorithm>: 'static {
     /// Who asks.
-    type Application: Application<P> + Send + 'static;
+    type Application: Application<P> + Send + Sync + 'static;
     /// Who judges.
-    type Monitor: Monitor<P, Tag: Send> + Send + 'static;
+    type Monitor: Monitor<P, Tag: Data> + Send + Sync + 'static;
     /// Who measures.
     type Meter: Meter<P> + Send + 'static;
     /// What is measured, for people and machines.
-    type Summary: Serialize + std::fmt::Debug;
+    type Summary: Serialize + std::fmt::Debug + 'static;
 
     /// The name of the problem: the first half of an algorithm's full name.
     const NAME: &'static str;

@@ -6,11 +6,12 @@
 
 use konklave_check::{Model, Options, Outcome};
 use konklave_process::{
-    Application, Context, Fixed, Group, Monitor, NoRecord, NoTimer, Process, ProcessId, Verdict,
-    Violation,
+    AnyApplication, AnyMonitor, AnyProcess, Application, Context, Fixed, Group, Monitor, NoRecord,
+    NoTimer, Process, ProcessId, Verdict, Violation,
 };
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub(crate) struct Node {
     clock: u8,
     phase: Phase,
@@ -18,29 +19,30 @@ pub(crate) struct Node {
     replies: u8,
     deferred: u16,
     left: u8,
+    #[serde(skip)]
     no_tie_break: Fixed<bool>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 enum Phase {
     Idle,
     Wanting,
     Held,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Message {
     Request(u8),
     Reply,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) enum Ask {
     Enter,
     Exit,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Entered;
 
 impl Process for Node {
@@ -150,7 +152,7 @@ impl Monitor<Node> for Exclusion {
         Ok(())
     }
 
-    fn view(_process: &Node) -> Option<u64> {
+    fn view(&self, _process: &Node) -> Option<u64> {
         Some(0)
     }
 
@@ -165,7 +167,7 @@ pub(crate) fn model(
     k: u8,
     no_tie_break: bool,
     options: Options,
-) -> Model<Node, Clients, Exclusion> {
+) -> Model<AnyProcess, AnyApplication, AnyMonitor> {
     let node = Node {
         clock: 0,
         phase: Phase::Idle,
@@ -177,9 +179,9 @@ pub(crate) fn model(
     };
     Model {
         group: Group::of(n),
-        processes: vec![node; n],
-        application: Clients(vec![(Phase::Idle, k); n]),
-        monitor: Exclusion(0),
+        processes: vec![AnyProcess::new(node); n],
+        application: AnyApplication::new::<Node>(Clients(vec![(Phase::Idle, k); n])),
+        monitor: AnyMonitor::new::<Node>(Exclusion(0)),
         options,
     }
 }

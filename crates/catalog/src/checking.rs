@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use konklave_algorithms::{Algorithm, Order, Problem, Setup, Watch, Workload};
+use konklave_algorithms::{Order, Setup, Watch, Workload};
 use konklave_check::{
     Bounded, CheckpointError, Checkpoints, Happened, Model, Moment, Options, Outcome, Progress,
     Witness,
 };
-use konklave_process::ProcessId;
+use konklave_process::{AnyProcess, ProcessId};
 use konklave_trace::{
-    EffectRecord, Entry, Footer, Incident, IncidentKind, InputRecord, Memory, Recordable, Run, Step,
+    EffectRecord, Entry as RunEntry, Footer, Incident, IncidentKind, InputRecord, Memory, Run, Step,
 };
 use serde_json::json;
 
 use crate::kit::{emit, explain};
 use crate::report::{CheckReport, SymmetryReport};
-use crate::{Error, Plan, header};
+use crate::{Entry, Error, Plan, command, header};
 
 /// What a check may do besides what the plan says.
 #[derive(Clone, Debug, Default)]
@@ -144,28 +144,26 @@ pub fn is_about_another(property: &str, problem: &str) -> bool {
 }
 
 /// Explores `plan`; `watch` is told how far it has come, and says whether to go on.
-pub(crate) fn check<P>(
+pub(crate) fn check(
+    entry: &Entry,
     plan: &Plan,
     check: &CheckPlan,
     watch: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Checked, Error>
-where
-    P: Algorithm + Recordable,
-{
+) -> Result<Checked, Error> {
     check.refuse(plan)?;
     let setup = &plan.setup;
     let Watched { watch: judged, properties, most_messages } = watched(&check.options.properties)?;
     let (down, links) = (setup.down.clone(), links(setup));
     let fifo = plan.config.fifo;
     let options = Options { properties, most_messages, down, links, fifo, ..check.options.clone() };
-    let model = model::<P>(plan, &plan.workload, &judged, options);
-    let identity = crate::command::<P>("check", plan);
+    let model = model(entry, plan, &plan.workload, &judged, options);
+    let identity = command(entry, "check", plan);
     let checkpoints = Checkpoints { identity, ..check.checkpoints.clone() };
     let found = model.explore_from(&checkpoints, watch).map_err(refused)?;
     let seconds = found.elapsed.as_secs_f64();
     let mut report = CheckReport {
         schema: "konklave.check/1",
-        algorithm: crate::full_name::<P>(),
+        algorithm: entry.name(),
         nodes: setup.group.len(),
         topology: setup.topology.name.clone(),
         mistake: setup.mistake.map(str::to_owned),
@@ -198,7 +196,7 @@ where
         witness_length: None,
         witness_loops_from: None,
         witness: Vec::new(),
-        command: [crate::command::<P>("check", plan), check.arguments.clone()]
+        command: [command(entry, "check", plan), check.arguments.clone()]
             .join(" ")
             .trim()
             .to_owned(),
@@ -211,7 +209,7 @@ where
     let witness = match found.outcome {
         Outcome::Exhausted => {
             extreme(check.extreme, found.dearest, found.cheapest).map(|witness| {
-                let run = record::<P>(plan, &witness, &report.command, memory);
+                let run = record(entry, plan, &witness, &report.command, memory);
                 report.witness_length = Some(witness.len());
                 report.witness = told(&run, witness.starts);
                 run
@@ -235,10 +233,10 @@ where
             report.detail = Some(witness.violation.detail.clone());
             report.witness_length = Some(witness.len());
             report.witness_loops_from = witness.loops_from.map(|at| at - witness.starts);
-            let run = record::<P>(plan, &witness, &report.command, memory);
+            let run = record(entry, plan, &witness, &report.command, memory);
             report.witness = told(&run, witness.starts);
             report.explanation = Some(explain(&witness.violation, &report.witness));
-            test = emit(plan, &judged, &model.options, &witness, &report.command);
+            test = emit(entry, plan, &judged, &model.options, &witness, &report.command);
             Some(run)
         }
     };
@@ -270,34 +268,32 @@ fn refused(error: CheckpointError) -> Error {
     }
 }
 
-type Explored<P> = Model<
-    P,
-    <<P as Algorithm>::Problem as Problem<P>>::Application,
-    <<P as Algorithm>::Problem as Problem<P>>::Monitor,
->;
-
 /// The group of `plan`, with these clients and judges.
-pub(crate) fn model<P: Algorithm>(
+pub(crate) fn model(
+    entry: &Entry,
     plan: &Plan,
     workload: &Workload,
     watch: &Watch,
     options: Options,
-) -> Explored<P> {
-    let setup = &plan.setup;
+) -> Model {
+    let (setup, algorithm) = (&plan.setup, entry.algorithm);
     Model {
         group: setup.group.clone(),
-        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application: crate::clients::<P>(plan, workload),
-        monitor: P::Problem::monitor(watch, setup),
+        processes: algorithm.processes(setup),
+        application: match plan.config.script.is_empty() {
+            true => algorithm.application(workload, setup),
+            false => algorithm.scripted(workload, setup),
+        },
+        monitor: algorithm.monitor(watch, setup),
         options,
     }
 }
 
-fn extreme<P: Algorithm>(
+fn extreme(
     wanted: Option<Extreme>,
-    dearest: Option<Witness<P>>,
-    cheapest: Option<Witness<P>>,
-) -> Option<Witness<P>> {
+    dearest: Option<Witness>,
+    cheapest: Option<Witness>,
+) -> Option<Witness> {
     match wanted? {
         Extreme::Least => cheapest,
         Extreme::Most => dearest,
@@ -374,14 +370,15 @@ fn budgets(plan: &Plan, options: &Options) -> BTreeMap<&'static str, serde_json:
 }
 
 /// The witness as a run; its clock counts steps. `memory` is what survives a crash.
-pub(crate) fn record<P: Algorithm + Recordable>(
+pub(crate) fn record(
+    entry: &Entry,
     plan: &Plan,
-    witness: &Witness<P>,
+    witness: &Witness,
     command: &str,
     memory: Memory,
 ) -> Run {
     let mut entries = Vec::new();
-    let mut states: BTreeMap<u32, Box<P>> = BTreeMap::new();
+    let mut states: BTreeMap<u32, Box<AnyProcess>> = BTreeMap::new();
     for (i, moment) in witness.moments.iter().enumerate() {
         // Everyone comes up at time 0; after that, one step a tick.
         let at = (i + 1).saturating_sub(witness.starts) as u64;
@@ -390,7 +387,7 @@ pub(crate) fn record<P: Algorithm + Recordable>(
                 let before = states.insert(node.0, process.clone());
                 let state = (before.as_ref() != Some(process))
                     .then(|| serde_json::to_value(process).unwrap_or_default());
-                Entry::Step(Step {
+                RunEntry::Step(Step {
                     at,
                     node: node.0,
                     input: InputRecord::new(input, *message),
@@ -419,7 +416,7 @@ pub(crate) fn record<P: Algorithm + Recordable>(
             }
         });
     }
-    let last = entries.last().map_or(0, Entry::at);
+    let last = entries.last().map_or(0, RunEntry::at);
     let violation = &witness.violation;
     let figures = [konklave_check::MOST_MESSAGES, konklave_check::FEWEST_MESSAGES];
     let is_broken = !figures.contains(&violation.property);
@@ -432,7 +429,7 @@ pub(crate) fn record<P: Algorithm + Recordable>(
             },
         ));
     }
-    let mut header = header::<P>(plan, "check");
+    let mut header = header(entry, plan, "check");
     header.unit = 1.0;
     header.time = "steps".into();
     header.command = command.to_owned();
@@ -450,13 +447,15 @@ pub(crate) fn record<P: Algorithm + Recordable>(
 /// The entries after the first `skip`, one line each.
 pub(crate) fn told(run: &Run, skip: usize) -> Vec<String> {
     let messages = konklave_trace::messages::messages(run);
-    let line = |entry: &Entry| match entry {
-        Entry::Step(step) => konklave_trace::text::step_lines(step, &run.header, false).join("; "),
-        Entry::Incident(incident) => konklave_trace::text::incident_line(incident, &messages),
+    let line = |entry: &RunEntry| match entry {
+        RunEntry::Step(step) => {
+            konklave_trace::text::step_lines(step, &run.header, false).join("; ")
+        }
+        RunEntry::Incident(incident) => konklave_trace::text::incident_line(incident, &messages),
     };
     run.entries.iter().skip(skip).map(line).collect()
 }
 
-fn incident(at: u64, kind: IncidentKind) -> Entry {
-    Entry::Incident(Incident { at, kind })
+fn incident(at: u64, kind: IncidentKind) -> RunEntry {
+    RunEntry::Incident(Incident { at, kind })
 }

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use konklave_algorithms::{Algorithm, Watch, Workload};
+use konklave_algorithms::{Watch, Workload};
 use konklave_check::{Cue, Happened, Options, Prompter, Witness};
-use konklave_process::{ProcessId, Violation};
-use konklave_trace::{EffectRecord, Entry, IncidentKind, Memory, Recordable, Run};
+use konklave_process::{AnyProcess, ProcessId, Violation};
+use konklave_trace::{EffectRecord, Entry as RunEntry, IncidentKind, Memory, Run};
 
 use crate::checking::{model, record};
-use crate::{Error, PROPERTIES, Plan};
+use crate::{Entry, Error, PROPERTIES, Plan};
 
 /// A run with the fewest steps that were needed.
 #[derive(Clone, Debug)]
@@ -49,11 +49,12 @@ pub(crate) fn explain(violation: &Violation, told: &[String]) -> String {
 }
 
 /// A test that plays the schedule of `witness`; none if it never ends.
-pub(crate) fn emit<P: Algorithm>(
+pub(crate) fn emit(
+    entry: &Entry,
     plan: &Plan,
     watch: &Watch,
     options: &Options,
-    witness: &Witness<P>,
+    witness: &Witness,
     command: &str,
 ) -> Option<String> {
     if witness.loops_from.is_some() {
@@ -64,7 +65,7 @@ pub(crate) fn emit<P: Algorithm>(
     let ids = |ids: &[ProcessId]| format!("{:?}", ids.iter().map(|p| p.0).collect::<Vec<_>>());
     let mut test = format!(
         "/// Found by `{command}`.\n#[test]\nfn {}_breaks_{}() {{\n",
-        words(P::SHEET.name),
+        words(entry.sheet.name),
         words(property)
     );
     let topology = &setup.topology;
@@ -87,7 +88,7 @@ pub(crate) fn emit<P: Algorithm>(
     let _ = writeln!(
         test,
         "    let mut case = konklave_testkit::Case::<{}>::on(topology)\n        .ids(&{})",
-        std::any::type_name::<P>(),
+        entry.algorithm.type_name(),
         ids(setup.group.members())
     );
     let Workload { initiators, requests } = &plan.workload;
@@ -126,12 +127,12 @@ pub(crate) fn emit<P: Algorithm>(
 }
 
 /// The schedule of a recorded run.
-fn cues_of<P: Recordable>(run: &Run) -> Result<Vec<Cue>, Error> {
+fn cues_of(process: &AnyProcess, run: &Run) -> Result<Vec<Cue>, Error> {
     let mut prompter = Prompter::default();
     for entry in &run.entries {
         match entry {
-            Entry::Step(step) => {
-                let input = step.input.to_input::<P>();
+            RunEntry::Step(step) => {
+                let input = step.input.to_input(process);
                 let input = input.map_err(|e| Error::Data(format!("an input of the run: {e}")))?;
                 let id = match &step.input {
                     konklave_trace::InputRecord::Message { id, .. }
@@ -146,7 +147,7 @@ fn cues_of<P: Recordable>(run: &Run) -> Result<Vec<Cue>, Error> {
                     }
                 }
             }
-            Entry::Incident(incident) => match &incident.kind {
+            RunEntry::Incident(incident) => match &incident.kind {
                 IncidentKind::Lost(id) => prompter.lost(*id),
                 IncidentKind::Duplicated(id) => prompter.duplicated(*id),
                 IncidentKind::Crash(p) => prompter.happened(Happened::Crash(ProcessId(*p)), 0),
@@ -183,19 +184,16 @@ fn link_of(what: &str) -> Option<(ProcessId, ProcessId)> {
 /// The property that broke in `run`, if the checker knows it.
 fn broken_in(run: &Run) -> Option<&str> {
     run.entries.iter().find_map(|entry| match entry {
-        Entry::Incident(incident) => match &incident.kind {
+        RunEntry::Incident(incident) => match &incident.kind {
             IncidentKind::Violation { property, .. } => Some(&**property),
             _ => None,
         },
-        Entry::Step(_) => None,
+        RunEntry::Step(_) => None,
     })
 }
 
 /// Leaves out of `run` all that its violation does not need: first whole requests, then steps.
-pub(crate) fn shrink<P>(plan: &Plan, run: &Run) -> Result<Shrunk, Error>
-where
-    P: Algorithm + Recordable,
-{
+pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Error> {
     let Some(property) = broken_in(run) else {
         return Err(Error::Data("nothing breaks in this run: there is nothing to shrink".into()));
     };
@@ -206,9 +204,10 @@ where
         stable_storage: !forgets(run),
         ..Options::default()
     };
-    let cues = cues_of::<P>(run)?;
+    let sample = entry.algorithm.process(plan.setup.group.id(0), &plan.setup);
+    let cues = cues_of(&sample, run)?;
     let least = |workload: &Workload, cues: &[Cue]| {
-        model::<P>(plan, workload, &plan.watch, options.clone()).shrink(cues, property)
+        model(entry, plan, workload, &plan.watch, options.clone()).shrink(cues, property)
     };
     let mut workload = plan.workload.clone();
     let Some(mut left) = least(&workload, &cues) else {
@@ -227,7 +226,7 @@ where
             (workload, left) = (fewer, found);
         }
     }
-    let played = model::<P>(plan, &workload, &plan.watch, options).play(&left);
+    let played = model(entry, plan, &workload, &plan.watch, options).play(&left);
     let Some((violation, _)) = played.broken else {
         return Err(Error::Data(format!("{property} broke, and then did not")));
     };
@@ -240,7 +239,7 @@ where
         plan.scenario.requests = Some(requests.join(","));
         (plan.scenario.entries, plan.scenario.script) = (None, None);
     }
-    let run = record::<P>(&plan, &witness, &run.header.command, memory);
+    let run = record(entry, &plan, &witness, &run.header.command, memory);
     Ok(Shrunk {
         property: property.to_owned(),
         steps: (before.0, steps(&left)),
@@ -254,7 +253,7 @@ where
 fn forgets(run: &Run) -> bool {
     let forgot =
         |kind: &IncidentKind| matches!(kind, IncidentKind::Restart { memory: Memory::Nothing, .. });
-    run.entries.iter().any(|entry| matches!(entry, Entry::Incident(i) if forgot(&i.kind)))
+    run.entries.iter().any(|entry| matches!(entry, RunEntry::Incident(i) if forgot(&i.kind)))
 }
 
 fn asked(workload: &Workload) -> u32 {

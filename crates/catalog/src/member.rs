@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use konklave_algorithms::detector::Indication;
 use konklave_algorithms::detector::phi_accrual::PhiAccrual;
-use konklave_algorithms::{Algorithm, Problem};
-use konklave_net::{MemberConfig, NetProcess, News, Sockets};
-use konklave_process::ProcessId;
+use konklave_algorithms::erased;
+use konklave_net::{MemberConfig, News, Sockets};
+use konklave_process::{AnyData, ProcessId};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Error, Plan};
+use crate::{Entry, Error, Plan};
 
 /// What a member is told, and whom it tells.
 pub struct MemberPlan<'a> {
@@ -45,14 +45,12 @@ pub struct Told {
 const FRAME_LIMIT: usize = 1 << 20;
 
 /// Runs one member, with a φ accrual detector beside it, until the time is up.
-pub(crate) fn member<P>(plan: &Plan, member: MemberPlan<'_>) -> Result<(), Error>
-where
-    P: Algorithm + NetProcess,
-{
+pub(crate) fn member(entry: &Entry, plan: &Plan, member: MemberPlan<'_>) -> Result<(), Error> {
+    let algorithm = entry.algorithm;
     let mut setup = plan.setup.clone();
     setup.unit = member.unit;
     let usage = |e: konklave_algorithms::SetupError| Error::Usage(e.to_string());
-    P::check_setup(&setup).map_err(usage)?;
+    algorithm.check_setup(&setup).map_err(usage)?;
     let me = member.me;
     if !setup.group.contains(me) {
         return Err(Error::Usage(format!("{me} is no member")));
@@ -74,15 +72,15 @@ where
         time_limit: member.unit.mul_f64(plan.config.time_limit.min(1e6)),
         frame_limit: FRAME_LIMIT,
     };
-    let news = |indication: &Indication| match indication {
+    let news = |indication: &AnyData| match indication.get() {
         Indication::Suspect(peer) => Some(News::Suspect(*peer)),
         Indication::Restore(peer) => Some(News::Trust(*peer)),
     };
     let chosen = std::mem::take(&mut setup.chosen);
-    let detector = PhiAccrual::new(me, &setup);
+    let detector = erased::<PhiAccrual>().process(me, &setup);
     setup.chosen = chosen;
-    let application = P::Problem::application(&plan.workload, &setup);
-    let process = P::new(me, &setup);
+    let application = algorithm.application(&plan.workload, &setup);
+    let process = algorithm.process(me, &setup);
     let node = konklave_net::Member::new(config, process, detector, news, application);
     node.run(sockets, &addresses, &mut |at, told| {
         let told = serde_json::to_value(told).unwrap_or_default();

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use konklave_algorithms::{Algorithm, Assumption, Pause, Problem};
-use konklave_net::{Ending, FaultKind, NetConfig, NetFault, NetProcess, Parts, Transport, Wish};
-use konklave_process::{Application, End, Monitor, ProcessId, Rng, Violation};
+use konklave_algorithms::{Assumption, Pause};
+use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, Transport, Wish};
+use konklave_process::{AnyData, Application, ProcessId, Rng};
 use konklave_sim::{Fault, Memory, Pace, What, When};
-use konklave_trace::{Footer, IncidentKind, Recorder, Run};
+use konklave_trace::{Footer, Recorder};
 
 use crate::report::{Messages, RunReport, Verdict};
 use crate::simulate::{Outcome, RunFacts, report};
-use crate::{Error, Plan, header};
+use crate::{Entry, Error, Plan, header};
 
 /// Where a real run takes place, and how long T is there.
 #[derive(Clone, Copy, Debug)]
@@ -25,13 +25,16 @@ pub struct RealWorld {
 const PATIENCE: f64 = 10_000.0;
 
 /// Runs `plan` on real tasks.
-pub(crate) fn serve<P>(plan: &Plan, world: RealWorld, record: bool) -> Result<Outcome, Error>
-where
-    P: Algorithm + NetProcess,
-{
+pub(crate) fn serve(
+    entry: &Entry,
+    plan: &Plan,
+    world: RealWorld,
+    record: bool,
+) -> Result<Outcome, Error> {
     let mut plan = plan.clone();
     plan.setup.unit = world.unit;
-    P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
+    let algorithm = entry.algorithm;
+    algorithm.check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
     let name = name(world.transport);
     only_what_is_real(&plan, name)?;
     let config = NetConfig {
@@ -49,71 +52,33 @@ where
         ..NetConfig::default()
     };
     let recorder = record.then(|| {
-        let mut header = header::<P>(&plan, name);
+        let mut header = header(entry, &plan, name);
         header.unit = world.unit.as_nanos() as f64;
-        Recorder::<P, Run>::new(header)
+        Recorder::new(header)
     });
     let setup = &plan.setup;
     let parts = Parts {
-        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application: P::Problem::application(&plan.workload, setup),
-        monitor: P::Problem::monitor(&plan.watch, setup),
-        meter: P::Problem::meter(setup),
+        processes: algorithm.processes(setup),
+        application: algorithm.application(&plan.workload, setup),
+        monitor: algorithm.monitor(&plan.watch, setup),
+        meter: algorithm.meter(setup),
         pause: pauses(&plan, world.unit),
     };
-    let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
+    let is_hold = Box::new(|request: &AnyData| algorithm.pause(request) == Pause::Hold);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|e| Error::Unavailable(format!("cannot start the runtime: {e}")))?;
     let run = konklave_net::run_group(setup.group.clone(), parts, config, is_hold, recorder);
     let done = runtime.block_on(run).map_err(|e| Error::Unavailable(e.to_string()))?;
-    let mut violations: Vec<(u64, String, String)> = done
-        .violations
-        .iter()
-        .map(|(at, v)| (*at, v.property.to_owned(), v.detail.clone()))
-        .collect();
-    let now = u64::try_from(done.elapsed.as_nanos()).unwrap_or(u64::MAX);
-    let mut recorder = done.recorder;
-    let cut_off = done.ending == Ending::CutOff;
-    if !cut_off || P::Problem::ENDLESS || P::ENDLESS {
-        let alive = setup.group.members().iter().copied();
-        let alive = alive.filter(|p| !done.down.contains(*p)).collect();
-        let end = End { alive, faulty: done.faulty, quiet: !cut_off };
-        let at_end = Monitor::<P>::at_end(&done.monitor, &end).and_then(|()| {
-            let quiet = !cut_off && done.waiting.is_empty();
-            let members = setup.group.members().iter().zip(&done.processes);
-            let mut restless = members.filter(|(p, q)| end.alive.contains(**p) && !q.at_rest());
-            match restless.next().filter(|_| quiet) {
-                Some((p, _)) => Err(Violation::unquiet(*p)),
-                None => Ok(()),
-            }
-        });
-        // What the host has seen of the end already is not told twice.
-        let known = |v: &Violation| {
-            let told = |(_, property, detail): &(u64, String, String)| {
-                *property == v.property && *detail == v.detail
-            };
-            violations.iter().any(told)
-        };
-        if let Err(v) = at_end
-            && !known(&v)
-        {
-            if let Some(recorder) = &mut recorder {
-                let (property, detail) = (v.property.to_owned(), v.detail.clone());
-                recorder.incident(now, IncidentKind::Violation { property, detail });
-            }
-            violations.push((now, v.property.to_owned(), v.detail));
-        }
-    }
-    let asks = |p: &ProcessId| {
-        !done.down.contains(*p) && Application::<P>::next(&done.application, *p).is_some()
-    };
+    let violations =
+        done.violations.into_iter().map(|(at, v)| (at, v.property.to_owned(), v.detail)).collect();
+    let asks = |p: &ProcessId| !done.down.contains(*p) && done.application.next(*p).is_some();
     let served = done.waiting.is_empty() && !setup.group.members().iter().any(asks);
     let facts = RunFacts {
         world: name,
         unit: world.unit.as_nanos() as f64,
-        now,
+        now: u64::try_from(done.elapsed.as_nanos()).unwrap_or(u64::MAX),
         steps: done.counts.steps,
         timers: done.counts.timers,
         messages: Messages {
@@ -126,14 +91,14 @@ where
         violations,
         waiting: done.waiting,
         served,
-        cut_off,
+        cut_off: done.ending == Ending::CutOff,
     };
-    let mut report = report::<P>(&plan, facts, &done.meter, &done.monitor);
+    let mut report = report(entry, &plan, facts, &done.meter, &done.monitor);
     doubt_time_bounds(&mut report, &plan);
     report.command += &command(world.transport, world.unit);
     let summary = serde_json::to_value(&report).unwrap_or_default();
     let footer = Footer { verdict: report.verdict.name().into(), summary };
-    let run = recorder.map(|recorder| recorder.finish(Some(footer)));
+    let run = done.recorder.map(|recorder| recorder.finish(Some(footer)));
     Ok(Outcome { report, run })
 }
 

@@ -3,20 +3,22 @@
 mod bounds;
 mod recording;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use konklave_algorithms::{Algorithm, Pause, Problem, Setup};
-use konklave_process::ProcessId;
-use konklave_sim::{Ending, Parts, Sim, UNIT};
+use konklave_process::{AnyMeter, AnyMonitor, Portable, ProcessId, Violation};
+use konklave_sim::{Counts, Ending, Parts, Sim, UNIT};
 use konklave_trace::compact::CompactRecorder;
-use konklave_trace::{Comparison, Difference, Footer, Recordable, Recorder, Run};
+use konklave_trace::{Comparison, Difference, Footer, Recorder, Run};
 use serde_json::{Map, Value, json};
 
 use bounds::{bounds, broken};
-use recording::{Book, Recording};
+use recording::Book;
+pub(crate) use recording::Recording;
 
 use crate::report::{Messages, RunReport, Verdict, ViolationReport};
-use crate::{Error, Plan, header};
+use crate::{Entry, Error, Plan, command, header};
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -28,16 +30,13 @@ pub struct Outcome {
 }
 
 /// Runs `plan` in the simulator.
-pub(crate) fn simulate<P>(plan: &Plan, record: bool) -> Result<Outcome, Error>
-where
-    P: Algorithm + Recordable,
-{
-    P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
-    let recording = match record {
-        true => Recording::Whole(Recorder::to(Book::blank(header::<P>(plan, "sim")))),
+pub(crate) fn simulate(entry: &Entry, plan: &Plan, record: bool) -> Result<Outcome, Error> {
+    entry.algorithm.check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
+    let mut recording = match record {
+        true => Recording::Whole(Recorder::to(Book::blank(header(entry, plan, "sim")))),
         false => Recording::Off,
     };
-    let (report, recording) = go::<P>(plan, recording);
+    let report = run(entry, plan, &mut recording);
     let run = match recording {
         Recording::Whole(recorder) => recorder.finish(Some(footer(&report))).written(),
         Recording::Off | Recording::Compact(_) => None,
@@ -46,12 +45,10 @@ where
 }
 
 /// Runs `plan` once more, and says where `recorded` differs from what happens.
-pub(crate) fn compare<P>(plan: &Plan, recorded: &Run) -> Option<Difference>
-where
-    P: Algorithm + Recordable,
-{
+pub(crate) fn compare(entry: &Entry, plan: &Plan, recorded: &Run) -> Option<Difference> {
     let recorder = Recorder::to(Book::Compared(Comparison::with(recorded)));
-    let (report, recording) = go::<P>(plan, Recording::Whole(recorder));
+    let mut recording = Recording::Whole(recorder);
+    let report = run(entry, plan, &mut recording);
     match recording {
         Recording::Whole(recorder) => recorder.finish(Some(footer(&report))).difference(),
         Recording::Off | Recording::Compact(_) => None,
@@ -59,13 +56,15 @@ where
 }
 
 /// Runs `plan` in the simulator and writes it down in the compact form while it goes on.
-pub(crate) fn record<P>(plan: &Plan, out: &mut dyn Write) -> Result<io::Result<RunReport>, Error>
-where
-    P: Algorithm + Recordable,
-{
-    P::check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
-    let recorder = CompactRecorder::new(&header::<P>(plan, "sim"), out);
-    let (report, recording) = go::<P>(plan, Recording::Compact(recorder));
+pub(crate) fn record(
+    entry: &Entry,
+    plan: &Plan,
+    out: &mut dyn Write,
+) -> Result<io::Result<RunReport>, Error> {
+    entry.algorithm.check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
+    let recorder = CompactRecorder::new(&header(entry, plan, "sim"), out);
+    let mut recording = Recording::Compact(recorder);
+    let report = run(entry, plan, &mut recording);
     let written = match recording {
         Recording::Compact(recorder) => recorder.finish(Some(&footer(&report))).map(drop),
         Recording::Off | Recording::Whole(_) => Ok(()),
@@ -78,17 +77,35 @@ fn footer(report: &RunReport) -> Footer {
     Footer { verdict: report.verdict.name().into(), summary }
 }
 
-fn go<'a, P>(plan: &Plan, observer: Recording<'a, P>) -> (RunReport, Recording<'a, P>)
+fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
+    let Ran { facts, meter, monitor } = (entry.simulate)(plan, recording);
+    report(entry, plan, facts, &meter, &monitor)
+}
+
+/// A run that is over, with what was measured and judged.
+pub(crate) struct Ran {
+    pub(crate) facts: RunFacts,
+    pub(crate) meter: AnyMeter,
+    pub(crate) monitor: AnyMonitor,
+}
+
+/// Runs `plan` with processes of type `P`: the one part of a world that is compiled for each algorithm,
+/// since a step of the simulator takes no longer than a call through a table of functions would.
+pub(crate) fn simulate_typed<P>(plan: &Plan, recording: &mut Recording<'_>) -> Ran
 where
-    P: Algorithm + Recordable,
+    P: Algorithm + Portable,
 {
     let setup = &plan.setup;
+    let application = match plan.config.script.is_empty() {
+        true => P::Problem::application(&plan.workload, setup),
+        false => P::Problem::scripted(&plan.workload, setup),
+    };
     let parts = Parts {
         processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application: crate::clients::<P>(plan, &plan.workload),
+        application,
         monitor: P::Problem::monitor(&plan.watch, setup),
         meter: P::Problem::meter(setup),
-        observer,
+        observer: recording,
     };
     let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
     let mut sim = Sim::new(setup.group.clone(), parts, &plan.config, is_hold);
@@ -96,11 +113,24 @@ where
     if ending == Ending::Quiet || P::Problem::ENDLESS || P::ENDLESS {
         sim.judge(ending);
     }
-    let counts = sim.counts();
-    let facts = RunFacts {
+    let kinds = sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect();
+    let (waiting, served) = (sim.waiting(), sim.is_served());
+    let facts = simulated((sim.now(), ending), sim.counts(), kinds, sim.violations());
+    let facts = RunFacts { waiting, served, ..facts };
+    let (meter, monitor) = sim.into_measures();
+    Ran { facts, meter: AnyMeter::new::<P>(meter), monitor: AnyMonitor::new::<P>(monitor) }
+}
+
+fn simulated(
+    (now, ending): (u64, Ending),
+    counts: &Counts,
+    by_kind: BTreeMap<String, u64>,
+    violations: &[(u64, Violation)],
+) -> RunFacts {
+    RunFacts {
         world: "sim",
         unit: UNIT as f64,
-        now: sim.now(),
+        now,
         steps: counts.steps,
         timers: 0,
         messages: Messages {
@@ -108,19 +138,16 @@ where
             delivered: counts.delivered,
             lost: counts.lost,
             duplicated: counts.duplicated,
-            by_kind: sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect(),
+            by_kind,
         },
-        violations: sim
-            .violations()
+        violations: violations
             .iter()
             .map(|(at, v)| (*at, v.property.to_owned(), v.detail.clone()))
             .collect(),
-        waiting: sim.waiting(),
-        served: sim.is_served(),
+        waiting: Vec::new(),
+        served: false,
         cut_off: ending == Ending::CutOff,
-    };
-    let report = report::<P>(plan, facts, sim.meter(), sim.monitor());
-    (report, sim.into_observer())
+    }
 }
 
 /// What a host knows of a run when it is over.
@@ -141,14 +168,15 @@ pub(crate) struct RunFacts {
 }
 
 /// The report of a run in any world.
-pub(crate) fn report<P: Algorithm>(
+pub(crate) fn report(
+    entry: &Entry,
     plan: &Plan,
     run: RunFacts,
-    meter: &<P::Problem as Problem<P>>::Meter,
-    monitor: &<P::Problem as Problem<P>>::Monitor,
+    meter: &AnyMeter,
+    monitor: &AnyMonitor,
 ) -> RunReport {
-    let bounds = bounds::<P>(plan, &run, meter);
-    let unending = unending::<P>(plan, &run);
+    let bounds = bounds(entry, plan, &run, meter);
+    let unending = unending(entry, plan, &run);
     let mut violations: Vec<ViolationReport> = run
         .violations
         .into_iter()
@@ -174,9 +202,11 @@ pub(crate) fn report<P: Algorithm>(
     } else {
         Verdict::Ok
     };
-    let summary = P::Problem::summary(meter, monitor, run.unit);
+    let summary = entry.algorithm.summary(meter, monitor, run.unit);
     let mut summary = serde_json::to_value(summary).unwrap_or_default();
-    if let (Value::Object(fields), Some(winner)) = (&mut summary, P::sheet(&plan.setup).winner) {
+    if let (Value::Object(fields), Some(winner)) =
+        (&mut summary, entry.algorithm.variant(&plan.setup).winner)
+    {
         fields.insert("winner_rule".into(), serde_json::to_value(winner).unwrap_or_default());
     }
     if let Value::Object(fields) = &mut summary
@@ -185,12 +215,12 @@ pub(crate) fn report<P: Algorithm>(
         let per_entry = (entries > 0).then(|| run.messages.sent as f64 / entries as f64);
         fields.insert("messages_per_entry".into(), per_entry.into());
     }
-    if let (Value::Object(fields), Some(quorums)) = (&mut summary, quorums::<P>(&plan.setup)) {
+    if let (Value::Object(fields), Some(quorums)) = (&mut summary, quorums(entry, &plan.setup)) {
         fields.insert("quorums".into(), quorums);
     }
     RunReport {
         schema: "konklave.run/1",
-        algorithm: crate::full_name::<P>(),
+        algorithm: entry.name(),
         nodes: plan.setup.group.len(),
         topology: plan.setup.topology.name.clone(),
         seed: plan.config.seed,
@@ -208,15 +238,15 @@ pub(crate) fn report<P: Algorithm>(
         steps: run.steps,
         messages: run.messages,
         bounds,
-        problem: Map::from_iter([(P::Problem::NAME.to_owned(), summary)]),
-        command: crate::command::<P>("run", plan),
+        problem: Map::from_iter([(entry.problem.to_owned(), summary)]),
+        command: command(entry, "run", plan),
     }
 }
 
 /// How large quorums are and how they share the work, in figures and in words; none where there are
 /// none. What is said of the first of several kinds of sets is said first, and all are listed.
-pub(crate) fn quorums<P: Algorithm>(setup: &Setup) -> Option<Value> {
-    let all = P::quorums(setup);
+pub(crate) fn quorums(entry: &Entry, setup: &Setup) -> Option<Value> {
+    let all = entry.algorithm.quorums(setup);
     let (_, first) = all.first()?;
     let mut value = serde_json::to_value(first).unwrap_or_default();
     let Value::Object(fields) = &mut value else { return None };
@@ -235,7 +265,7 @@ pub(crate) fn quorums<P: Algorithm>(setup: &Setup) -> Option<Value> {
 
 /// Whether the run was cut off before the end that it should have had. One that only watches over
 /// its members when everyone is served has come as far as it can.
-fn unending<P: Algorithm>(plan: &Plan, run: &RunFacts) -> bool {
-    let served = run.served && P::goes_on(&plan.setup);
-    run.cut_off && !P::Problem::ENDLESS && !P::ENDLESS && !served
+fn unending(entry: &Entry, plan: &Plan, run: &RunFacts) -> bool {
+    let served = run.served && entry.algorithm.goes_on(&plan.setup);
+    run.cut_off && !entry.algorithm.is_endless() && !served
 }

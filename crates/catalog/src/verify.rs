@@ -6,45 +6,41 @@
 
 mod court;
 
-use konklave_algorithms::Algorithm;
 use konklave_trace::{
-    Audit, Difference, Entry, Footer, Header, IncidentKind, Place, Recordable, Replayed, Replayer,
+    Audit, Difference, Entry as RunEntry, Footer, Header, IncidentKind, Place, Replayed, Replayer,
     Run,
 };
 use serde_json::Value;
 
 use self::court::Court;
-use crate::{Plan, header, simulate};
+use crate::{Entry, Plan, header, simulate};
 
 /// Verifies `run`, which was made from `plan`.
-pub(crate) fn verify<P>(plan: &Plan, run: &Run) -> Result<Replayed, Difference>
-where
-    P: Algorithm + Recordable,
-{
+pub(crate) fn verify(entry: &Entry, plan: &Plan, run: &Run) -> Result<Replayed, Difference> {
     // Without a scenario nobody knows what was wanted: others may have recorded it.
     let ours = !run.header.scenario.is_null();
-    if ours && let Some(difference) = wrong_header(&run.header, header::<P>(plan, "sim")) {
+    if ours && let Some(difference) = wrong_header(&run.header, header(entry, plan, "sim")) {
         return Err(difference);
     }
     let world = &*run.header.world;
     if ours && world == "sim" {
-        if let Some(difference) = simulate::compare::<P>(plan, run) {
+        if let Some(difference) = simulate::compare(entry, plan, run) {
             return Err(difference);
         }
-        let processes = processes::<P>(plan);
+        let processes = entry.algorithm.processes(&plan.setup);
         return konklave_trace::replay(run, processes, &plan.setup.group).map_err(Into::into);
     }
     let mut audit = Audit::new(&run.header);
-    let mut replayer = Replayer::<P>::new(processes(plan), &plan.setup.group);
-    let mut court = (ours && world != "check").then(|| Court::<P>::new(plan));
-    for (i, entry) in run.entries.iter().enumerate() {
-        audit.entry(entry)?;
+    let mut replayer = Replayer::new(entry.algorithm.processes(&plan.setup), &plan.setup.group);
+    let mut court = (ours && world != "check").then(|| Court::new(entry, plan));
+    for (i, line) in run.entries.iter().enumerate() {
+        audit.entry(line)?;
         if let Some(court) = &mut court {
-            court.before(i, entry)?;
+            court.before(i, line)?;
         }
-        replayer.entry(entry)?;
+        replayer.entry(line)?;
         if let Some(court) = &mut court {
-            court.after(entry, &replayer);
+            court.after(line, &replayer);
         }
     }
     match (&mut court, &run.footer) {
@@ -53,11 +49,6 @@ where
         (None, None) => {}
     }
     Ok(replayer.replayed())
-}
-
-fn processes<P: Algorithm>(plan: &Plan) -> Vec<P> {
-    let setup = &plan.setup;
-    setup.group.members().iter().map(|&p| P::new(p, setup)).collect()
 }
 
 /// What is wrong with a header; `simulated` is that of a simulation by the same plan.
@@ -88,11 +79,11 @@ fn wrong_header(recorded: &Header, simulated: Header) -> Option<Difference> {
 /// The end of a checker's witness says what its last entry says.
 fn witness_ends(run: &Run, footer: &Footer) -> Result<(), Difference> {
     let broken = run.entries.iter().enumerate().find_map(|(i, entry)| match entry {
-        Entry::Incident(incident) => match &incident.kind {
+        RunEntry::Incident(incident) => match &incident.kind {
             IncidentKind::Violation { property, detail } => Some((i, property, detail)),
             _ => None,
         },
-        Entry::Step(_) => None,
+        RunEntry::Step(_) => None,
     });
     let wrong = |place, what: &str, recorded: String, expected: String| {
         Err(Difference { place, what: what.into(), recorded, expected })

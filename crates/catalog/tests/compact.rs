@@ -1,12 +1,12 @@
 //! A run that is written down in the compact form while it goes on is the run.
 
-use konklave_catalog::{CATALOG, Scenario};
+use konklave_catalog::{Catalog, Scenario};
 use konklave_trace::compact;
 
 #[test]
 fn every_algorithm_streams_what_it_records() {
     let faults = ["crash:0@2.5", "restart:0@9", "lose:/#3", "duplicate:/#5", "pause:1@1-3"];
-    for entry in CATALOG {
+    for entry in Catalog::builtin().entries() {
         for faulty in [false, true] {
             let scenario = Scenario {
                 nodes: Some(4),

@@ -9,10 +9,11 @@ use konklave_algorithms::mutex::{
     central::Central, naimi_trehel::NaimiTrehel, raymond::Raymond, ricart_agrawala::RicartAgrawala,
     suzuki_kasami::SuzukiKasami, token_ring::TokenRing,
 };
-use konklave_algorithms::{Algorithm, Problem, Setup, Watch, Workload};
-use konklave_process::{Application, Group, Monitor, Process, Topology};
+use konklave_algorithms::{Algorithm, Setup};
+use konklave_process::{Group, Portable, Topology};
 
 use crate::draws::Draws;
+use crate::second_opinion::{everyone, model};
 use crate::state::{Content, State};
 use crate::{Model, Options, Outcome, Report};
 
@@ -67,11 +68,7 @@ fn text(value: &impl Debug, to: &[u32]) -> String {
 }
 
 /// A whole state as text, with places renamed.
-fn told<P: Process, A: Application<P>, M: Monitor<P>>(
-    state: &State<P, A, M>,
-    fifo: bool,
-    to: &[u32],
-) -> String {
+fn told(state: &State, fifo: bool, to: &[u32]) -> String {
     let n = to.len();
     let place = |p: u32| to[p as usize];
     let mut processes: Vec<_> =
@@ -120,9 +117,7 @@ fn told<P: Process, A: Application<P>, M: Monitor<P>>(
 }
 
 /// All states by the plain rules, as deep as the search goes.
-fn all<P: Process, A: Application<P>, M: Monitor<P>>(
-    model: &Model<P, A, M>,
-) -> Vec<State<P, A, M>> {
+fn all(model: &Model) -> Vec<State> {
     let (mut known, mut found) = (HashSet::new(), Vec::new());
     let mut draws = Draws::default();
     loop {
@@ -162,36 +157,19 @@ fn all<P: Process, A: Application<P>, M: Monitor<P>>(
     found
 }
 
-type Explored<P> = Model<
-    P,
-    <<P as Algorithm>::Problem as Problem<P>>::Application,
-    <<P as Algorithm>::Problem as Problem<P>>::Monitor,
->;
-
-fn model<P: Algorithm>(setup: &Setup, requests: &[u32], options: Options) -> Explored<P> {
-    let initiators = setup.group.members().to_vec();
-    let workload = Workload { initiators, requests: requests.to_vec() };
-    Model {
-        group: setup.group.clone(),
-        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application: P::Problem::application(&workload, setup),
-        monitor: P::Problem::monitor(&Watch::default(), setup),
-        options,
-    }
-}
-
 fn setup(topology: Topology) -> Setup {
     Setup::new(Group::of(topology.len()), topology)
 }
 
-fn explore<P: Algorithm>(
+fn explore<P: Algorithm + Portable>(
     setup: &Setup,
     requests: &[u32],
     options: &Options,
     symmetry: bool,
     threads: usize,
-) -> Report<P> {
-    model::<P>(setup, requests, Options { symmetry, threads, ..options.clone() }).explore(|_| true)
+) -> Report {
+    let options = Options { symmetry, threads, ..options.clone() };
+    model::<P>(setup, &everyone(setup, requests), options).explore(|_| true)
 }
 
 /// All permutations of these places, the others staying where they are.
@@ -213,8 +191,13 @@ fn turning(n: u32) -> Vec<Vec<u32>> {
 }
 
 /// Compares the search with the states by the plain rules, renamed by these permutations.
-fn compare<P: Algorithm>(setup: &Setup, requests: &[u32], options: &Options, group: &[Vec<u32>]) {
-    let all = all(&model::<P>(setup, requests, options.clone()));
+fn compare<P: Algorithm + Portable>(
+    setup: &Setup,
+    requests: &[u32],
+    options: &Options,
+    group: &[Vec<u32>],
+) {
+    let all = all(&model::<P>(setup, &everyone(setup, requests), options.clone()));
     let least = |state| group.iter().map(|to| told(state, options.fifo, to)).min();
     let kinds: HashSet<_> = all.iter().map(least).collect();
     let full = explore::<P>(setup, requests, options, false, 1);
@@ -226,7 +209,7 @@ fn compare<P: Algorithm>(setup: &Setup, requests: &[u32], options: &Options, gro
     assert_eq!(few.states, kinds.len() as u64, "{name}: one of each kind");
     assert!(group.len() == 1 || few.states < full.states, "{name}");
     assert_eq!(few.depth, full.depth, "{name}");
-    let verdict = |report: &Report<P>| std::mem::discriminant(&report.outcome);
+    let verdict = |report: &Report| std::mem::discriminant(&report.outcome);
     assert_eq!(verdict(&few), verdict(&full), "{name}: the same verdict");
     // One order for many besides: fewer states, as many kinds of ends, the same verdict.
     let reduced =
@@ -237,7 +220,7 @@ fn compare<P: Algorithm>(setup: &Setup, requests: &[u32], options: &Options, gro
     }
     assert!(reduced.states <= few.states, "{name}: reduced");
     let both = explore::<P>(setup, requests, options, true, 2);
-    let counts = |report: &Report<P>| (report.states, report.transitions, report.ends);
+    let counts = |report: &Report| (report.states, report.transitions, report.ends);
     assert_eq!(counts(&both), counts(&few), "{name}: on two threads");
 }
 
@@ -287,7 +270,7 @@ fn so_it_is_under_every_fault() {
 
 #[test]
 fn mistakes_are_found_by_runs_as_short_and_as_real() {
-    fn go<P: Algorithm>(topology: Topology, requests: &[u32]) -> usize {
+    fn go<P: Algorithm + Portable>(topology: Topology, requests: &[u32]) -> usize {
         let mut found = 0;
         for mistake in P::SHEET.mistakes {
             let setup = Setup { mistake: Some(mistake.name), ..setup(topology.clone()) };
@@ -297,7 +280,7 @@ fn mistakes_are_found_by_runs_as_short_and_as_real() {
                 let few = explore::<P>(&setup, requests, &options, true, 1);
                 let reduce = Options { reduce: true, ..options.clone() };
                 let reduced = explore::<P>(&setup, requests, &reduce, true, 1);
-                let kind = |report: &Report<P>| std::mem::discriminant(&report.outcome);
+                let kind = |report: &Report| std::mem::discriminant(&report.outcome);
                 assert_eq!(kind(&reduced), kind(&few), "{}: reduced", mistake.name);
                 match (&full.outcome, &few.outcome) {
                     (Outcome::Violated(one), Outcome::Violated(other)) => {

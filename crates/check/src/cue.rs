@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use konklave_process::{Application, Input, Monitor, Process, ProcessId, Violation};
+use konklave_process::{AnyProcess, Application, Input, ProcessId, Violation};
 
 use crate::draws::Draws;
 use crate::model::{Action, Model};
@@ -59,7 +59,7 @@ pub struct Prompter {
 
 impl Prompter {
     /// A process made a step; the number of the message, where it was one.
-    pub fn step<P: Process>(&mut self, at: ProcessId, input: &Input<P>, id: u64, draws: &[u32]) {
+    pub fn step(&mut self, at: ProcessId, input: &Input<AnyProcess>, id: u64, draws: &[u32]) {
         let words = match input {
             Input::Start => format!("start {}", at.0),
             // The cue is the restart, which comes before.
@@ -150,7 +150,7 @@ impl Prompter {
     }
 }
 
-impl<P: Process> Witness<P> {
+impl Witness {
     /// The schedule that leads to it.
     pub fn cues(&self) -> Vec<Cue> {
         let mut prompter = Prompter::default();
@@ -175,9 +175,9 @@ impl<P: Process> Witness<P> {
 
 /// What came of a schedule.
 #[derive(Clone, Debug)]
-pub struct Played<P: Process> {
+pub struct Played {
     /// What happened; its violation is the first that was judged, if any.
-    pub moments: Vec<Moment<P>>,
+    pub moments: Vec<Moment>,
     /// How many of the moments are the members coming up.
     pub starts: usize,
     /// What broke, and at which cue; at the end, all cues.
@@ -186,10 +186,10 @@ pub struct Played<P: Process> {
     pub skipped: Vec<usize>,
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
+impl Model {
     /// Lets happen what the cues say, by the plain rules and whatever the budgets; what cannot happen
     /// is skipped. Ends where something breaks; else, if nothing more can happen, judges the end.
-    pub fn play(&self, cues: &[Cue]) -> Played<P> {
+    pub fn play(&self, cues: &[Cue]) -> Played {
         let starts = cues.iter().take_while(|cue| cue.words.starts_with("start ")).count();
         let drawn = cues[..starts].iter().flat_map(|cue| cue.draws.iter().copied());
         let mut log = Log::default();
@@ -219,7 +219,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     }
 
     /// What these words mean now, if that can happen.
-    fn follow(&self, state: &State<P, A, M>, words: &str) -> Option<Action> {
+    fn follow(&self, state: &State, words: &str) -> Option<Action> {
         if words == "pass" {
             return self.may_pass(state).then_some(Action::Pass);
         }
@@ -264,7 +264,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
                 (up && asks).then_some(Action::Ask(at))
             }
             "fire" => {
-                let runs = |(p, timer, left): &Running<P>| {
+                let runs = |(p, timer, left): &Running| {
                     *p == at && *left == 0 && rest.is_some_and(|name| format!("{timer:?}") == name)
                 };
                 state.timers.iter().position(runs).map(|i| Action::Fire(i as u32))

@@ -1,7 +1,8 @@
 //! A small group, and what may happen to it next.
 
 use konklave_process::{
-    Application, Context, Effect, Group, Host, Input, Monitor, Process, Verdict,
+    AnyApplication, AnyMonitor, AnyProcess, Application, Context, Effect, Group, Host, Input,
+    Monitor, Process, Verdict,
 };
 
 use crate::draws::Draws;
@@ -12,15 +13,15 @@ use crate::{Options, Timing};
 
 /// A small group to be explored whole.
 #[derive(Debug)]
-pub struct Model<P: Process, A, M> {
+pub struct Model {
     /// Who they are.
     pub group: Group,
     /// The processes, in node order.
-    pub processes: Vec<P>,
+    pub processes: Vec<AnyProcess>,
     /// Who asks.
-    pub application: A,
+    pub application: AnyApplication,
     /// Who judges.
-    pub monitor: M,
+    pub monitor: AnyMonitor,
     /// What may happen besides, and how far to go.
     pub options: Options,
 }
@@ -54,7 +55,7 @@ pub enum Action {
     Pass,
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
+impl Model {
     pub(crate) fn n(&self) -> u32 {
         self.processes.len() as u32
     }
@@ -63,8 +64,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     pub(crate) fn initial(
         &self,
         draws: &mut Draws,
-        log: &mut Option<&mut Log<P>>,
-    ) -> (State<P, A, M>, Verdict) {
+        log: &mut Option<&mut Log>,
+    ) -> (State, Verdict) {
         let mut state = State {
             processes: self.processes.clone(),
             flight: Vec::new(),
@@ -95,27 +96,27 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         (state, verdict)
     }
 
-    pub(crate) fn is_cut(&self, state: &State<P, A, M>, from: u32, to: u32) -> bool {
+    pub(crate) fn is_cut(&self, state: &State, from: u32, to: u32) -> bool {
         state.cut != 0 && state.cut >> (from * self.n() + to) & 1 == 1
     }
 
     /// Whether the link between them broke.
-    pub(crate) fn is_broken(&self, state: &State<P, A, M>, from: u32, to: u32) -> bool {
+    pub(crate) fn is_broken(&self, state: &State, from: u32, to: u32) -> bool {
         state.broken != 0 && state.broken >> (from * self.n() + to) & 1 == 1
     }
 
     /// Whether nothing is on its way: no message, and no news either.
-    pub(crate) fn is_quiet(&self, state: &State<P, A, M>) -> bool {
+    pub(crate) fn is_quiet(&self, state: &State) -> bool {
         state.flight.is_empty() && state.news.is_empty()
     }
 
     /// Whether a timer that fires now does so before its time.
-    fn is_early(&self, state: &State<P, A, M>) -> bool {
+    fn is_early(&self, state: &State) -> bool {
         self.options.timing == Timing::WhenQuiet && !self.is_quiet(state)
     }
 
     /// Whether a step of time may pass: some timer runs, and none has run out.
-    pub(crate) fn may_pass(&self, state: &State<P, A, M>) -> bool {
+    pub(crate) fn may_pass(&self, state: &State) -> bool {
         let Some(clock) = self.options.clock else { return false };
         let waits = !state.timers.is_empty() && state.timers.iter().all(|(.., left)| *left > 0);
         let early = !self.is_early(state) || state.spent.early < self.options.early;
@@ -125,10 +126,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     /// Lets `action` happen. An odometer of `draws` beyond the first is for the caller to turn.
     pub(crate) fn apply(
         &self,
-        state: &mut State<P, A, M>,
+        state: &mut State,
         action: Action,
         draws: &mut Draws,
-        log: &mut Option<&mut Log<P>>,
+        log: &mut Option<&mut Log>,
     ) -> Verdict {
         match action {
             Action::Deliver(i) => {
@@ -253,7 +254,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         }
     }
 
-    fn crash(&self, state: &mut State<P, A, M>, place: u32, log: &mut Option<&mut Log<P>>) {
+    fn crash(&self, state: &mut State, place: u32, log: &mut Option<&mut Log>) {
         let id = self.group.id(place as usize);
         state.spent.crashes += 1;
         state.down |= 1 << place;
@@ -270,10 +271,10 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 
     fn restart(
         &self,
-        state: &mut State<P, A, M>,
+        state: &mut State,
         place: u32,
         draws: &mut Draws,
-        log: &mut Option<&mut Log<P>>,
+        log: &mut Option<&mut Log>,
     ) -> Verdict {
         let id = self.group.id(place as usize);
         state.spent.restarts += 1;
@@ -299,7 +300,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 
     /// News of `place` go out to everyone who is up and linked with it. Who is up again before all know
     /// that it was down is suspected and trusted all the same: what it knew is gone, and nobody else can say so.
-    fn spread(&self, state: &mut State<P, A, M>, place: u32, up: bool) {
+    fn spread(&self, state: &mut State, place: u32, up: bool) {
         if !self.options.detector {
             return;
         }
@@ -312,7 +313,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 
     /// News of `place` go out to `to`, after all older ones of it. In the synchronous model nobody is
     /// suspected who is up: there, who did not know of the last change never learns of either.
-    fn hear(&self, state: &mut State<P, A, M>, to: u32, place: u32, up: bool) {
+    fn hear(&self, state: &mut State, to: u32, place: u32, up: bool) {
         let id = self.group.id(place as usize);
         if self.options.is_synchronous()
             && let Some(older) = state.news.iter().position(|(t, p, _)| (*t, *p) == (to, id))
@@ -327,12 +328,12 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     /// One step of one process, and what follows from it.
     fn step(
         &self,
-        state: &mut State<P, A, M>,
+        state: &mut State,
         place: u32,
-        input: Input<P>,
+        input: Input<AnyProcess>,
         message: u64,
         draws: &mut Draws,
-        log: &mut Option<&mut Log<P>>,
+        log: &mut Option<&mut Log>,
     ) -> Verdict {
         let me = self.group.id(place as usize);
         let recorded = log.is_some().then(|| input.clone());
@@ -357,9 +358,9 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 
     fn perform(
         &self,
-        state: &mut State<P, A, M>,
+        state: &mut State,
         place: u32,
-        effect: Effect<P>,
+        effect: Effect<AnyProcess>,
         id: u64,
     ) -> Verdict {
         let me = self.group.id(place as usize);
@@ -375,14 +376,14 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
             }
             Effect::SetTimer { timer, after } => {
                 let (left, whole) = steps(after, &self.options);
-                match state.timers.binary_search_by_key(&(place, timer), |t| (t.0, t.1)) {
+                match state.timers.binary_search_by(|t| (t.0, &t.1).cmp(&(place, &timer))) {
                     Ok(i) => state.timers[i].2 = left,
                     Err(i) => state.timers.insert(i, (place, timer, left)),
                 }
                 return if whole { Ok(()) } else { untimely(me, after) };
             }
             Effect::CancelTimer { timer } => {
-                state.timers.retain(|(p, t, _)| (*p, *t) != (place, timer));
+                state.timers.retain(|(p, t, _)| (*p, t) != (place, &timer));
             }
             Effect::Indicate(indication) => {
                 state.application.on_indication(me, &indication);
@@ -409,18 +410,18 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 }
 
 /// Puts a message at the end of its channel.
-fn insert<P: Process, A, M: Monitor<P>>(state: &mut State<P, A, M>, flight: Flight<P, M::Tag>) {
+fn insert(state: &mut State, flight: Flight) {
     let end = state.flight.partition_point(|f| f.channel <= flight.channel);
     state.flight.insert(end, flight);
 }
 
-struct Recorder<'a, P: Process> {
-    effects: Vec<Effect<P>>,
+struct Recorder<'a> {
+    effects: Vec<Effect<AnyProcess>>,
     draws: &'a mut Draws,
 }
 
-impl<P: Process> Host<P> for Recorder<'_, P> {
-    fn perform(&mut self, effect: Effect<P>) {
+impl Host<AnyProcess> for Recorder<'_> {
+    fn perform(&mut self, effect: Effect<AnyProcess>) {
         self.effects.push(effect);
     }
     fn choose(&mut self, bound: u32) -> u32 {

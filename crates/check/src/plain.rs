@@ -26,9 +26,9 @@ impl Action {
     }
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
+impl Model {
     /// All that may happen next, in a fixed order.
-    pub(crate) fn actions(&self, state: &State<P, A, M>, actions: &mut Vec<Action>) {
+    pub(crate) fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         actions.clear();
         let options = &self.options;
         let flight = &state.flight;
@@ -98,19 +98,19 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
 
     /// Whether this is an end, if these are all that may happen: nothing but a fault does. Where the clock
     /// stops with a timer running, the run would go on; it may be judged all the same.
-    pub(crate) fn is_over(&self, state: &State<P, A, M>, actions: &[Action]) -> bool {
+    pub(crate) fn is_over(&self, state: &State, actions: &[Action]) -> bool {
         let settles = self.options.clock.is_some_and(|clock| clock.settles(state.spent.time));
         let over = !self.is_stopped(state) || settles;
         over && !actions.iter().any(|action| action.is_progress())
     }
 
     /// Whether a timer runs at an end: then it is none, but the clock has stopped.
-    fn is_stopped(&self, state: &State<P, A, M>) -> bool {
+    fn is_stopped(&self, state: &State) -> bool {
         self.options.clock.is_some() && !state.timers.is_empty()
     }
 
     /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
-    fn may_arrive(&self, state: &State<P, A, M>, i: usize) -> bool {
+    fn may_arrive(&self, state: &State, i: usize) -> bool {
         let channel = state.flight[i].channel;
         if self.options.fifo {
             return i == 0 || state.flight[i - 1].channel != channel;
@@ -121,26 +121,26 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
     /// Whether the news at `i` may arrive. In the synchronous model a crash is told from a delay:
     /// by then, all that the crashed process sent has arrived; and so is a broken link, over which
     /// nothing is on its way any more.
-    fn may_be_known(&self, state: &State<P, A, M>, i: usize) -> bool {
+    fn may_be_known(&self, state: &State, i: usize) -> bool {
         let (to, peer, up) = state.news[i];
         if !is_first_news(&state.news, i) {
             return false;
         }
-        let sent = |f: &Flight<P, M::Tag>| {
+        let sent = |f: &Flight| {
             let from = f.channel.0;
             self.group.id(from as usize) == peer && (f.channel.1 == to || !state.is_up(from))
         };
         up || self.options.timing == Timing::Anytime || !state.flight.iter().any(sent)
     }
 
-    fn is_first_of_its_kind(&self, state: &State<P, A, M>, i: usize) -> bool {
+    fn is_first_of_its_kind(&self, state: &State, i: usize) -> bool {
         let this = &state.flight[i];
         let earlier = state.flight[..i].iter().rev();
         !earlier.take_while(|f| f.channel == this.channel).any(|f| f.equals(this))
     }
 
     /// Judges a state in which nothing more can happen.
-    pub(crate) fn judge_end(&self, state: &State<P, A, M>) -> Verdict {
+    pub(crate) fn judge_end(&self, state: &State) -> Verdict {
         deadlock(&state.application.waiting(), &self.options)?;
         let up = (0..self.n()).filter(|&p| state.is_up(p));
         let alive = up.clone().map(|p| self.group.id(p as usize)).collect();

@@ -9,7 +9,6 @@
 //!
 //! docs/checking.md says why this is sound.
 
-use konklave_process::{Application, Monitor, Process};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::craft::Craft;
@@ -99,7 +98,7 @@ impl Commutation {
     }
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
+impl Workshop<'_> {
     /// Finds out what commutes, of all that was met so far. Says whether more is barred than before.
     pub(crate) fn compare_all(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let before = (known.barred.len(), known.overflown);
@@ -125,7 +124,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                         Cause::Request(request) => Some(request.clone()),
                         Cause::Receipt(_) | Cause::Restart | Cause::Inner => None,
                     };
-                    let is_sent = |s: &&Shown<P>| matches!(s, Shown::Send(..));
+                    let is_sent = |s: &&Shown| matches!(s, Shown::Send(..));
                     let rest: Vec<_> = shown.iter().filter(|s| !is_sent(s)).cloned().collect();
                     let quiet = request.is_none() && rest.is_empty();
                     if quiet { 0 } else { self.show_of(*place, request, rest) }
@@ -358,7 +357,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
                 Sign::Step { shown, .. } => &**shown,
                 _ => &[],
             });
-            let sent = |s: &'_ Shown<P>| match s {
+            let sent = |s: &'_ Shown| match s {
                 Shown::Send(to, message) => Some((*to, message.clone())),
                 Shown::Astray(_)
                 | Shown::Indicate(_)

@@ -1,6 +1,6 @@
 //! From numbers back to a run: the steps are made again, by the plain rules of the model.
 
-use konklave_process::{Application, Monitor, Process, Violation};
+use konklave_process::Violation;
 use rustc_hash::FxHashSet;
 
 use crate::craft::Craft;
@@ -19,10 +19,10 @@ use crate::workshop::{Own, Workshop};
 pub(crate) type Each<'a> = dyn FnMut(Next<'_>, &Tables, &Rules) + 'a;
 
 /// A run made again: where it has come to, both ways, and all that happened.
-struct Redone<P: Process, A, M: Monitor<P>> {
-    state: State<P, A, M>,
+struct Redone {
+    state: State,
     node: Node,
-    log: Log<P>,
+    log: Log,
     starts: usize,
     /// What the last step breaks.
     broken: Option<Violation>,
@@ -41,20 +41,20 @@ pub(crate) fn next(node: &Node, shared: &Shared, craft: &mut dyn Craft, each: &m
 }
 
 /// Makes runs again.
-pub(crate) struct Replay<'a, 'm, P: Process, A, M: Monitor<P>> {
-    model: &'m Model<P, A, M>,
+pub(crate) struct Replay<'a, 'm> {
+    model: &'m Model,
     shared: &'a Shared,
-    workshop: &'a mut Workshop<'m, P, A, M>,
+    workshop: &'a mut Workshop<'m>,
     /// What may not be taken alone in states that stand for others; those they stand for are looked at
     /// whole, since another message may come first in them.
     barred: Option<FxHashSet<(u32, u32)>>,
 }
 
-impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, M> {
+impl<'a, 'm> Replay<'a, 'm> {
     pub(crate) fn new(
-        model: &'m Model<P, A, M>,
+        model: &'m Model,
         shared: &'a Shared,
-        workshop: &'a mut Workshop<'m, P, A, M>,
+        workshop: &'a mut Workshop<'m>,
     ) -> Self {
         let mut tables = write(&shared.tables);
         let barred = if tables.symmetry.is_some() { tables.barred.take() } else { None };
@@ -62,7 +62,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, 
     }
 
     /// The run that goes this way.
-    pub(crate) fn witness(&mut self, way: Way) -> Witness<P> {
+    pub(crate) fn witness(&mut self, way: Way) -> Witness {
         let Way { mut violation, series, steps, round } = way;
         let mut run = self.redo(series, &steps);
         if self.is_renamed() {
@@ -86,7 +86,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, 
     }
 
     /// Makes these steps from the start and writes them down.
-    fn redo(&mut self, series: u32, steps: &[u32]) -> Redone<P, A, M> {
+    fn redo(&mut self, series: u32, steps: &[u32]) -> Redone {
         let mut draws = Draws::default();
         for _ in 0..series {
             let _ = self.model.initial(&mut draws, &mut None);
@@ -141,7 +141,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, 
     }
 
     /// Makes one more step.
-    fn again(&mut self, run: &mut Redone<P, A, M>, step: u32) {
+    fn again(&mut self, run: &mut Redone, step: u32) {
         let (mut count, mut made) = (0, None);
         next(&run.node, self.shared, self.workshop, &mut |next, tables, rules| {
             if count == step {
@@ -167,7 +167,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, 
     }
 
     /// The same move by the plain rules.
-    fn action(&self, state: &State<P, A, M>, what: Move) -> Action {
+    fn action(&self, state: &State, what: Move) -> Action {
         let found = |message: u32| {
             let letter = self.workshop.letter(message);
             let same = state.flight.iter().position(|f| {
@@ -189,7 +189,7 @@ impl<'a, 'm, P: Process, A: Application<P>, M: Monitor<P>> Replay<'a, 'm, P, A, 
             Move::Meet(place, input) => match self.workshop.own(input) {
                 Own::Request(_) => Action::Ask(place),
                 Own::Timer(timer) => {
-                    let at = state.timers.iter().position(|t| (t.0, t.1) == (place, *timer));
+                    let at = state.timers.iter().position(|t| (t.0, &t.1) == (place, timer));
                     Action::Fire(at.expect("the timer runs") as u32)
                 }
             },

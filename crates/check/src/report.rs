@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use konklave_process::{Application, Monitor, Process, ProcessId};
+use konklave_process::{Monitor, ProcessId};
 
 use crate::checkpoint::{CheckpointError, Checkpoints, unfit};
 use crate::model::Model;
@@ -14,9 +14,9 @@ use crate::workshop::Workshop;
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub struct Report<P: Process> {
+pub struct Report {
     /// The verdict.
-    pub outcome: Outcome<P>,
+    pub outcome: Outcome,
     /// How many different states were reached.
     pub states: u64,
     /// How many steps lead from one to another.
@@ -32,9 +32,9 @@ pub struct Report<P: Process> {
     /// The fewest and the most messages of a run that ends, where they were counted.
     pub messages: Option<(u32, u32)>,
     /// A run with the most messages, where they were counted and all is well.
-    pub dearest: Option<Witness<P>>,
+    pub dearest: Option<Witness>,
     /// A run with the fewest messages, likewise.
-    pub cheapest: Option<Witness<P>>,
+    pub cheapest: Option<Witness>,
     /// Whether one order of commuting deliveries stood for all.
     pub reduced: bool,
     /// How likely it is that a state was missed because another had its fingerprint: 0 where states
@@ -58,11 +58,11 @@ pub struct Interchangeable {
 
 /// The verdict.
 #[derive(Clone, Debug)]
-pub enum Outcome<P: Process> {
+pub enum Outcome {
     /// Every state was seen, and all is well.
     Exhausted,
     /// A property breaks, and this is how.
-    Violated(Witness<P>),
+    Violated(Witness),
     /// Nothing was found before the search had to give up.
     Bounded(Bounded),
 }
@@ -104,10 +104,10 @@ pub const MOST_MESSAGES: &str = "most messages";
 /// What stands in place of a property in the witness of the cheapest run.
 pub const FEWEST_MESSAGES: &str = "fewest messages";
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
+impl Model {
     /// Goes through all states. `watch` is told from time to time how far it has come, and says
     /// whether to go on.
-    pub fn explore(&self, watch: impl FnMut(Progress) -> bool) -> Report<P> {
+    pub fn explore(&self, watch: impl FnMut(Progress) -> bool) -> Report {
         let report = self.explore_from(&Checkpoints::default(), watch);
         report.expect("no file is read or written")
     }
@@ -118,7 +118,7 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Model<P, A, M> {
         &self,
         checkpoints: &Checkpoints,
         mut watch: impl FnMut(Progress) -> bool,
-    ) -> Result<Report<P>, CheckpointError> {
+    ) -> Result<Report, CheckpointError> {
         if let Some(why) = unfit(&self.options).filter(|_| !checkpoints.are_none()) {
             return Err(CheckpointError::Unfit(why));
         }

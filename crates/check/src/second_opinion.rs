@@ -11,8 +11,8 @@ use konklave_algorithms::mutex::{
     central::Central, lamport::Lamport, ricart_agrawala::RicartAgrawala,
     suzuki_kasami::SuzukiKasami,
 };
-use konklave_algorithms::{Algorithm, Problem, Setup, Watch, Workload};
-use konklave_process::{Application, Group, Monitor, Process, Topology};
+use konklave_algorithms::{Algorithm, Setup, Watch, Workload, erased};
+use konklave_process::{Group, Portable, Topology};
 use stateright::{Checker, Property};
 
 use crate::draws::Draws;
@@ -20,16 +20,17 @@ use crate::model::Action;
 use crate::state::State;
 use crate::{Clock, Model, Options, Outcome};
 
-struct Plain<P: Process, A, M>(Model<P, A, M>);
+struct Plain(Model);
 
-struct Seen<P: Process, A, M: Monitor<P>> {
-    state: State<P, A, M>,
+#[derive(Clone)]
+struct Seen {
+    state: State,
     broken: bool,
     print: u128,
 }
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Plain<P, A, M> {
-    fn seen(&self, state: State<P, A, M>, mut broken: bool) -> Seen<P, A, M> {
+impl Plain {
+    fn seen(&self, state: State, mut broken: bool) -> Seen {
         let mut actions = Vec::new();
         self.0.actions(&state, &mut actions);
         if self.0.is_over(&state, &actions) {
@@ -40,13 +41,8 @@ impl<P: Process, A: Application<P>, M: Monitor<P>> Plain<P, A, M> {
     }
 }
 
-impl<P, A, M> stateright::Model for Plain<P, A, M>
-where
-    P: Process + 'static,
-    A: Application<P> + 'static,
-    M: Monitor<P> + 'static,
-{
-    type State = Seen<P, A, M>;
+impl stateright::Model for Plain {
+    type State = Seen;
     type Action = (Action, u32);
 
     fn init_states(&self) -> Vec<Self::State> {
@@ -81,52 +77,49 @@ where
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("all is well", |_, seen: &Seen<P, A, M>| !seen.broken)]
+        vec![Property::always("all is well", |_, seen: &Seen| !seen.broken)]
     }
 }
 
-impl<P: Process, A: Clone, M: Monitor<P>> Clone for Seen<P, A, M> {
-    fn clone(&self) -> Self {
-        Self { state: self.state.clone(), broken: self.broken, print: self.print }
-    }
-}
-
-impl<P: Process, A, M: Monitor<P>> PartialEq for Seen<P, A, M> {
+impl PartialEq for Seen {
     fn eq(&self, other: &Self) -> bool {
         self.print == other.print
     }
 }
 
-impl<P: Process, A, M: Monitor<P>> Hash for Seen<P, A, M> {
+impl Hash for Seen {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.print.hash(state);
     }
 }
 
-impl<P: Process, A, M: Monitor<P>> fmt::Debug for Seen<P, A, M> {
+impl fmt::Debug for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.print)
+    }
+}
+
+/// A group of the algorithm `P`, whose problem's properties are judged.
+pub(crate) fn model<P>(setup: &Setup, workload: &Workload, options: Options) -> Model
+where
+    P: Algorithm + Portable,
+{
+    let algorithm = erased::<P>();
+    Model {
+        group: setup.group.clone(),
+        processes: algorithm.processes(setup),
+        application: algorithm.application(workload, setup),
+        monitor: algorithm.monitor(&Watch::default(), setup),
+        options,
     }
 }
 
 /// Explores with both engines; says how many states there are, or none if something breaks.
 fn both<P>(setup: &Setup, workload: &Workload, options: Options) -> Option<u64>
 where
-    P: Algorithm + Send + Sync + 'static,
-    P::Message: Send + Sync,
-    P::Timer: Send + Sync,
-    P::Record: Send + Sync,
-    <P::Problem as Problem<P>>::Application: Send + Sync + 'static,
-    <P::Problem as Problem<P>>::Monitor: Send + Sync + 'static,
-    <<P::Problem as Problem<P>>::Monitor as Monitor<P>>::Tag: Send + Sync,
+    P: Algorithm + Portable,
 {
-    let model = || Model {
-        group: setup.group.clone(),
-        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application: P::Problem::application(workload, setup),
-        monitor: P::Problem::monitor(&Watch::default(), setup),
-        options: options.clone(),
-    };
+    let model = || model::<P>(setup, workload, options.clone());
     let ours = model().explore(|_| true);
     let well = matches!(ours.outcome, Outcome::Exhausted);
     let theirs = stateright::Model::checker(Plain(model())).spawn_bfs().join();
@@ -140,7 +133,7 @@ where
     Some(ours.states)
 }
 
-fn everyone(setup: &Setup, requests: &[u32]) -> Workload {
+pub(crate) fn everyone(setup: &Setup, requests: &[u32]) -> Workload {
     Workload { initiators: setup.group.members().to_vec(), requests: requests.to_vec() }
 }
 
@@ -260,18 +253,11 @@ fn another_engine_refutes_the_same_mistakes() {
 
 /// Explores whole and reduced: the same verdict, the same ends, the same messages. Says whether the
 /// reduced search needed fewer states.
-fn reduced<P: Algorithm>(setup: &Setup, requests: &[u32], fifo: bool) -> bool {
+fn reduced<P: Algorithm + Portable>(setup: &Setup, requests: &[u32], fifo: bool) -> bool {
     let workload = everyone(setup, requests);
     let explore = |reduce| {
         let options = Options { fifo, reduce, count_messages: true, ..Options::default() };
-        let model = Model {
-            group: setup.group.clone(),
-            processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-            application: P::Problem::application(&workload, setup),
-            monitor: P::Problem::monitor(&Watch::default(), setup),
-            options,
-        };
-        model.explore(|_| true)
+        model::<P>(setup, &workload, options).explore(|_| true)
     };
     let (full, few) = (explore(false), explore(true));
     let name = P::SHEET.name;

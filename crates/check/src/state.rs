@@ -4,23 +4,25 @@ use std::hash::Hash;
 #[cfg(test)]
 use std::hash::Hasher;
 
-use konklave_process::{Monitor, Process, ProcessId};
+use konklave_process::{
+    AnyApplication, AnyData, AnyMonitor, AnyProcess, AnyTag, AnyTimer, ProcessId,
+};
 
 #[cfg(test)]
 use crate::fingerprint::fingerprint;
 
 /// Everything that decides how the run may go on.
-pub(crate) struct State<P: Process, A, M: Monitor<P>> {
-    pub(crate) processes: Vec<P>,
+pub(crate) struct State {
+    pub(crate) processes: Vec<AnyProcess>,
     /// What is on its way, ordered by channel, within a channel by sending.
-    pub(crate) flight: Vec<Flight<P, M::Tag>>,
+    pub(crate) flight: Vec<Flight>,
     /// Which timers run, in order: where, which, and how many steps of time are left (0 without a clock).
-    pub(crate) timers: Vec<Running<P>>,
-    pub(crate) application: A,
-    pub(crate) monitor: M,
+    pub(crate) timers: Vec<Running>,
+    pub(crate) application: AnyApplication,
+    pub(crate) monitor: AnyMonitor,
     /// Who is down, by place.
     pub(crate) down: u64,
-    pub(crate) saved: Vec<Option<P::Record>>,
+    pub(crate) saved: Vec<Option<AnyData>>,
     /// News of the detector on their way: (to whom, about whom, up or down). What is about the same
     /// process arrives in its order.
     pub(crate) news: Vec<(u32, ProcessId, bool)>,
@@ -34,7 +36,7 @@ pub(crate) struct State<P: Process, A, M: Monitor<P>> {
 }
 
 /// A timer: where, which, and in how many steps of time it runs out.
-pub(crate) type Running<P> = (u32, <P as Process>::Timer, u32);
+pub(crate) type Running = (u32, AnyTimer, u32);
 
 /// How much of the budgets is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -60,23 +62,23 @@ impl Spent {
 }
 
 /// A message on its way.
-pub(crate) struct Flight<P: Process, T> {
+pub(crate) struct Flight {
     /// The channel, by places: from, to.
     pub(crate) channel: (u32, u32),
-    pub(crate) content: Content<P>,
-    pub(crate) tag: T,
+    pub(crate) content: Content,
+    pub(crate) tag: AnyTag,
     /// Which message this is in a witness; no part of the state.
     pub(crate) id: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Content<P: Process> {
-    Message(P::Message),
+pub(crate) enum Content {
+    Message(AnyData),
     /// A message of the application, with the sender's clock.
     Stamp(u64),
 }
 
-impl<P: Process, T: Clone> Clone for Flight<P, T> {
+impl Clone for Flight {
     fn clone(&self) -> Self {
         Self {
             channel: self.channel,
@@ -88,7 +90,7 @@ impl<P: Process, T: Clone> Clone for Flight<P, T> {
 }
 
 #[cfg(test)]
-impl<P: Process, T: Hash> Hash for Flight<P, T> {
+impl Hash for Flight {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.channel.hash(state);
         self.content.hash(state);
@@ -96,13 +98,13 @@ impl<P: Process, T: Hash> Hash for Flight<P, T> {
     }
 }
 
-impl<P: Process, T: PartialEq> Flight<P, T> {
+impl Flight {
     pub(crate) fn equals(&self, other: &Self) -> bool {
         self.channel == other.channel && self.content == other.content && self.tag == other.tag
     }
 }
 
-impl<P: Process, A: Clone, M: Monitor<P>> Clone for State<P, A, M> {
+impl Clone for State {
     fn clone(&self) -> Self {
         Self {
             processes: self.processes.clone(),
@@ -121,7 +123,7 @@ impl<P: Process, A: Clone, M: Monitor<P>> Clone for State<P, A, M> {
     }
 }
 
-impl<P: Process, A: Hash, M: Monitor<P>> State<P, A, M> {
+impl State {
     pub(crate) fn is_up(&self, place: u32) -> bool {
         self.down >> place & 1 == 0
     }

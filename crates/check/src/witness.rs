@@ -1,21 +1,21 @@
 //! A run that shows something, step by step.
 
-use konklave_process::{Effect, Input, Process, ProcessId, Violation};
+use konklave_process::{AnyProcess, Effect, Input, ProcessId, Violation};
 
 /// A run that breaks a property.
 #[derive(Clone, Debug)]
-pub struct Witness<P: Process> {
+pub struct Witness {
     /// The property, and how it broke.
     pub violation: Violation,
     /// What happened, from the start.
-    pub moments: Vec<Moment<P>>,
+    pub moments: Vec<Moment>,
     /// How many of the moments are the members coming up.
     pub starts: usize,
     /// For a run that never ends: where the part begins that repeats for ever.
     pub loops_from: Option<usize>,
 }
 
-impl<P: Process> Witness<P> {
+impl Witness {
     /// How many steps it takes, not counting that everyone comes up.
     pub fn len(&self) -> usize {
         self.moments.len() - self.starts
@@ -29,21 +29,21 @@ impl<P: Process> Witness<P> {
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
-pub enum Moment<P: Process> {
+pub enum Moment {
     /// A process made a step.
     Step {
         /// Which.
         at: ProcessId,
         /// On what.
-        input: Input<P>,
+        input: Input<AnyProcess>,
         /// The number of the message, where it was one.
         message: u64,
         /// What it drew.
         draws: Vec<u32>,
         /// What it did, each message with its number.
-        effects: Vec<(Effect<P>, u64)>,
+        effects: Vec<(Effect<AnyProcess>, u64)>,
         /// Its state after the step.
-        process: Box<P>,
+        process: Box<AnyProcess>,
     },
     /// A message was lost, in flight or at a process that is down.
     Lost(u64),
@@ -72,18 +72,18 @@ pub enum Happened {
 
 /// Writes a run down while it is done again.
 #[derive(Debug)]
-pub(crate) struct Log<P: Process> {
-    pub(crate) moments: Vec<Moment<P>>,
+pub(crate) struct Log {
+    pub(crate) moments: Vec<Moment>,
     messages: u64,
 }
 
-impl<P: Process> Default for Log<P> {
+impl Default for Log {
     fn default() -> Self {
         Self { moments: Vec::new(), messages: 0 }
     }
 }
 
-impl<P: Process> Log<P> {
+impl Log {
     pub(crate) fn lost(&mut self, id: u64) {
         self.moments.push(Moment::Lost(id));
     }
@@ -108,11 +108,11 @@ impl<P: Process> Log<P> {
     pub(crate) fn step(
         &mut self,
         at: ProcessId,
-        input: Input<P>,
+        input: Input<AnyProcess>,
         message: u64,
         draws: Vec<u32>,
-        effects: &[Effect<P>],
-        process: &P,
+        effects: &[Effect<AnyProcess>],
+        process: &AnyProcess,
     ) -> Vec<u64> {
         let ids: Vec<u64> = effects
             .iter()

@@ -7,7 +7,8 @@ mod things;
 pub(crate) use things::{Cause, Own, Shown, Sign};
 
 use konklave_process::{
-    Application, Context, Effect, End, Host, Input, Monitor, Process, Verdict, Violation,
+    AnyData, AnyProcess, Application, Context, Effect, End, Host, Input, Monitor, Process, Verdict,
+    Violation,
 };
 use rustc_hash::FxHashMap;
 
@@ -30,15 +31,15 @@ struct Ended {
 }
 
 /// Works out what the tables do not know yet.
-pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
-    model: &'m Model<P, A, M>,
+pub(crate) struct Workshop<'m> {
+    model: &'m Model,
     inputs: Inputs,
-    locals: Numbered<Local<P>>,
-    letters: Numbered<Letter<P, M::Tag>>,
-    ambients: Numbered<Ambient<A, M>>,
-    own: Numbered<Own<P>>,
-    signs: Numbered<Sign<P>>,
-    shows: Numbered<Show<P>>,
+    locals: Numbered<Local>,
+    letters: Numbered<Letter>,
+    ambients: Numbered<Ambient>,
+    own: Numbered<Own>,
+    signs: Numbered<Sign>,
+    shows: Numbered<Show>,
     /// For each sign a local that looks as the judge sees it.
     examples: Vec<u32>,
     violations: FxHashMap<u32, Violation>,
@@ -51,8 +52,8 @@ pub(crate) struct Workshop<'m, P: Process, A, M: Monitor<P>> {
     sent: FxHashMap<u32, Vec<u32>>,
 }
 
-impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
-    pub(crate) fn new(model: &'m Model<P, A, M>) -> Self {
+impl<'m> Workshop<'m> {
+    pub(crate) fn new(model: &'m Model) -> Self {
         Self {
             model,
             inputs: Inputs { n: model.n() },
@@ -72,11 +73,11 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         }
     }
 
-    pub(crate) fn letter(&self, message: u32) -> &Letter<P, M::Tag> {
+    pub(crate) fn letter(&self, message: u32) -> &Letter {
         self.letters.get(message)
     }
 
-    pub(crate) fn sign_of(&self, number: u32) -> &Sign<P> {
+    pub(crate) fn sign_of(&self, number: u32) -> &Sign {
         self.signs.get(number)
     }
 
@@ -84,8 +85,8 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
     pub(crate) fn show_of(
         &mut self,
         place: u32,
-        request: Option<P::Request>,
-        shown: Vec<Shown<P>>,
+        request: Option<AnyData>,
+        shown: Vec<Shown>,
     ) -> u32 {
         self.shows.number((place, request, shown)).0 + 1
     }
@@ -98,23 +99,19 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         self.signs.things.len() as u32
     }
 
-    pub(crate) fn own(&self, input: u32) -> &Own<P> {
+    pub(crate) fn own(&self, input: u32) -> &Own {
         self.own.get(input - self.inputs.own())
     }
 
     /// The numbers of a state: locals, ambient, messages in their order.
-    fn numbers(
-        &mut self,
-        state: &State<P, A, M>,
-        tables: &mut Tables,
-    ) -> (Vec<u32>, u32, Vec<u32>) {
+    fn numbers(&mut self, state: &State, tables: &mut Tables) -> (Vec<u32>, u32, Vec<u32>) {
         let locals = (0..self.model.n()).map(|place| {
-            let of_place = |(p, ..): &&Running<P>| *p == place;
+            let of_place = |(p, ..): &&Running| *p == place;
             let local = Local {
                 place,
                 up: state.is_up(place),
                 process: state.processes[place as usize].clone(),
-                timers: state.timers.iter().filter(of_place).map(|t| (t.1, t.2)).collect(),
+                timers: state.timers.iter().filter(of_place).map(|t| (t.1.clone(), t.2)).collect(),
                 saved: state.saved.get(place as usize).cloned().flatten(),
                 news: state.news_of(place),
             };
@@ -137,12 +134,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
     }
 
     /// A state in numbers.
-    pub(crate) fn node_of(
-        &mut self,
-        state: &State<P, A, M>,
-        tables: &mut Tables,
-        rules: &Rules,
-    ) -> Node {
+    pub(crate) fn node_of(&mut self, state: &State, tables: &mut Tables, rules: &Rules) -> Node {
         let (locals, ambient, mut flight) = self.numbers(state, tables);
         if !self.is_fifo() {
             flight.sort_unstable();
@@ -152,7 +144,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         node
     }
 
-    fn local(&mut self, local: Local<P>, tables: &mut Tables) -> u32 {
+    fn local(&mut self, local: Local, tables: &mut Tables) -> u32 {
         let (place, up, at_rest) = (local.place, local.up, local.process.at_rest());
         let (number, new) = self.locals.number(local);
         if new {
@@ -167,8 +159,8 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
                 tables,
             );
             let due = local.timers.iter().filter(|(_, left)| *left == 0);
-            let due =
-                due.map(|(timer, _)| self.own.number(Own::Timer(*timer)).0 + self.inputs.own());
+            let due = due
+                .map(|(timer, _)| self.own.number(Own::Timer(timer.clone())).0 + self.inputs.own());
             let timers = list(due, tables);
             let waits = local.timers.iter().any(|(_, left)| *left > 0);
             tables.locals.push(LocalFacts { place, up, at_rest, news, timers, waits });
@@ -176,7 +168,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         number
     }
 
-    fn message(&mut self, letter: Letter<P, M::Tag>, tables: &mut Tables) -> u32 {
+    fn message(&mut self, letter: Letter, tables: &mut Tables) -> u32 {
         let (from, to) = letter.channel;
         let (number, new) = self.letters.number(letter);
         if new {
@@ -185,7 +177,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         number
     }
 
-    fn ambient(&mut self, ambient: Ambient<A, M>, tables: &mut Tables) -> u32 {
+    fn ambient(&mut self, ambient: Ambient, tables: &mut Tables) -> u32 {
         let (spent, cut, broken) = (ambient.spent, ambient.cut, ambient.broken);
         let (number, new) = self.ambients.number(ambient);
         if new {
@@ -209,7 +201,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         number
     }
 
-    fn sign(&mut self, sign: Sign<P>, example: u32) -> u32 {
+    fn sign(&mut self, sign: Sign, example: u32) -> u32 {
         let (number, new) = self.signs.number(sign);
         if new {
             self.examples.push(example);
@@ -264,7 +256,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
 
     fn outcome(
         &mut self,
-        before: &Local<P>,
+        before: &Local,
         actor: u32,
         input: u32,
         draws: &mut Draws,
@@ -337,9 +329,9 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
 
     fn step(
         &mut self,
-        mut local: Local<P>,
-        input: Input<P>,
-        cause: Cause<P>,
+        mut local: Local,
+        input: Input<AnyProcess>,
+        cause: Cause,
         draws: &mut Draws,
         tables: &mut Tables,
     ) -> (u32, u32) {
@@ -350,7 +342,7 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
         process.handle(input, &mut Context::new(me, &self.model.group, &mut host));
         let shown = host.shown;
         local.process = process;
-        let seen = M::view(&local.process);
+        let seen = self.model.monitor.view(&local.process);
         let local = self.local(local, tables);
         let view = seen.map_or(View::Whole(local), View::Number);
         (local, self.sign(Sign::Step { place, cause, shown, view }, local))
@@ -429,9 +421,9 @@ impl<'m, P: Process, A: Application<P>, M: Monitor<P>> Workshop<'m, P, A, M> {
 
     fn judge_step(
         &mut self,
-        ambient: &mut Ambient<A, M>,
-        (place, cause, shown): (u32, &Cause<P>, &[Shown<P>]),
-        process: &P,
+        ambient: &mut Ambient,
+        (place, cause, shown): (u32, &Cause, &[Shown]),
+        process: &AnyProcess,
         tables: &mut Tables,
     ) -> Verdict {
         let me = self.model.group.id(place as usize);
@@ -527,15 +519,15 @@ fn list(items: impl Iterator<Item = u32>, tables: &mut Tables) -> (u32, u32) {
 }
 
 /// Carries out what stays with the process, and keeps what shows.
-struct Shows<'a, P: Process, A, M> {
-    model: &'a Model<P, A, M>,
-    local: &'a mut Local<P>,
-    shown: Vec<Shown<P>>,
+struct Shows<'a> {
+    model: &'a Model,
+    local: &'a mut Local,
+    shown: Vec<Shown>,
     draws: &'a mut Draws,
 }
 
-impl<P: Process, A, M> Host<P> for Shows<'_, P, A, M> {
-    fn perform(&mut self, effect: Effect<P>) {
+impl Host<AnyProcess> for Shows<'_> {
+    fn perform(&mut self, effect: Effect<AnyProcess>) {
         match effect {
             Effect::Send { to, message } => {
                 self.shown.push(match self.model.group.place(to) {
@@ -545,7 +537,7 @@ impl<P: Process, A, M> Host<P> for Shows<'_, P, A, M> {
             }
             Effect::SetTimer { timer, after } => {
                 let (left, whole) = steps(after, &self.model.options);
-                match self.local.timers.binary_search_by_key(&timer, |t| t.0) {
+                match self.local.timers.binary_search_by(|t| t.0.cmp(&timer)) {
                     Ok(i) => self.local.timers[i].1 = left,
                     Err(i) => self.local.timers.insert(i, (timer, left)),
                 }

@@ -10,7 +10,7 @@ use konklave_check::{
     Bounded, CheckpointError, Checkpoints, Options, Outcome, Progress, Report, Swarm,
 };
 
-use self::lock::{Keeper, model};
+use self::lock::model;
 
 /// A folder of its own, gone in the end.
 struct Folder(PathBuf);
@@ -42,7 +42,7 @@ impl Case {
         (write, resume): (Option<&Path>, Option<&Path>),
         every: Duration,
         watch: impl FnMut(Progress) -> bool,
-    ) -> Result<Report<Keeper>, CheckpointError> {
+    ) -> Result<Report, CheckpointError> {
         let Self(n, left, fair, options) = self.clone();
         let checkpoints = Checkpoints {
             identity: format!("{n} visitors, {left:?}"),
@@ -53,12 +53,12 @@ impl Case {
         model(n, left, fair, options).explore_from(&checkpoints, watch)
     }
 
-    fn whole(&self) -> Report<Keeper> {
+    fn whole(&self) -> Report {
         self.explore((None, None), Duration::ZERO, |_| true).expect("no file is involved")
     }
 
     /// Interrupted after each `stride` states or so, until it comes to an end; says how often.
-    fn in_pieces(&self, file: &Path, stride: u64) -> (Report<Keeper>, u32) {
+    fn in_pieces(&self, file: &Path, stride: u64) -> (Report, u32) {
         let mut pieces = 0;
         loop {
             let resume = (pieces > 0).then_some(file);
@@ -79,7 +79,7 @@ impl Case {
     }
 }
 
-fn figures(report: &Report<Keeper>) -> String {
+fn figures(report: &Report) -> String {
     let verdict = match &report.outcome {
         Outcome::Exhausted => "exhausted".to_owned(),
         Outcome::Bounded(bound) => format!("{bound:?}"),

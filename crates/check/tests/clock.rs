@@ -8,9 +8,9 @@ use konklave_algorithms::election::quorum::Quorum;
 use konklave_algorithms::group::leader::Leader;
 use konklave_algorithms::group::lifted::Lifted;
 use konklave_algorithms::group::lock_table::LockTable;
-use konklave_algorithms::{Algorithm, Problem, Setup, Watch, Workload};
+use konklave_algorithms::{Algorithm, Setup, Watch, Workload, erased};
 use konklave_check::{Clock, Model, Options, Outcome, Timing};
-use konklave_process::{Group, ProcessId, Topology};
+use konklave_process::{Group, Portable, ProcessId, Topology};
 
 /// A group, its clients, and what may happen to it: the words of the command line.
 #[derive(Clone, Copy, Default)]
@@ -29,7 +29,11 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// What breaks; none if every run was seen and all is well.
-    fn broken<P: Algorithm>(&self, mistake: Option<&'static str>) -> Result<(), String> {
+    fn broken<P>(&self, mistake: Option<&'static str>) -> Result<(), String>
+    where
+        P: Algorithm + Portable,
+    {
+        let algorithm = erased::<P>();
         let mut setup = Setup::new(Group::of(self.n), Topology::complete(self.n));
         setup.mistake = mistake;
         setup.down = self.down.iter().copied().map(ProcessId).collect();
@@ -40,9 +44,9 @@ impl Case<'_> {
         let workload = Workload { initiators, requests: self.requests.to_vec() };
         let model = Model {
             group: setup.group.clone(),
-            processes: setup.group.members().iter().map(|&p| P::new(p, &setup)).collect::<Vec<P>>(),
-            application: P::Problem::application(&workload, &setup),
-            monitor: P::Problem::monitor(&Watch::default(), &setup),
+            processes: algorithm.processes(&setup),
+            application: algorithm.application(&workload, &setup),
+            monitor: algorithm.monitor(&Watch::default(), &setup),
             options: Options {
                 timing: Timing::WhenQuiet,
                 clock: Some(Clock { step, limit: self.limit, settled: self.settled }),
@@ -67,7 +71,7 @@ impl Case<'_> {
     }
 
     /// The mistake breaks this, and only the mistake.
-    fn catches<P: Algorithm>(&self, mistake: &'static str, breaks: &str) {
+    fn catches<P: Algorithm + Portable>(&self, mistake: &'static str, breaks: &str) {
         assert_eq!(self.broken::<P>(Some(mistake)), Err(breaks.to_owned()), "{mistake}");
         assert_eq!(self.broken::<P>(None), Ok(()), "without {mistake}");
     }

@@ -5,9 +5,9 @@ mod lock;
 use konklave_check::{Bounded, Options, Outcome, Report, Swarm};
 use konklave_process::ProcessId;
 
-use self::lock::{Keeper, model};
+use self::lock::model;
 
-fn explore(n: usize, left: Option<u8>, fair: bool, options: Options) -> Report<Keeper> {
+fn explore(n: usize, left: Option<u8>, fair: bool, options: Options) -> Report {
     model(n, left, fair, options).explore(|_| true)
 }
 

@@ -1,12 +1,13 @@
 //! Whatever is left out makes no difference: random processes, explored whole and reduced.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use konklave_check::{Model, Options, Outcome, Report};
 use konklave_process::{
-    Application, Context, Fixed, Group, Monitor, NoRecord, NoTimer, Process, ProcessId, Rng,
-    Verdict, Violation,
+    AnyApplication, AnyMonitor, AnyProcess, Application, Context, Fixed, Group, Monitor, NoRecord,
+    NoTimer, Process, ProcessId, Rng, Verdict, Violation,
 };
+use serde::{Deserialize, Serialize};
 
 /// A set of kinds.
 const STATES: u8 = 1 << KINDS;
@@ -24,15 +25,17 @@ struct Rule {
 
 /// A process whose every step is looked up in a table. A message made by a message has one life
 /// less, so that all comes to an end.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 struct Machine {
     state: u8,
     /// Whether it sends to whoever stands so many places on, not to someone by name.
+    #[serde(skip)]
     turned: Fixed<bool>,
-    rules: Fixed<Rc<Vec<Rule>>>,
+    #[serde(skip)]
+    rules: Fixed<Arc<Vec<Rule>>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 struct Message {
     kind: u8,
     lives: u8,
@@ -120,7 +123,7 @@ impl Monitor<Machine> for Judge {
         if broken { Err(Violation::new("words", format!("{:?}", self.words))) } else { Ok(()) }
     }
 
-    fn view(_process: &Machine) -> Option<u64> {
+    fn view(&self, _process: &Machine) -> Option<u64> {
         Some(0)
     }
 
@@ -143,7 +146,7 @@ fn rule(state: u8, kind: u8, n: u32, habit: &[(u32, u8)], rng: &mut Rng) -> Rule
     Rule { next, sends: habit.to_vec(), says: full.then_some(kind % 2), draws: 1 }
 }
 
-fn model(seed: u64, alike: bool, options: Options) -> Model<Machine, Clients, Judge> {
+fn model(seed: u64, alike: bool, options: Options) -> Model {
     let mut rng = Rng::new(seed);
     let n = 2 + rng.below(3);
     let machine = |rng: &mut Rng| {
@@ -158,9 +161,9 @@ fn model(seed: u64, alike: bool, options: Options) -> Model<Machine, Clients, Ju
             let of_kind = |kind: u8| rule(state, kind, n, &habits[usize::from(kind)], rng);
             rules.extend((0..=KINDS).map(of_kind));
         }
-        Machine { state: 0, turned: Fixed(alike), rules: Fixed(Rc::new(rules)) }
+        Machine { state: 0, turned: Fixed(alike), rules: Fixed(Arc::new(rules)) }
     };
-    let mut processes: Vec<Machine> = (0..n).map(|_| machine(&mut rng)).collect();
+    let mut processes: Vec<_> = (0..n).map(|_| AnyProcess::new(machine(&mut rng))).collect();
     let mut asks: Vec<u8> = (0..n).map(|_| [1, 1, 3, 0][rng.below(4) as usize]).collect();
     if alike {
         processes = vec![processes[0].clone(); n as usize];
@@ -170,13 +173,13 @@ fn model(seed: u64, alike: bool, options: Options) -> Model<Machine, Clients, Ju
     Model {
         group: Group::of(n as usize),
         processes,
-        application: Clients(asks),
-        monitor: Judge { words: Vec::new(), in_order },
+        application: AnyApplication::new::<Machine>(Clients(asks)),
+        monitor: AnyMonitor::new::<Machine>(Judge { words: Vec::new(), in_order }),
         options,
     }
 }
 
-fn kind(report: &Report<Machine>) -> &'static str {
+fn kind(report: &Report) -> &'static str {
     match report.outcome {
         Outcome::Exhausted => "exhausted",
         Outcome::Violated(_) => "violated",
@@ -242,7 +245,7 @@ fn random_processes_that_are_alike_have_the_same_verdict_reduced_and_renamed_at_
         smaller += u32::from(both.states < renamed.states.min(reduced.states));
         if seed % 8 == 0 {
             let two = explore(true, true, 2);
-            let counts = |report: &Report<Machine>| (report.states, report.transitions);
+            let counts = |report: &Report| (report.states, report.transitions);
             assert_eq!(counts(&two), counts(&both), "seed {seed}: on two threads");
         }
     }

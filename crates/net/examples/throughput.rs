@@ -5,11 +5,9 @@
 use std::error::Error;
 
 use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
-use konklave_algorithms::mutex::{Clients, Measures, Properties};
-use konklave_algorithms::{Algorithm, Setup, Watch};
+use konklave_algorithms::{Setup, Watch, Workload, erased};
 use konklave_net::{NetConfig, Parts, Transport, no_pause, run_group};
 use konklave_process::{Group, Topology};
-use konklave_trace::{Recorder, Run};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -17,18 +15,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let n = arguments.next().map_or(Ok(5), |n| n.parse())?;
     let entries = arguments.next().map_or(Ok(20_000), |entries| entries.parse())?;
     let setup = Setup::new(Group::of(n), Topology::complete(n));
+    let algorithm = erased::<RicartAgrawala>();
+    let workload = Workload { initiators: Vec::new(), requests: vec![entries; n] };
     for transport in [Transport::Threads, Transport::Tcp] {
         let group = setup.group.clone();
         let parts = Parts {
-            processes: group.members().iter().map(|&p| RicartAgrawala::new(p, &setup)).collect(),
-            application: Clients::new(&group, &vec![entries; n]),
-            monitor: Properties::new(&Watch::all(&RicartAgrawala::SHEET), &group),
-            meter: Measures::new(&group),
+            processes: algorithm.processes(&setup),
+            application: algorithm.application(&workload, &setup),
+            monitor: algorithm.monitor(&Watch::all(&algorithm.sheet()), &setup),
+            meter: algorithm.meter(&setup),
             pause: no_pause(),
         };
         let config = NetConfig { transport, ..NetConfig::default() };
-        let none = None::<Recorder<_, Run>>;
-        let outcome = run_group(group, parts, config, |_| false, none).await?;
+        let outcome = run_group(group, parts, config, Box::new(|_| false), None).await?;
         let seconds = outcome.elapsed.as_secs_f64();
         let rate = outcome.counts.delivered as f64 / seconds;
         let (sent, broken) = (outcome.counts.sent, outcome.violations.len());

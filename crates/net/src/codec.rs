@@ -11,7 +11,7 @@
 
 use konklave_process::ProcessId;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::DeserializeSeed;
 use thiserror::Error;
 
 /// What every connection opens with.
@@ -156,11 +156,15 @@ pub fn encode<M: Serialize>(
     }
 }
 
-/// The first frame of `bytes` and its length on the wire; none if it is not complete.
-pub fn decode<M: DeserializeOwned>(
-    bytes: &[u8],
+/// A frame and its length on the wire; none if it is not complete.
+pub type Decoded<M> = Option<(Frame<M>, usize)>;
+
+/// The first frame of `bytes`, with a message that `seed` reads.
+pub fn decode<'a, S: DeserializeSeed<'a>>(
+    seed: S,
+    bytes: &'a [u8],
     limit: usize,
-) -> Result<Option<(Frame<M>, usize)>, CodecError> {
+) -> Result<Decoded<S::Value>, CodecError> {
     let Some((prefix, rest)) = bytes.split_first_chunk() else { return Ok(None) };
     let len = check_length(u32::from_be_bytes(*prefix) as usize, limit)? as usize;
     if len < HEADER_LEN {
@@ -175,11 +179,20 @@ pub fn decode<M: DeserializeOwned>(
     let mut fields = Fields(&header[1..]);
     let sender = ProcessId(u32::from_be_bytes(fields.take()));
     let id = u64::from_be_bytes(fields.take());
-    let (message, rest) = postcard::take_from_bytes(body).map_err(CodecError::Body)?;
-    if !rest.is_empty() {
-        return Err(CodecError::Trailing(rest.len()));
+    Ok(Some((Frame { sender, id, message: read_body(seed, body)? }, PREFIX_LEN + len)))
+}
+
+/// The one message that `body` holds.
+pub(crate) fn read_body<'a, S: DeserializeSeed<'a>>(
+    seed: S,
+    body: &'a [u8],
+) -> Result<S::Value, CodecError> {
+    let mut source = postcard::Deserializer::from_bytes(body);
+    let message = seed.deserialize(&mut source).map_err(CodecError::Body)?;
+    match source.finalize().map_err(CodecError::Body)? {
+        [] => Ok(message),
+        rest => Err(CodecError::Trailing(rest.len())),
     }
-    Ok(Some((Frame { sender, id, message }, PREFIX_LEN + len)))
 }
 
 fn check_version([version]: [u8; 1]) -> Result<(), CodecError> {
@@ -206,12 +219,18 @@ impl Fields<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::marker::PhantomData;
+
     use proptest::prelude::*;
     use serde::Deserialize;
 
     use super::*;
 
     const LIMIT: usize = 1 << 10;
+
+    fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Message>, CodecError> {
+        super::decode(PhantomData, bytes, limit)
+    }
 
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     enum Message {
@@ -269,7 +288,7 @@ mod tests {
         assert_eq!(Hello::decode(&bytes), Err(CodecError::Version(2)));
         bytes[0] = b'G';
         assert_eq!(Hello::decode(&bytes), Err(CodecError::Magic));
-        let refused = |bytes: &[u8]| decode::<Message>(bytes, LIMIT).unwrap_err();
+        let refused = |bytes: &[u8]| decode(bytes, LIMIT).unwrap_err();
         assert_eq!(refused(b"\0\0\0\x0e\x07"), CodecError::Version(7));
         assert_eq!(refused(b"\0\0\0\x0c"), CodecError::TooShort(12));
         assert_eq!(refused(b"GET "), CodecError::TooLong { len: 0x4745_5420, limit: LIMIT });
@@ -292,7 +311,7 @@ mod tests {
         fn frames_come_out_as_they_went_in(frames in prop::collection::vec(frame(), 0..5)) {
             let bytes = bytes(&frames);
             let (mut rest, mut found) = (&bytes[..], Vec::new());
-            while let Some((frame, len)) = decode::<Message>(rest, LIMIT).unwrap() {
+            while let Some((frame, len)) = decode(rest, LIMIT).unwrap() {
                 found.push(frame);
                 rest = &rest[len..];
             }
@@ -304,16 +323,16 @@ mod tests {
         fn a_part_of_a_frame_is_waited_for(frame in frame(), cut: prop::sample::Index) {
             let bytes = bytes(&[frame]);
             let part = &bytes[..cut.index(bytes.len())];
-            prop_assert_eq!(decode::<Message>(part, LIMIT), Ok(None));
+            prop_assert_eq!(decode(part, LIMIT), Ok(None));
         }
 
         #[test]
         fn garbage_is_refused_or_waited_for(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode::<Message>(&bytes, LIMIT);
+            let _ = decode(&bytes, LIMIT);
             let mut framed = (bytes.len() as u32).to_be_bytes().to_vec();
             framed.push(VERSION);
             framed.extend(&bytes[bytes.len().min(1)..]);
-            let _ = decode::<Message>(&framed, LIMIT);
+            let _ = decode(&framed, LIMIT);
             if let Some(hello) = bytes.first_chunk() {
                 let _ = Hello::decode(hello);
             }
@@ -324,7 +343,7 @@ mod tests {
             let mut bytes = bytes(&[frame]);
             let at = at.index(bytes.len());
             bytes[at] = to;
-            if let Ok(Some((_, len))) = decode::<Message>(&bytes, LIMIT) {
+            if let Ok(Some((_, len))) = decode(&bytes, LIMIT) {
                 prop_assert!(len <= bytes.len());
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use konklave_process::ProcessId;
+use konklave_process::{AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, ProcessId};
 
 use crate::Warning;
 
@@ -85,21 +85,24 @@ pub enum FaultKind {
 }
 
 /// What comes from outside: processes, clients, judges, measures.
-pub struct Parts<P, A, M, T> {
+pub struct Parts {
     /// In node order.
-    pub processes: Vec<P>,
+    pub processes: Vec<AnyProcess>,
     /// Who asks.
-    pub application: A,
+    pub application: AnyApplication,
     /// Who judges.
-    pub monitor: M,
+    pub monitor: AnyMonitor,
     /// Who measures.
-    pub meter: T,
+    pub meter: AnyMeter,
     /// How long clients pause before they ask.
     pub pause: Pauses,
 }
 
 /// How long a client pauses before a wish.
 pub type Pauses = Box<dyn FnMut(Wish) -> Duration + Send>;
+
+/// Whether the pause before a request is the pause inside.
+pub type IsHold = Box<dyn Fn(&AnyData) -> bool + Send>;
 
 /// What a client is about to ask, as far as its pause depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,19 +4,19 @@
 mod flights;
 mod host;
 
-use std::mem::{Discriminant, discriminant};
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use konklave_process::{
-    Application, Context, End, Group, Input, Meter, Monitor, Process, ProcessId, ProcessSet,
-    Verdict, Violation,
+    AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Application, Context, End, Group,
+    Input, Meter, Monitor, Process, ProcessId, ProcessSet, Verdict, Violation,
 };
-use konklave_trace::{IncidentKind, Memory, Recorder, Sink};
+use konklave_trace::{IncidentKind, Memory, Recorder, Run};
 use tokio::time::Instant;
 
 use crate::node::{Event, Node};
 use crate::transport::Link;
-use crate::{Counts, Ending, NetProcess, Pauses, Trouble, Warning, Wish};
+use crate::{Counts, Ending, IsHold, Parts, Pauses, Trouble, Warning, Wish};
 use flights::{Flight, Flights};
 use host::At;
 
@@ -27,25 +27,26 @@ const MOST_KEPT: usize = 100;
 pub(crate) const LONGEST: Duration = Duration::from_secs(1 << 30);
 
 /// The state of a run, apart from the processes.
-pub(crate) struct Judge<P: Process, A, M: Monitor<P>, T, S> {
+pub(crate) struct Judge {
     pub(crate) group: Group,
-    pub(crate) application: A,
-    pub(crate) monitor: M,
-    pub(crate) meter: T,
-    pub(crate) recorder: Option<Recorder<P, S>>,
+    pub(crate) application: AnyApplication,
+    pub(crate) monitor: AnyMonitor,
+    pub(crate) meter: AnyMeter,
+    pub(crate) recorder: Option<Recorder<Run>>,
     pub(crate) counts: Counts,
     pub(crate) violations: Vec<(u64, Violation)>,
     pub(crate) warnings: Vec<(u64, Warning)>,
     pub(crate) faulty: bool,
     pause: Pauses,
-    is_hold: fn(&P::Request) -> bool,
+    is_hold: IsHold,
     tell_warning: fn(&Warning),
-    kinds: Vec<(Discriminant<P::Message>, u64, String)>,
+    /// How many messages of each kind were sent.
+    pub(crate) kinds: Vec<(String, u64)>,
     start: Instant,
     clock: Instant,
-    flights: Flights<P::Message, M::Tag>,
+    flights: Flights,
     last_id: u64,
-    places: Vec<Place<P::Record>>,
+    places: Vec<Place>,
     /// How much will happen by itself at all places together.
     active: usize,
     /// How much is planned from outside.
@@ -53,7 +54,7 @@ pub(crate) struct Judge<P: Process, A, M: Monitor<P>, T, S> {
 }
 
 /// What is known of the process at a place.
-struct Place<R> {
+struct Place {
     up: bool,
     incarnation: u32,
     /// Timers and wishes.
@@ -61,41 +62,30 @@ struct Place<R> {
     /// News of the failure detector.
     news: usize,
     /// Its stable storage.
-    saved: Option<R>,
+    saved: Option<AnyData>,
 }
 
-/// What makes a judge, all from outside.
-pub(crate) struct Bench<P: Process, A, M, T, S> {
-    pub(crate) group: Group,
-    pub(crate) application: A,
-    pub(crate) monitor: M,
-    pub(crate) meter: T,
-    pub(crate) recorder: Option<Recorder<P, S>>,
-    pub(crate) pause: Pauses,
-    pub(crate) is_hold: fn(&P::Request) -> bool,
-    pub(crate) warn: fn(&Warning),
-}
-
-impl<P, A, M, T, S> Judge<P, A, M, T, S>
-where
-    P: NetProcess,
-    A: Application<P>,
-    M: Monitor<P>,
-    T: Meter<P>,
-    S: Sink,
-{
-    pub(crate) fn new(bench: Bench<P, A, M, T, S>, start: Instant) -> Self {
+impl Judge {
+    pub(crate) fn new(
+        group: Group,
+        parts: Parts,
+        is_hold: IsHold,
+        recorder: Option<Recorder<Run>>,
+        tell_warning: fn(&Warning),
+        start: Instant,
+    ) -> Self {
+        let Parts { application, monitor, meter, pause, .. } = parts;
         let place = || Place { up: true, incarnation: 0, own: 0, news: 0, saved: None };
         Self {
-            places: (0..bench.group.len()).map(|_| place()).collect(),
-            group: bench.group,
-            application: bench.application,
-            monitor: bench.monitor,
-            meter: bench.meter,
-            recorder: bench.recorder,
-            pause: bench.pause,
-            is_hold: bench.is_hold,
-            tell_warning: bench.warn,
+            places: (0..group.len()).map(|_| place()).collect(),
+            group,
+            application,
+            monitor,
+            meter,
+            recorder,
+            pause,
+            is_hold,
+            tell_warning,
             counts: Counts::default(),
             kinds: Vec::new(),
             violations: Vec::new(),
@@ -145,7 +135,7 @@ where
     }
 
     /// Makes a step; false when the process makes no more.
-    pub(crate) fn step(&mut self, node: &mut Node<P>, event: Event<P>) -> bool {
+    pub(crate) fn step(&mut self, node: &mut Node, event: Event) -> bool {
         let place = &mut self.places[node.place];
         if !place.up || place.incarnation != node.me.incarnation {
             return false;
@@ -208,7 +198,7 @@ where
     }
 
     /// Asks the client whether it wants something, and when.
-    pub(crate) fn consult(&mut self, node: &mut Node<P>) {
+    pub(crate) fn consult(&mut self, node: &mut Node) {
         let at = node.me.process;
         if node.wish.is_none()
             && let Some(request) = self.application.next(at)
@@ -222,7 +212,7 @@ where
     }
 
     /// Counts what will happen by itself at a place.
-    fn account(&mut self, node: &Node<P>) {
+    fn account(&mut self, node: &Node) {
         let own = node.timers.len() + usize::from(node.wish.is_some());
         let place = &mut self.places[node.place];
         self.active = self.active - place.own + own;
@@ -236,7 +226,7 @@ where
     }
 
     /// A frame arrives; false if it belongs to no message on its way.
-    fn receive(&mut self, from: ProcessId, at: ProcessId, id: u64, message: &P::Message) -> bool {
+    fn receive(&mut self, from: ProcessId, at: ProcessId, id: u64, message: &AnyData) -> bool {
         let Some(flight) = self.flights.arrive(from, at, id) else {
             self.counts.refused += 1;
             self.warn(Warning { at, trouble: Trouble::Refused { from, id } });
@@ -259,7 +249,7 @@ where
         &mut self,
         from: ProcessId,
         to: ProcessId,
-        message: &P::Message,
+        message: &AnyData,
         id: u64,
     ) -> Option<usize> {
         self.counts.sent += 1;
@@ -278,17 +268,12 @@ where
         None
     }
 
-    fn count_kind(&mut self, message: &P::Message) {
-        let kind = discriminant(message);
-        match self.kinds.iter_mut().find(|(k, ..)| *k == kind) {
-            Some((_, count, _)) => *count += 1,
-            None => self.kinds.push((kind, 1, name_of(message))),
+    fn count_kind(&mut self, message: &AnyData) {
+        let kind = name_of(message);
+        match self.kinds.iter_mut().find(|(name, _)| *name == kind) {
+            Some((_, count)) => *count += 1,
+            None => self.kinds.push((kind, 1)),
         }
-    }
-
-    /// How many messages of each kind were sent.
-    pub(crate) fn kinds(&self) -> Vec<(String, u64)> {
-        self.kinds.iter().map(|(_, count, name)| (name.clone(), *count)).collect()
     }
 
     /// Message `id` will not arrive.
@@ -357,7 +342,7 @@ where
     }
 
     /// The process of `node` comes up again, in its next incarnation.
-    pub(crate) fn restart(&mut self, node: &mut Node<P>) {
+    pub(crate) fn restart(&mut self, node: &mut Node) {
         let place = &mut self.places[node.place];
         place.up = true;
         place.incarnation = node.me.incarnation;
@@ -378,13 +363,21 @@ where
         places.map(|(place, _)| self.group.id(place)).collect()
     }
 
-    /// Judges the end of the run.
-    pub(crate) fn judge(&mut self, ending: Ending) {
+    /// Judges the end of the run; `processes` are the last states, in node order.
+    pub(crate) fn judge(&mut self, ending: Ending, processes: &[AnyProcess]) {
         let down = self.down();
         let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
         let quiet = ending == Ending::Quiet;
         let end = End { quiet, alive, faulty: self.faulty };
-        let verdict = self.monitor.at_end(&end);
+        let verdict = self.monitor.at_end(&end).and_then(|()| {
+            let settled = quiet && self.application.waiting().is_empty();
+            let mut members = self.group.members().iter().zip(processes);
+            let restless = members.find(|(p, q)| end.alive.contains(**p) && !q.at_rest());
+            match restless.filter(|_| settled) {
+                Some((p, _)) => Err(Violation::unquiet(*p)),
+                None => Ok(()),
+            }
+        });
         self.note(verdict);
     }
 
@@ -418,8 +411,25 @@ where
 }
 
 /// The first word of a message: the name of its kind.
-fn name_of(message: &impl std::fmt::Debug) -> String {
-    let text = format!("{message:?}");
-    let word = text.split(|c: char| !c.is_alphanumeric() && c != '_').next();
-    word.filter(|w| !w.is_empty()).unwrap_or("message").to_owned()
+fn name_of(message: &AnyData) -> String {
+    let mut word = FirstWord(String::new());
+    // Fails after the first word: the rest is not needed.
+    let _ = write!(word, "{message:?}");
+    let FirstWord(word) = word;
+    if word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        word
+    } else {
+        "message".to_owned()
+    }
+}
+
+/// Takes the first word that is written to it, and then fails.
+struct FirstWord(String);
+
+impl Write for FirstWord {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
+        self.0.push_str(&text[..end.unwrap_or(text.len())]);
+        if end.is_some() { Err(fmt::Error) } else { Ok(()) }
+    }
 }

@@ -20,24 +20,9 @@ mod run;
 mod timers;
 mod transport;
 
-pub use config::{FaultKind, NetConfig, NetFault, Parts, Pauses, Transport, Wish, no_pause};
+pub use config::{
+    FaultKind, IsHold, NetConfig, NetFault, Parts, Pauses, Transport, Wish, no_pause,
+};
 pub use member::{Member, MemberConfig, News, Sockets, Tell};
 pub use outcome::{Counts, Ending, NetError, NetOutcome, Trouble, Warning};
 pub use run::{Running, run_group, start_group};
-
-use konklave_trace::Recordable;
-
-/// A process that can run on a task of its own.
-pub trait NetProcess:
-    Recordable<Message: Send, Request: Send, Timer: Send, Record: Send, Indication: Send>
-    + Send
-    + 'static
-{
-}
-
-impl<P> NetProcess for P where
-    P: Recordable<Message: Send, Request: Send, Timer: Send, Record: Send, Indication: Send>
-        + Send
-        + 'static
-{
-}

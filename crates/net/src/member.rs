@@ -13,17 +13,20 @@ mod wire;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use konklave_process::{Application, Context, Effect, Group, Host, Input, Process, ProcessId, Rng};
+use konklave_process::{
+    AnyApplication, AnyData, AnyProcess, Application, Context, Effect, Group, Host, Input, Process,
+    ProcessId, Rng,
+};
 use tokio::time::Instant;
 
-use crate::NetProcess;
 use crate::timers::Timers;
 use datagrams::{Datagrams, take_datagrams};
 pub use sockets::Sockets;
-use wire::{Outlets, Parcel, Ways, take_connections};
+use wire::{Outlets, Parcel, Samples, Ways, take_connections};
 
 /// What a member is part of.
 #[derive(Clone, Debug)]
@@ -50,40 +53,34 @@ pub enum News {
 }
 
 /// A member, with the detector that it carries along.
-pub struct Member<P: Process, D: Process, A> {
+pub struct Member {
     config: MemberConfig,
-    process: P,
-    timers: Timers<P::Timer>,
-    detector: D,
-    detector_timers: Timers<D::Timer>,
-    news: fn(&D::Indication) -> Option<News>,
-    application: A,
+    own: Layer,
+    detector: Layer,
+    news: fn(&AnyData) -> Option<News>,
+    application: AnyApplication,
     rng: Rng,
 }
 
 /// What comes in, and from whom.
-type Arrival<P, D> = (ProcessId, Parcel<<P as Process>::Message, <D as Process>::Message>);
+type Arrival = (ProcessId, Parcel);
 
 /// What is told of a run: the time since its start, and what the application was told.
-pub type Tell<'a, I> = &'a mut dyn FnMut(Duration, &I);
+pub type Tell<'a> = &'a mut dyn FnMut(Duration, &AnyData);
 
-impl<P, D, A> Member<P, D, A>
-where
-    P: NetProcess,
-    D: NetProcess,
-    A: Application<P>,
-{
+impl Member {
     /// `process` with `detector`, whose indications `news` reads, and a client.
     pub fn new(
         config: MemberConfig,
-        process: P,
-        detector: D,
-        news: fn(&D::Indication) -> Option<News>,
-        application: A,
+        process: AnyProcess,
+        detector: AnyProcess,
+        news: fn(&AnyData) -> Option<News>,
+        application: AnyApplication,
     ) -> Self {
         let rng = Rng::new(config.seed).fork(u64::from(config.me.0));
-        let (timers, detector_timers) = (Timers::default(), Timers::default());
-        Self { config, process, timers, detector, detector_timers, news, application, rng }
+        let layer = |process, wrap| Layer { process, timers: Timers::default(), wrap };
+        let (own, detector) = (layer(process, Parcel::Own), layer(detector, Parcel::Detector));
+        Self { config, own, detector, news, application, rng }
     }
 
     /// Runs until the time is up. The others listen at `addresses`, we do with `sockets`.
@@ -91,26 +88,30 @@ where
         mut self,
         sockets: Sockets,
         addresses: &BTreeMap<ProcessId, SocketAddr>,
-        tell: Tell<'_, P::Indication>,
+        tell: Tell<'_>,
     ) -> io::Result<()> {
         let (sender, arrivals) = channel();
         let (me, limit) = (self.config.me, self.config.frame_limit);
         let group = self.config.group.clone();
+        let (own, detector) = (self.own.process.clone(), self.detector.process.clone());
+        let samples = Arc::new(Samples { own, detector });
         let ways = match sockets {
             Sockets::Streams(listener) => {
-                take_connections(listener, group, limit, sender);
+                take_connections(listener, group, limit, samples, sender);
                 Ways::streams(me, addresses)
             }
             Sockets::Multicast { own, shared, all } => {
-                take_datagrams(own.try_clone()?, all, (me, group.clone()), sender.clone());
-                take_datagrams(shared, all, (me, group.clone()), sender);
+                for socket in [own.try_clone()?, shared] {
+                    let us = (me, group.clone());
+                    take_datagrams(socket, all, us, samples.clone(), sender.clone());
+                }
                 let (addresses, pending) = (addresses.clone(), Vec::new());
                 Ways::Datagrams(Datagrams { me, group, own, all, addresses, pending })
             }
         };
         let mut outlets = Outlets::new(me, limit, ways);
         let start = Instant::now();
-        let mut tell = |told: &P::Indication| tell(start.elapsed(), told);
+        let mut tell = |told: &AnyData| tell(start.elapsed(), told);
         self.detect(Input::Start, &mut outlets, &mut tell);
         self.step(Input::Start, &mut outlets, &mut tell);
         self.ask(&mut outlets, &mut tell);
@@ -123,13 +124,12 @@ where
     /// Waits for what comes next, and does it.
     fn next(
         &mut self,
-        arrivals: &Receiver<Arrival<P, D>>,
+        arrivals: &Receiver<Arrival>,
         left: Duration,
-        outlets: &mut Outlets<P::Message, D::Message>,
-        tell: &mut dyn FnMut(&P::Indication),
+        outlets: &mut Outlets,
+        tell: &mut dyn FnMut(&AnyData),
     ) {
-        let (ours, its) = (self.timers.next(), self.detector_timers.next());
-        let due = [ours.map(|(_, due)| due), its.map(|(_, due)| due)].into_iter().flatten().min();
+        let due = [self.own.timers.due(), self.detector.timers.due()].into_iter().flatten().min();
         let now = Instant::now();
         let wait = due.map_or(left, |due| due.saturating_duration_since(now)).min(left);
         match arrivals.recv_timeout(wait) {
@@ -144,23 +144,17 @@ where
             Err(RecvTimeoutError::Timeout) => {}
         }
         let now = Instant::now();
-        if let Some((timer, _)) = self.timers.next().filter(|(_, due)| *due <= now) {
-            self.timers.cancel(timer);
+        if let Some(timer) = self.own.timers.take_due(now) {
             self.step(Input::Timer(timer), outlets, tell);
         }
-        if let Some((timer, _)) = self.detector_timers.next().filter(|(_, due)| *due <= now) {
-            self.detector_timers.cancel(timer);
+        if let Some(timer) = self.detector.timers.take_due(now) {
             self.detect(Input::Timer(timer), outlets, tell);
         }
         self.ask(outlets, tell);
     }
 
     /// The client asks for what it wants.
-    fn ask(
-        &mut self,
-        outlets: &mut Outlets<P::Message, D::Message>,
-        tell: &mut dyn FnMut(&P::Indication),
-    ) {
+    fn ask(&mut self, outlets: &mut Outlets, tell: &mut dyn FnMut(&AnyData)) {
         if let Some(request) = self.application.next(self.config.me) {
             self.application.on_request(self.config.me, &request);
             self.step(Input::Request(request), outlets, tell);
@@ -169,44 +163,23 @@ where
 
     fn step(
         &mut self,
-        input: Input<P>,
-        outlets: &mut Outlets<P::Message, D::Message>,
-        tell: &mut dyn FnMut(&P::Indication),
+        input: Input<AnyProcess>,
+        outlets: &mut Outlets,
+        tell: &mut dyn FnMut(&AnyData),
     ) {
-        let MemberConfig { group, me, .. } = &self.config;
-        let mut told = Vec::new();
-        let mut send = |to, message| outlets.send(to, &Parcel::Own(message));
-        let mut hand = Hand::<P> {
-            timers: &mut self.timers,
-            told: &mut told,
-            rng: &mut self.rng,
-            send: &mut send,
-        };
-        self.process.handle(input, &mut Context::new(*me, group, &mut hand));
-        outlets.flush();
-        for indication in &told {
-            self.application.on_indication(*me, indication);
-            tell(indication);
+        for indication in self.own.handle(input, &self.config, &mut self.rng, outlets) {
+            self.application.on_indication(self.config.me, &indication);
+            tell(&indication);
         }
     }
 
     fn detect(
         &mut self,
-        input: Input<D>,
-        outlets: &mut Outlets<P::Message, D::Message>,
-        tell: &mut dyn FnMut(&P::Indication),
+        input: Input<AnyProcess>,
+        outlets: &mut Outlets,
+        tell: &mut dyn FnMut(&AnyData),
     ) {
-        let MemberConfig { group, me, .. } = &self.config;
-        let mut told = Vec::new();
-        let mut send = |to, message| outlets.send(to, &Parcel::Detector(message));
-        let mut hand = Hand::<D> {
-            timers: &mut self.detector_timers,
-            told: &mut told,
-            rng: &mut self.rng,
-            send: &mut send,
-        };
-        self.detector.handle(input, &mut Context::new(*me, group, &mut hand));
-        outlets.flush();
+        let told = self.detector.handle(input, &self.config, &mut self.rng, outlets);
         for news in told.iter().filter_map(self.news) {
             let input = match news {
                 News::Suspect(peer) => Input::Suspect(peer),
@@ -217,20 +190,47 @@ where
     }
 }
 
-/// What one step acts through.
-struct Hand<'a, Q: Process> {
-    timers: &'a mut Timers<Q::Timer>,
-    told: &'a mut Vec<Q::Indication>,
-    rng: &'a mut Rng,
-    send: &'a mut dyn FnMut(ProcessId, Q::Message),
+/// One of the two processes of a member, with its timers.
+struct Layer {
+    process: AnyProcess,
+    timers: Timers,
+    /// Marks its messages as its own.
+    wrap: fn(AnyData) -> Parcel,
 }
 
-impl<Q: Process> Host<Q> for Hand<'_, Q> {
-    fn perform(&mut self, effect: Effect<Q>) {
+impl Layer {
+    /// Makes a step: its indications.
+    fn handle(
+        &mut self,
+        input: Input<AnyProcess>,
+        MemberConfig { me, group, .. }: &MemberConfig,
+        rng: &mut Rng,
+        outlets: &mut Outlets,
+    ) -> Vec<AnyData> {
+        let Self { process, timers, wrap } = self;
+        let mut hand = Hand { timers, wrap: *wrap, rng, outlets, told: Vec::new() };
+        process.handle(input, &mut Context::new(*me, group, &mut hand));
+        let told = hand.told;
+        outlets.flush();
+        told
+    }
+}
+
+/// What one step acts through.
+struct Hand<'a> {
+    timers: &'a mut Timers,
+    wrap: fn(AnyData) -> Parcel,
+    rng: &'a mut Rng,
+    outlets: &'a mut Outlets,
+    told: Vec<AnyData>,
+}
+
+impl Host<AnyProcess> for Hand<'_> {
+    fn perform(&mut self, effect: Effect<AnyProcess>) {
         match effect {
-            Effect::Send { to, message } => (self.send)(to, message),
+            Effect::Send { to, message } => self.outlets.send(to, &(self.wrap)(message)),
             Effect::SetTimer { timer, after } => self.timers.set(timer, Instant::now() + after),
-            Effect::CancelTimer { timer } => self.timers.cancel(timer),
+            Effect::CancelTimer { timer } => self.timers.cancel(&timer),
             Effect::Indicate(indication) => self.told.push(indication),
             // It is never started again, and what is unexpected is for judges, who are not here.
             Effect::Save(_) | Effect::Unexpected(_) => {}

@@ -4,43 +4,43 @@ use std::future::pending;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use konklave_process::{Group, Process, ProcessId, Rng};
+use konklave_process::{AnyData, AnyProcess, AnyTimer, Group, ProcessId, Rng};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::NetProcess;
 use crate::codec::End;
+use crate::hub::Hub;
 use crate::timers::Timers;
-use crate::transport::{Arrival, Inbox, Link, Outlet};
+use crate::transport::{Arrival, Inbox, Outlet};
 
 /// A process with all that its task keeps for it.
-pub(crate) struct Node<P: Process> {
+pub(crate) struct Node {
     pub(crate) group: Group,
     pub(crate) place: usize,
     pub(crate) me: End,
-    pub(crate) process: P,
+    pub(crate) process: AnyProcess,
     pub(crate) rng: Rng,
-    pub(crate) timers: Timers<P::Timer>,
+    pub(crate) timers: Timers,
     /// What its client will ask, and when.
-    pub(crate) wish: Option<(P::Request, Instant)>,
+    pub(crate) wish: Option<(AnyData, Instant)>,
     /// What the last step sent.
-    pub(crate) outbox: Vec<Parcel<P::Message>>,
+    pub(crate) outbox: Vec<Parcel>,
 }
 
 /// A message on its way to a place.
-pub(crate) struct Parcel<M> {
+pub(crate) struct Parcel {
     pub(crate) to: usize,
     pub(crate) id: u64,
-    pub(crate) message: M,
+    pub(crate) message: AnyData,
 }
 
 /// What makes a process take a step.
-pub(crate) enum Event<P: Process> {
+pub(crate) enum Event {
     Start,
     Recover,
-    Message { from: ProcessId, id: u64, message: P::Message },
-    Timer(P::Timer),
-    Wish(P::Request),
+    Message { from: ProcessId, id: u64, message: AnyData },
+    Timer(AnyTimer),
+    Wish(AnyData),
     Suspect(ProcessId),
     Trust(ProcessId),
 }
@@ -53,16 +53,8 @@ pub(crate) enum Order {
     Stop,
 }
 
-/// Where steps are made.
-pub(crate) trait Stage<P: Process>: Send + Sync {
-    /// Makes a step; false when this process makes no more: it has crashed, or the run is over.
-    fn step(&self, node: &mut Node<P>, event: Event<P>) -> bool;
-    /// All that came through `link` has been handled, and no more will come.
-    fn drained(&self, link: Link);
-}
-
-impl<P: NetProcess> Node<P> {
-    pub(crate) fn new(group: Group, me: End, process: P, seed: u64) -> Self {
+impl Node {
+    pub(crate) fn new(group: Group, me: End, process: AnyProcess, seed: u64) -> Self {
         let place = group.place(me.process).expect("nodes are members");
         let stream = u64::from(me.incarnation) << 32 | place as u64;
         Self {
@@ -80,11 +72,11 @@ impl<P: NetProcess> Node<P> {
     /// Runs the process until it is stopped: its last state.
     pub(crate) async fn run(
         mut self,
-        stage: Arc<dyn Stage<P>>,
-        mut inbox: Inbox<P::Message>,
-        mut outlet: Outlet<P::Message>,
+        hub: Arc<Hub>,
+        mut inbox: Inbox,
+        mut outlet: Outlet,
         mut orders: UnboundedReceiver<Order>,
-    ) -> P {
+    ) -> AnyProcess {
         let mut alarm = pin!(sleep_until(Instant::now()));
         loop {
             for parcel in self.outbox.drain(..) {
@@ -101,7 +93,7 @@ impl<P: NetProcess> Node<P> {
                 Some(arrival) = inbox.next() => match arrival {
                     Arrival::Message { from, id, message } => Event::Message { from, id, message },
                     Arrival::End(link) => {
-                        stage.drained(link);
+                        hub.drained(link);
                         continue;
                     }
                 },
@@ -110,7 +102,7 @@ impl<P: NetProcess> Node<P> {
                     None => continue,
                 },
             };
-            if !stage.step(&mut self, event) {
+            if !hub.step(&mut self, event) {
                 break;
             }
         }
@@ -119,19 +111,17 @@ impl<P: NetProcess> Node<P> {
 
     /// When something happens here by itself.
     fn due(&self) -> Option<Instant> {
-        let timer = self.timers.next().map(|(_, due)| due);
         let wish = self.wish.as_ref().map(|(_, due)| *due);
-        [timer, wish].into_iter().flatten().min()
+        [self.timers.due(), wish].into_iter().flatten().min()
     }
 
     /// What is due next, if it is due.
-    pub(crate) fn take_due(&mut self) -> Option<Event<P>> {
+    pub(crate) fn take_due(&mut self) -> Option<Event> {
         let due = self.due().filter(|due| *due <= Instant::now())?;
-        if let Some((timer, _)) = self.timers.next().filter(|(_, at)| *at == due) {
-            self.timers.cancel(timer);
-            return Some(Event::Timer(timer));
+        match self.timers.take_due(due) {
+            Some(timer) => Some(Event::Timer(timer)),
+            None => self.wish.take().map(|(request, _)| Event::Wish(request)),
         }
-        self.wish.take().map(|(request, _)| Event::Wish(request))
     }
 }
 

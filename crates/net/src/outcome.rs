@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use konklave_process::{ProcessId, ProcessSet, Violation};
-use konklave_trace::Recorder;
+use konklave_process::{
+    AnyApplication, AnyMeter, AnyMonitor, AnyProcess, ProcessId, ProcessSet, Violation,
+};
+use konklave_trace::{Recorder, Run};
 use thiserror::Error;
 
 use crate::codec::CodecError;
 
 /// A run that is over. Times are nanoseconds since the start.
 #[derive(Debug)]
-pub struct NetOutcome<P, A, M, T, S> {
+pub struct NetOutcome {
     /// How it ended.
     pub ending: Ending,
     /// How long it took.
@@ -30,15 +32,15 @@ pub struct NetOutcome<P, A, M, T, S> {
     /// Whether a fault struck.
     pub faulty: bool,
     /// The last state of each process, in node order.
-    pub processes: Vec<P>,
+    pub processes: Vec<AnyProcess>,
     /// The clients.
-    pub application: A,
+    pub application: AnyApplication,
     /// The judges.
-    pub monitor: M,
+    pub monitor: AnyMonitor,
     /// The measures.
-    pub meter: T,
+    pub meter: AnyMeter,
     /// The recorder, to be finished with a footer.
-    pub recorder: Option<Recorder<P, S>>,
+    pub recorder: Option<Recorder<Run>>,
 }
 
 /// How a run ended.

@@ -6,50 +6,43 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use konklave_process::{Application, Group, Meter, Monitor, ProcessId};
-use konklave_trace::{Recorder, Sink};
+use konklave_process::{AnyProcess, Application, Group, ProcessId};
+use konklave_trace::{Recorder, Run};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use crate::codec::End;
 use crate::hub::Hub;
-use crate::judge::{Bench, Judge, LONGEST};
-use crate::node::{Event, Node, Order, Stage};
-use crate::transport::{Inbox, Network, Outlet, task};
-use crate::{Ending, FaultKind, NetConfig, NetError, NetOutcome, NetProcess, Parts};
+use crate::judge::{Judge, LONGEST};
+use crate::node::{Event, Node, Order};
+use crate::transport::{Inbox, Network, Outlet};
+use crate::{Ending, FaultKind, IsHold, NetConfig, NetError, NetOutcome, Parts};
 
 /// Runs the processes until nothing more can happen, or the time is up.
 ///
 /// All processes start, and all clients that do not pause ask, before the first message is
 /// delivered. `is_hold` says which pause goes before a request: true for the pause inside. Wants a
 /// tokio runtime with time and network, best one with several threads.
-pub async fn run_group<P, A, M, T, S>(
+pub async fn run_group(
     group: Group,
-    parts: Parts<P, A, M, T>,
+    parts: Parts,
     config: NetConfig,
-    is_hold: fn(&P::Request) -> bool,
-    recorder: Option<Recorder<P, S>>,
-) -> Result<NetOutcome<P, A, M, T, S>, NetError>
-where
-    P: NetProcess,
-    A: Application<P> + Send + 'static,
-    M: Monitor<P, Tag: Send> + Send + 'static,
-    T: Meter<P> + Send + 'static,
-    S: Sink + Send + 'static,
-{
+    is_hold: IsHold,
+    recorder: Option<Recorder<Run>>,
+) -> Result<NetOutcome, NetError> {
     start_group(group, parts, config, is_hold, recorder).await?.finish().await
 }
 
 /// A run under way. When it is dropped, all its tasks end.
-pub struct Running<P: NetProcess, A, M: Monitor<P>, T, S> {
+pub struct Running {
     group: Group,
-    hub: Arc<Hub<P, A, M, T, S>>,
-    network: Network<P::Message>,
+    hub: Arc<Hub>,
+    network: Network,
     /// As newly built.
-    newborn: Vec<P>,
+    newborn: Vec<AnyProcess>,
     /// The last known state of those that are gone.
-    gone: Vec<Option<(u32, P)>>,
+    gone: Vec<Option<(u32, AnyProcess)>>,
     nodes: JoinSet<Ended>,
     /// Which task is whose.
     tasks: BTreeMap<Id, ProcessId>,
@@ -71,28 +64,21 @@ enum Plan {
     Tell(usize, Order),
 }
 
-/// A process at its end. Its type is left out, so that tasks are compiled once for all algorithms.
-type Ended = (End, Box<dyn Any + Send>);
+/// A process at its end.
+type Ended = (End, AnyProcess);
 
 /// A node with its connections, before it runs.
-type Ready<P, B> = (Node<P>, Inbox<B>, Outlet<B>);
+type Ready = (Node, Inbox, Outlet);
 
 /// Starts a run; [`Running::finish`] sees it through.
-pub async fn start_group<P, A, M, T, S>(
+pub async fn start_group(
     group: Group,
-    parts: Parts<P, A, M, T>,
+    mut parts: Parts,
     config: NetConfig,
-    is_hold: fn(&P::Request) -> bool,
-    recorder: Option<Recorder<P, S>>,
-) -> Result<Running<P, A, M, T, S>, NetError>
-where
-    P: NetProcess,
-    A: Application<P> + Send + 'static,
-    M: Monitor<P, Tag: Send> + Send + 'static,
-    T: Meter<P> + Send + 'static,
-    S: Sink + Send + 'static,
-{
-    let Parts { processes, application, monitor, meter, pause } = parts;
+    is_hold: IsHold,
+    recorder: Option<Recorder<Run>>,
+) -> Result<Running, NetError> {
+    let processes = std::mem::take(&mut parts.processes);
     let NetConfig { transport, seed, faults, detect_after, time_limit, frame_limit, warn } = config;
     if processes.len() != group.len() {
         return Err(NetError::Size { processes: processes.len(), members: group.len() });
@@ -106,15 +92,16 @@ where
         });
     }
     let start = Instant::now();
-    let bench =
-        Bench { group: group.clone(), application, monitor, meter, recorder, pause, is_hold, warn };
-    let mut judge = Judge::new(bench, start);
+    let mut judge = Judge::new(group.clone(), parts, is_hold, recorder, warn, start);
     // Nothing is quiet before all have started.
     judge.plan(1);
     let hub = Arc::new(Hub::new(judge));
+    // A group has at least one member; all of them read the same messages.
+    let sample = processes[0].clone();
+    let network = Network::new(transport, group.clone(), frame_limit, sample, hub.clone())
+        .map_err(NetError::Network)?;
     let mut running = Running {
-        network: Network::new(transport, &group, frame_limit, hub.clone())
-            .map_err(NetError::Network)?,
+        network,
         hub,
         gone: (0..group.len()).map(|_| None).collect(),
         newborn: processes,
@@ -139,21 +126,14 @@ where
     Ok(running)
 }
 
-impl<P, A, M, T, S> Running<P, A, M, T, S>
-where
-    P: NetProcess,
-    A: Application<P> + Send + 'static,
-    M: Monitor<P, Tag: Send> + Send + 'static,
-    T: Meter<P> + Send + 'static,
-    S: Sink + Send + 'static,
-{
+impl Running {
     /// Where the processes listen, in node order; empty if they have no sockets.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.network.addresses()
     }
 
     /// Sees the run through.
-    pub async fn finish(mut self) -> Result<NetOutcome<P, A, M, T, S>, NetError> {
+    pub async fn finish(mut self) -> Result<NetOutcome, NetError> {
         let hub = self.hub.clone();
         let time_is_up = self.start + self.time_limit;
         let ending = loop {
@@ -173,7 +153,6 @@ where
             }
         };
         let mut judge = hub.close().expect("a run ends once, and here");
-        judge.judge(ending);
         for orders in &self.orders {
             // Whoever is gone needs no order.
             let _ = orders.send(Order::Stop);
@@ -181,15 +160,18 @@ where
         while let Some(ended) = self.nodes.join_next_with_id().await {
             self.bury(ended)?;
         }
-        let processes = self.gone.into_iter().zip(self.newborn);
+        let last = self.gone.into_iter().zip(self.newborn);
+        let processes: Vec<_> =
+            last.map(|(last, new)| last.map_or(new, |(_, process)| process)).collect();
+        judge.judge(ending, &processes);
         Ok(NetOutcome {
             ending,
             elapsed: judge.elapsed(),
-            kinds: judge.kinds(),
             waiting: judge.application.waiting(),
             down: judge.down(),
-            processes: processes.map(|(last, new)| last.map_or(new, |(_, p)| p)).collect(),
+            processes,
             counts: judge.counts,
+            kinds: judge.kinds,
             violations: judge.violations,
             warnings: judge.warnings,
             faulty: judge.faulty,
@@ -202,7 +184,7 @@ where
 
     /// Starts all processes, and lets all clients ask that do not pause, before any message moves.
     async fn start(&mut self) -> Result<(), NetError> {
-        let mut ready: Vec<Ready<P, P::Message>> = Vec::with_capacity(self.group.len());
+        let mut ready: Vec<Ready> = Vec::with_capacity(self.group.len());
         for place in 0..self.group.len() {
             ready.push(self.attach(place, 0).await?);
         }
@@ -224,11 +206,7 @@ where
         Ok(())
     }
 
-    async fn attach(
-        &self,
-        place: usize,
-        incarnation: u32,
-    ) -> Result<Ready<P, P::Message>, NetError> {
+    async fn attach(&self, place: usize, incarnation: u32) -> Result<Ready, NetError> {
         let process = self.group.id(place);
         let me = End { process, incarnation };
         let (inbox, outlet) = self
@@ -240,15 +218,13 @@ where
         Ok((Node::new(self.group.clone(), me, newborn, self.seed), inbox, outlet))
     }
 
-    fn spawn(&mut self, (node, inbox, outlet): Ready<P, P::Message>) {
+    fn spawn(&mut self, (node, inbox, outlet): Ready) {
         let (sender, orders) = unbounded_channel();
         let (place, me) = (node.place, node.me);
         self.orders[place] = sender;
         let hub = self.hub.clone();
-        let task = self.nodes.spawn(task(async move {
-            let process = node.run(hub, inbox, outlet, orders).await;
-            (me, Box::new(process) as Box<dyn Any + Send>)
-        }));
+        let run = node.run(hub, inbox, outlet, orders);
+        let task = self.nodes.spawn(async move { (me, run.await) });
         self.tasks.insert(task.id(), me.process);
     }
 
@@ -257,7 +233,6 @@ where
         match ended {
             Ok((task, (me, process))) => {
                 self.tasks.remove(&task);
-                let process = *process.downcast().expect("a node gives back its process");
                 let place = self.group.place(me.process).expect("nodes are members");
                 let gone = &mut self.gone[place];
                 if gone.as_ref().is_none_or(|(incarnation, _)| *incarnation <= me.incarnation) {

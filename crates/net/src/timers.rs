@@ -1,20 +1,15 @@
 //! The timers of one process.
 
+use konklave_process::AnyTimer;
 use tokio::time::Instant;
 
 /// Which timers run, and when they run out. A process has a few, so a list will do.
-#[derive(Debug)]
-pub(crate) struct Timers<N>(Vec<(N, Instant)>);
+#[derive(Debug, Default)]
+pub(crate) struct Timers(Vec<(AnyTimer, Instant)>);
 
-impl<N> Default for Timers<N> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<N: Copy + Eq> Timers<N> {
+impl Timers {
     /// Starts `timer`, or starts it anew.
-    pub(crate) fn set(&mut self, timer: N, due: Instant) {
+    pub(crate) fn set(&mut self, timer: AnyTimer, due: Instant) {
         match self.0.iter_mut().find(|(running, _)| *running == timer) {
             Some(entry) => entry.1 = due,
             None => self.0.push((timer, due)),
@@ -22,8 +17,8 @@ impl<N: Copy + Eq> Timers<N> {
     }
 
     /// Stops `timer`.
-    pub(crate) fn cancel(&mut self, timer: N) {
-        self.0.retain(|(running, _)| *running != timer);
+    pub(crate) fn cancel(&mut self, timer: &AnyTimer) {
+        self.0.retain(|(running, _)| running != timer);
     }
 
     /// How many run.
@@ -31,9 +26,16 @@ impl<N: Copy + Eq> Timers<N> {
         self.0.len()
     }
 
-    /// The next one to run out, and when.
-    pub(crate) fn next(&self) -> Option<(N, Instant)> {
-        self.0.iter().copied().min_by_key(|(_, due)| *due)
+    /// When the next timer runs out.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.0.iter().map(|(_, due)| *due).min()
+    }
+
+    /// Removes the next timer, if it has run out by `now`.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<AnyTimer> {
+        let due = self.due().filter(|due| *due <= now)?;
+        let place = self.0.iter().position(|(_, at)| *at == due)?;
+        Some(self.0.remove(place).0)
     }
 }
 
@@ -47,14 +49,18 @@ mod tests {
     fn under_one_name_runs_one_timer() {
         let now = Instant::now();
         let after = |ms| now + Duration::from_millis(ms);
+        let [a, b] = ['a', 'b'].map(AnyTimer::new);
         let mut timers = Timers::default();
-        timers.set('a', after(3));
-        timers.set('b', after(2));
-        assert_eq!(timers.next(), Some(('b', after(2))));
-        timers.set('b', after(9));
-        assert_eq!((timers.len(), timers.next()), (2, Some(('a', after(3)))));
-        timers.cancel('a');
-        timers.cancel('a');
-        assert_eq!((timers.len(), timers.next()), (1, Some(('b', after(9)))));
+        timers.set(a.clone(), after(3));
+        timers.set(b.clone(), after(2));
+        assert_eq!((timers.len(), timers.due()), (2, Some(after(2))));
+        timers.set(b.clone(), after(9));
+        assert_eq!((timers.len(), timers.due()), (2, Some(after(3))));
+        assert_eq!(timers.take_due(after(2)), None);
+        assert_eq!(timers.take_due(after(3)), Some(a.clone()));
+        timers.cancel(&a);
+        assert_eq!((timers.len(), timers.due()), (1, Some(after(9))));
+        timers.cancel(&b);
+        assert_eq!((timers.len(), timers.due()), (0, None));
     }
 }

@@ -1,17 +1,18 @@
 //! How messages travel. What carries them may lose them, and says so; nothing else is asked of it.
 
 pub(crate) mod datagram;
+#[cfg(test)]
+pub(crate) mod sample;
 mod tcp;
 mod threads;
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use konklave_process::{Group, ProcessId};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use konklave_process::{AnyData, AnyProcess, Group, ProcessId};
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error};
 
 use crate::codec::End;
 use crate::node::Parcel;
@@ -26,9 +27,9 @@ pub(crate) struct Link {
 }
 
 /// What comes in.
-pub(crate) enum Arrival<M> {
+pub(crate) enum Arrival {
     /// A message.
-    Message { from: ProcessId, id: u64, message: M },
+    Message { from: ProcessId, id: u64, message: AnyData },
     /// The end of a connection, after all its messages.
     End(Link),
 }
@@ -43,62 +44,60 @@ pub(crate) trait Fates: Send + Sync {
     fn warn(&self, warning: Warning);
 }
 
-/// A future whose type is forgotten: what the runtime does for a task is then compiled once, not for
-/// each of them and each algorithm.
-pub(crate) fn task<T>(
-    future: impl Future<Output = T> + Send + 'static,
-) -> Pin<Box<dyn Future<Output = T> + Send>> {
-    Box::pin(future)
+/// Reads messages of the algorithm that a process runs.
+pub(crate) struct MessageOf<'a>(pub(crate) &'a AnyProcess);
+
+impl<'de> DeserializeSeed<'de> for MessageOf<'_> {
+    type Value = AnyData;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<AnyData, D::Error> {
+        let mut source = <dyn erased_serde::Deserializer<'_>>::erase(source);
+        self.0.read_message(&mut source).map_err(D::Error::custom)
+    }
 }
 
-/// What a message must be able to do to travel.
-pub(crate) trait Body: Serialize + DeserializeOwned + Send + 'static {}
-
-impl<M: Serialize + DeserializeOwned + Send + 'static> Body for M {}
-
 /// What connects the processes.
-pub(crate) enum Network<M> {
-    Threads(threads::Network<M>),
+pub(crate) enum Network {
+    Threads(threads::Network),
     Tcp(tcp::Network),
     Datagram(datagram::Network),
 }
 
 /// Where messages come in. When it is dropped, the process is cut off.
-pub(crate) enum Inbox<M> {
-    Threads(threads::Inbox<M>),
-    Tcp(tcp::Inbox<M>),
-    Datagram(datagram::Inbox<M>),
+pub(crate) enum Inbox {
+    Threads(threads::Inbox),
+    Tcp(tcp::Inbox),
+    Datagram(datagram::Inbox),
 }
 
 /// Where messages go out. When it is dropped, what was sent still goes out.
-pub(crate) enum Outlet<M> {
-    Threads(threads::Outlet<M>),
-    Tcp(tcp::Outlet<M>),
-    Datagram(datagram::Outlet<M>),
+pub(crate) enum Outlet {
+    Threads(threads::Outlet),
+    Tcp(tcp::Outlet),
+    Datagram(datagram::Outlet),
 }
 
-impl<M: Body> Network<M> {
+impl Network {
     pub(crate) fn new(
         transport: Transport,
-        group: &Group,
+        group: Group,
         frame_limit: usize,
+        sample: AnyProcess,
         fates: Arc<dyn Fates>,
     ) -> io::Result<Self> {
-        let datagram = |multicast| {
-            let network =
-                datagram::Network::new(group.clone(), frame_limit, multicast, fates.clone());
-            network.map(Self::Datagram)
-        };
-        match transport {
-            Transport::Threads => Ok(Self::Threads(threads::Network::new(group))),
-            Transport::Tcp => Ok(Self::Tcp(tcp::Network::new(group.clone(), frame_limit, fates))),
-            Transport::Udp => datagram(false),
-            Transport::Multicast => datagram(true),
-        }
+        Ok(match transport {
+            Transport::Threads => Self::Threads(threads::Network::new(&group)),
+            Transport::Tcp => Self::Tcp(tcp::Network::new(group, frame_limit, sample, fates)),
+            Transport::Udp | Transport::Multicast => {
+                let multicast = transport == Transport::Multicast;
+                let network = datagram::Network::new(group, frame_limit, multicast, sample, fates);
+                Self::Datagram(network?)
+            }
+        })
     }
 
     /// Connects the process at `place`.
-    pub(crate) async fn attach(&self, place: usize, me: End) -> io::Result<(Inbox<M>, Outlet<M>)> {
+    pub(crate) async fn attach(&self, place: usize, me: End) -> io::Result<(Inbox, Outlet)> {
         Ok(match self {
             Self::Threads(network) => {
                 let (inbox, outlet) = network.attach(place, me.process);
@@ -134,9 +133,9 @@ impl<M: Body> Network<M> {
     }
 }
 
-impl<M: Body> Inbox<M> {
+impl Inbox {
     /// What comes next; none if nothing can come any more. Loses nothing when it is given up.
-    pub(crate) async fn next(&mut self) -> Option<Arrival<M>> {
+    pub(crate) async fn next(&mut self) -> Option<Arrival> {
         match self {
             Self::Threads(inbox) => inbox.next().await,
             Self::Tcp(inbox) => inbox.next().await,
@@ -145,9 +144,9 @@ impl<M: Body> Inbox<M> {
     }
 }
 
-impl<M: Body> Outlet<M> {
+impl Outlet {
     /// Sends without waiting.
-    pub(crate) fn send(&mut self, parcel: Parcel<M>) {
+    pub(crate) fn send(&mut self, parcel: Parcel) {
         match self {
             Self::Threads(outlet) => outlet.send(parcel),
             Self::Tcp(outlet) => outlet.send(parcel),

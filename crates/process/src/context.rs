@@ -96,6 +96,11 @@ impl<'a, P: Process> Context<'a, P> {
         self.host.perform(Effect::Unexpected(what));
     }
 
+    /// Does something, as the layer above says it.
+    pub(crate) fn perform(&mut self, effect: Effect<P>) {
+        self.host.perform(effect);
+    }
+
     /// A number below `bound`.
     pub fn choose(&mut self, bound: u32) -> u32 {
         self.host.choose(bound)

@@ -50,6 +50,7 @@ mod ahead;
 mod application;
 mod clock;
 mod context;
+mod erased;
 mod fixed;
 mod group;
 mod id;
@@ -66,6 +67,10 @@ pub use ahead::{call_up, call_up_whole};
 pub use application::Application;
 pub use clock::{LamportClock, Timestamp, VectorClock};
 pub use context::{Context, Host, Indications};
+pub use erased::{
+    AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, AnyTimer, Data, OrderedData,
+    Portable, Recordable,
+};
 pub use fixed::Fixed;
 pub use group::{Group, GroupError};
 pub use id::{MAX_ID, Port, ProcessId};
@@ -90,7 +95,7 @@ pub trait Process: Clone + Eq + Hash + Debug {
     /// What the processes say to each other.
     type Message: Clone + Eq + Hash + Debug;
     /// The names of its timers. Under one name at most one timer runs.
-    type Timer: Copy + Eq + Ord + Hash + Debug;
+    type Timer: Clone + Eq + Ord + Hash + Debug;
     /// What the application asks for.
     type Request: Clone + Eq + Hash + Debug;
     /// What the application is told.

@@ -69,7 +69,7 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
 
     /// All that `after_step` looks at in a process, as a number; none stands for the whole process.
     /// The checker judges one process of each number.
-    fn view(_process: &P) -> Option<u64> {
+    fn view(&self, _process: &P) -> Option<u64> {
         None
     }
 

@@ -315,7 +315,7 @@ where
                 self.request(place, id, request);
             }
             Happening::Timer { timer, armed } => {
-                if world.timers.expire(place, timer, armed) {
+                if world.timers.expire(place, &timer, armed) {
                     self.step(place, id, Input::Timer(timer), &nothing);
                 }
             }
@@ -437,5 +437,10 @@ where
     /// The watcher.
     pub fn into_observer(self) -> O {
         self.world.observer
+    }
+
+    /// The measures and the judges.
+    pub fn into_measures(self) -> (T, M) {
+        (self.world.meter, self.world.monitor)
     }
 }

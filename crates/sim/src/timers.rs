@@ -16,7 +16,7 @@ impl<N> Default for Timers<N> {
     }
 }
 
-impl<N: Copy + Eq> Timers<N> {
+impl<N: Eq> Timers<N> {
     /// Starts `timer`, or starts it anew; the answer tells this setting from all others.
     pub(crate) fn arm(&mut self, place: usize, timer: N) -> u32 {
         if place >= self.running.len() {
@@ -32,16 +32,19 @@ impl<N: Copy + Eq> Timers<N> {
     }
 
     /// Stops `timer`.
-    pub(crate) fn cancel(&mut self, place: usize, timer: N) {
+    pub(crate) fn cancel(&mut self, place: usize, timer: &N) {
         if let Some(running) = self.running.get_mut(place) {
-            running.retain(|(t, _)| *t != timer);
+            running.retain(|(t, _)| t != timer);
         }
     }
 
     /// Whether this setting of the timer is valid; if so, it is over now.
-    pub(crate) fn expire(&mut self, place: usize, timer: N, armed: u32) -> bool {
+    pub(crate) fn expire(&mut self, place: usize, timer: &N, armed: u32) -> bool {
         let Some(running) = self.running.get_mut(place) else { return false };
-        let Some(i) = running.iter().position(|t| *t == (timer, armed)) else { return false };
+        let Some(i) = running.iter().position(|(t, setting)| (t, *setting) == (timer, armed))
+        else {
+            return false;
+        };
         running.swap_remove(i);
         true
     }

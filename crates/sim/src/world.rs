@@ -286,12 +286,12 @@ where
                 // No timer waits for six hundred years, and a smaller number is sooner divided.
                 let nanos = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
                 let ticks = (nanos as f64 / world.nanos_per_tick / rate).round();
-                let armed = world.timers.arm(self.place, timer);
+                let armed = world.timers.arm(self.place, timer.clone());
                 let what = Happening::Timer { timer, armed };
                 let at = world.now + (ticks as Time).max(1);
                 world.queue.push(at, Event { place: self.place as u32, what });
             }
-            Effect::CancelTimer { timer } => world.timers.cancel(self.place, timer),
+            Effect::CancelTimer { timer } => world.timers.cancel(self.place, &timer),
             Effect::Save(record) => world.condition.save(self.place, self.group.len(), record),
             Effect::Unexpected(what) => {
                 let id = self.id;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use konklave_catalog::{Entry, Scenario, find};
+use konklave_catalog::{Catalog, Entry, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -147,7 +147,7 @@ impl Study {
     }
 
     /// All cases, numbered; those that cannot be run come apart, with the reason.
-    pub fn cases(&self) -> Result<(Vec<Case>, Vec<String>), StudyError> {
+    pub fn cases(&self, catalog: &'static Catalog) -> Result<(Vec<Case>, Vec<String>), StudyError> {
         if self.algorithms.is_empty() {
             return Err(StudyError::Usage("algorithms: a study needs at least one".into()));
         }
@@ -161,10 +161,10 @@ impl Study {
             return Err(StudyError::Usage(format!("{key}: there is no value to vary it with")));
         }
         self.varies_nothing_twice()?;
-        self.has_nothing_double()?;
+        self.has_nothing_double(catalog)?;
         let (mut cases, mut impossible, mut number) = (Vec::new(), Vec::new(), 0);
         for algorithm in &self.algorithms {
-            let entry = find(algorithm).map_err(|e| StudyError::Usage(e.to_string()))?;
+            let entry = catalog.find(algorithm).map_err(|e| StudyError::Usage(e.to_string()))?;
             for &n in &self.nodes {
                 for parameters in self.combinations() {
                     let scenario = self.scenario(entry, n, &parameters)?;
@@ -228,8 +228,8 @@ impl Study {
     }
 
     /// What is said twice would be run twice, and count double.
-    fn has_nothing_double(&self) -> Result<(), StudyError> {
-        let full = |name: &String| find(name).map_or_else(|_| name.clone(), Entry::name);
+    fn has_nothing_double(&self, catalog: &Catalog) -> Result<(), StudyError> {
+        let full = |name: &String| catalog.find(name).map_or_else(|_| name.clone(), Entry::name);
         let lists = [
             ("algorithms", self.algorithms.iter().map(full).collect::<Vec<_>>()),
             ("nodes", self.nodes.iter().map(usize::to_string).collect()),

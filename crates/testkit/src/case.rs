@@ -3,16 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use konklave_algorithms::{Algorithm, Order, Pause, Problem, Setup, Watch, Workload};
+use konklave_algorithms::{Algorithm, Order, Pause, Problem, Setup, Watch, Workload, erased};
 use konklave_check::{Clock, Cue, Model, Options, Outcome, Timing};
-use konklave_process::{Group, ProcessId, Topology};
+use konklave_process::{Group, Portable, ProcessId, Topology};
 use konklave_sim::{Config, Ending, Parts, Sim, UNIT};
-
-type Explored<P> = Model<
-    P,
-    <<P as Algorithm>::Problem as Problem<P>>::Application,
-    <<P as Algorithm>::Problem as Problem<P>>::Monitor,
->;
 
 /// A group of one algorithm, built up call by call.
 #[derive(Clone, Debug)]
@@ -30,9 +24,9 @@ pub struct Case<P> {
     algorithm: PhantomData<P>,
 }
 
-impl<P: Algorithm> Case<P> {
+impl<P: Algorithm + Portable> Case<P> {
     /// The same case of another algorithm, or another form.
-    pub fn of<Q: Algorithm>(self) -> Case<Q> {
+    pub fn of<Q: Algorithm + Portable>(self) -> Case<Q> {
         let Self { setup, workload, watch, options, config, algorithm: _ } = self;
         Case { setup, workload, watch, options, config, algorithm: PhantomData }
     }
@@ -217,12 +211,13 @@ impl<P: Algorithm> Case<P> {
         self.setup.group.members().iter().map(|&p| P::new(p, &self.setup)).collect()
     }
 
-    fn model(&self) -> Explored<P> {
+    fn model(&self) -> Model {
+        let algorithm = erased::<P>();
         Model {
             group: self.setup.group.clone(),
-            processes: self.processes(),
-            application: P::Problem::application(&self.workload, &self.setup),
-            monitor: P::Problem::monitor(&self.watch, &self.setup),
+            processes: algorithm.processes(&self.setup),
+            application: algorithm.application(&self.workload, &self.setup),
+            monitor: algorithm.monitor(&self.watch, &self.setup),
             options: Options { down: self.setup.down.clone(), ..self.options.clone() },
         }
     }

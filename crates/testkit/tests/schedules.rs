@@ -1,12 +1,13 @@
 //! Schedules in words: a witness played again breaks the same, and shrinks to what is needed.
 
 use konklave_algorithms::mutex::{central::Central, ricart_agrawala::RicartAgrawala};
-use konklave_algorithms::{Algorithm, Problem};
+use konklave_algorithms::{Algorithm, erased};
 use konklave_check::{Cue, Model, Options, Outcome};
+use konklave_process::Portable;
 use konklave_testkit::Case;
 
 /// The schedule of a shortest witness, and what it breaks.
-fn witness<P: Algorithm>(case: &Case<P>) -> (Vec<Cue>, &'static str) {
+fn witness<P: Algorithm + Portable>(case: &Case<P>) -> (Vec<Cue>, &'static str) {
     let model = model(case);
     let Outcome::Violated(witness) = model.explore(|_| true).outcome else {
         panic!("{}: nothing breaks", P::SHEET.name)
@@ -14,25 +15,19 @@ fn witness<P: Algorithm>(case: &Case<P>) -> (Vec<Cue>, &'static str) {
     (witness.cues(), witness.violation.property)
 }
 
-type Explored<P> = Model<
-    P,
-    <<P as Algorithm>::Problem as Problem<P>>::Application,
-    <<P as Algorithm>::Problem as Problem<P>>::Monitor,
->;
-
-fn model<P: Algorithm>(case: &Case<P>) -> Explored<P> {
-    let setup = &case.setup;
+fn model<P: Algorithm + Portable>(case: &Case<P>) -> Model {
+    let (algorithm, setup) = (erased::<P>(), &case.setup);
     Model {
         group: setup.group.clone(),
-        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect(),
-        application: P::Problem::application(&case.workload, setup),
-        monitor: P::Problem::monitor(&case.watch, setup),
+        processes: algorithm.processes(setup),
+        application: algorithm.application(&case.workload, setup),
+        monitor: algorithm.monitor(&case.watch, setup),
         options: Options { down: setup.down.clone(), ..case.options.clone() },
     }
 }
 
 /// Plays the words of a witness, as an emitted test does.
-fn plays_again<P: Algorithm>(case: &Case<P>) {
+fn plays_again<P: Algorithm + Portable>(case: &Case<P>) {
     let (cues, property) = witness(case);
     let words: Vec<String> = cues.iter().map(Cue::to_string).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

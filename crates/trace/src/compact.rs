@@ -13,14 +13,11 @@ mod value;
 
 use std::io::{self, Write};
 
-use konklave_process::{Effect, Input, ProcessId};
+use konklave_process::{Data, Effect, Input, ProcessId, Recordable};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 
 use crate::record::json;
-use crate::{
-    EffectRecord, Entry, Footer, Header, Incident, IncidentKind, InputRecord, Recordable, Run,
-};
+use crate::{EffectRecord, Entry, Footer, Header, Incident, IncidentKind, InputRecord, Run};
 use difference::put_difference;
 use value::{Names, encode, put_varint, put_zigzag};
 
@@ -166,7 +163,7 @@ impl<W: Write> CompactRecorder<W> {
     }
 
     /// The process sends a message: its number.
-    pub fn send<M: Serialize>(&mut self, to: ProcessId, message: &M) -> u64 {
+    pub fn send(&mut self, to: ProcessId, message: &dyn Data) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.put_send(to.0, id, message);
@@ -195,7 +192,7 @@ impl<W: Write> CompactRecorder<W> {
     }
 
     /// The step is over; `process` is the state after it.
-    pub fn end(&mut self, process: &impl Serialize) {
+    pub fn end(&mut self, process: &dyn Data) {
         let Some(open) = self.open else { return };
         self.scratch.clear();
         encode(process, &mut self.scratch, &mut self.names);
@@ -247,7 +244,7 @@ impl<W: Write> CompactRecorder<W> {
         self.body.clear();
     }
 
-    fn put_input(&mut self, value: &impl Serialize, kind: u8) -> u8 {
+    fn put_input(&mut self, value: &dyn erased_serde::Serialize, kind: u8) -> u8 {
         encode(value, &mut self.input, &mut self.names);
         kind
     }
@@ -262,7 +259,7 @@ impl<W: Write> CompactRecorder<W> {
         STAMP
     }
 
-    fn put_send(&mut self, to: u32, id: u64, body: &impl Serialize) {
+    fn put_send(&mut self, to: u32, id: u64, body: &dyn erased_serde::Serialize) {
         let next = id == self.told_id;
         self.told_id = self.told_id.max(id + 1);
         // The application sent one within this step, and that is told after it.
@@ -284,13 +281,13 @@ impl<W: Write> CompactRecorder<W> {
         }
     }
 
-    fn put_timer(&mut self, timer: &impl Serialize, after_ns: u64) {
+    fn put_timer(&mut self, timer: &dyn erased_serde::Serialize, after_ns: u64) {
         self.effects.push(SET_TIMER);
         put_varint(&mut self.effects, after_ns);
         encode(timer, &mut self.effects, &mut self.names);
     }
 
-    fn put_effect(&mut self, kind: u8, value: &impl Serialize) {
+    fn put_effect(&mut self, kind: u8, value: &dyn erased_serde::Serialize) {
         self.effects.push(kind);
         encode(value, &mut self.effects, &mut self.names);
     }
@@ -379,7 +376,7 @@ impl<W: Write> CompactRecorder<W> {
     }
 }
 
-fn put_json(out: &mut Vec<u8>, value: &impl Serialize) {
+fn put_json(out: &mut Vec<u8>, value: &dyn erased_serde::Serialize) {
     let text = json(value).to_string();
     put_varint(out, text.len() as u64);
     out.extend(text.as_bytes());

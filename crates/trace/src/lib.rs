@@ -34,7 +34,7 @@ pub use audit::Audit;
 pub use difference::{Comparison, Difference, Place};
 pub use filter::{Extent, Filter, View, known_node};
 pub use read::{ReadError, Reader, Salvaged};
-pub use record::{Recordable, Recorder, Sink, Writer};
+pub use record::{Recorder, Sink, Writer};
 pub use replay::{ReplayError, Replayed, Replayer, replay};
 
 use std::collections::BTreeMap;

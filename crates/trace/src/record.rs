@@ -3,39 +3,15 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use konklave_process::{Effect, Input, Process, ProcessId};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use konklave_process::{AnyData, AnyProcess, Data, Effect, Input, ProcessId, Recordable};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::read::write_line;
 use crate::{EffectRecord, Entry, Footer, Header, Incident, IncidentKind, InputRecord, Run, Step};
 
-/// A process that can be recorded and replayed: all it says and hears is JSON.
-pub trait Recordable:
-    Process<
-        Message: Serialize + DeserializeOwned,
-        Request: Serialize + DeserializeOwned,
-        Timer: Serialize + DeserializeOwned,
-        Record: Serialize + DeserializeOwned,
-        Indication: Serialize,
-    > + Serialize
-{
-}
-
-impl<P> Recordable for P where
-    P: Process<
-            Message: Serialize + DeserializeOwned,
-            Request: Serialize + DeserializeOwned,
-            Timer: Serialize + DeserializeOwned,
-            Record: Serialize + DeserializeOwned,
-            Indication: Serialize,
-        > + Serialize
-{
-}
-
 /// `value` as JSON; what JSON cannot say becomes a string that says so.
-pub(crate) fn json(value: &impl Serialize) -> Value {
+pub(crate) fn json(value: &dyn erased_serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_else(|e| Value::String(format!("not JSON: {e}")))
 }
 
@@ -44,7 +20,9 @@ impl InputRecord {
     pub fn new<P: Recordable>(input: &Input<P>, id: u64) -> Self {
         match input {
             Input::Start => Self::Start,
-            Input::Recover(saved) => Self::Recover { saved: saved.as_ref().map(json) },
+            Input::Recover(saved) => {
+                Self::Recover { saved: saved.as_ref().map(|saved| json(saved)) }
+            }
             Input::Request(request) => Self::Request(json(request)),
             Input::Message { from, message } => {
                 Self::Message { from: from.0, id, body: json(message) }
@@ -56,18 +34,21 @@ impl InputRecord {
         }
     }
 
-    /// The input that was recorded.
-    pub fn to_input<P: Recordable>(&self) -> Result<Input<P>, serde_json::Error> {
+    /// The input that was recorded, of the algorithm of `process`.
+    pub fn to_input(&self, process: &AnyProcess) -> Result<Input<AnyProcess>, erased_serde::Error> {
+        let source = |value| Box::new(<dyn erased_serde::Deserializer<'_>>::erase(value));
         Ok(match self {
             Self::Start => Input::Start,
             Self::Recover { saved } => {
-                Input::Recover(saved.as_ref().map(P::Record::deserialize).transpose()?)
+                let read = |saved| process.read_record(&mut *source(saved));
+                Input::Recover(saved.as_ref().map(read).transpose()?)
             }
-            Self::Request(request) => Input::Request(P::Request::deserialize(request)?),
+            Self::Request(request) => Input::Request(process.read_request(&mut *source(request))?),
             Self::Message { from, body, .. } => {
-                Input::Message { from: ProcessId(*from), message: P::Message::deserialize(body)? }
+                let message = process.read_message(&mut *source(body))?;
+                Input::Message { from: ProcessId(*from), message }
             }
-            Self::Timer(timer) => Input::Timer(P::Timer::deserialize(timer)?),
+            Self::Timer(timer) => Input::Timer(process.read_timer(&mut *source(timer))?),
             Self::Suspect(peer) => Input::Suspect(ProcessId(*peer)),
             Self::Trust(peer) => Input::Trust(ProcessId(*peer)),
             Self::Stamp { from, stamp, .. } => {
@@ -158,24 +139,24 @@ impl<W: Write> Writer<W> {
 /// they come, then [`end`](Self::end). What else happens may be told at any time; told during a
 /// step, it is written after it.
 #[derive(Debug)]
-pub struct Recorder<P, S> {
+pub struct Recorder<S> {
     sink: S,
     next_id: u64,
     open: Option<Step>,
     /// What happened during the open step.
     waiting: Vec<Incident>,
     /// The state after each node's last step.
-    states: BTreeMap<u32, P>,
+    states: BTreeMap<u32, AnyData>,
 }
 
-impl<P: Recordable> Recorder<P, Run> {
+impl Recorder<Run> {
     /// Records to memory.
     pub fn new(header: Header) -> Self {
         Self::to(Run { header, entries: Vec::new(), footer: None })
     }
 }
 
-impl<P: Recordable, W: Write> Recorder<P, Writer<W>> {
+impl<W: Write> Recorder<Writer<W>> {
     /// Records to `out`, best a [`BufWriter`](io::BufWriter).
     pub fn writing(header: &Header, mut out: W) -> Self {
         let result = write_line(&mut out, header);
@@ -183,7 +164,7 @@ impl<P: Recordable, W: Write> Recorder<P, Writer<W>> {
     }
 }
 
-impl<P: Recordable, S: Sink> Recorder<P, S> {
+impl<S: Sink> Recorder<S> {
     /// Records to a sink that has its header.
     pub fn to(sink: S) -> Self {
         Self { sink, next_id: 1, open: None, waiting: Vec::new(), states: BTreeMap::new() }
@@ -195,15 +176,18 @@ impl<P: Recordable, S: Sink> Recorder<P, S> {
     }
 
     /// A step begins; `id` is the number of the message that arrives, or 0.
-    pub fn begin(&mut self, at: u64, node: ProcessId, input: &Input<P>, id: u64) {
+    pub fn begin<P: Recordable>(&mut self, at: u64, node: ProcessId, input: &Input<P>, id: u64) {
+        self.begin_with(at, node, InputRecord::new(input, id));
+    }
+
+    fn begin_with(&mut self, at: u64, node: ProcessId, input: InputRecord) {
         self.close(None);
-        let input = InputRecord::new(input, id);
         let (draws, effects) = (Vec::new(), Vec::new());
         self.open = Some(Step { at, node: node.0, input, draws, effects, state: None });
     }
 
     /// The process does something: the number of the message if it sends one, else 0.
-    pub fn effect(&mut self, effect: &Effect<P>) -> u64 {
+    pub fn effect<P: Recordable>(&mut self, effect: &Effect<P>) -> u64 {
         let id = match effect {
             Effect::Send { .. } => self.take_id(),
             Effect::SetTimer { .. }
@@ -212,10 +196,21 @@ impl<P: Recordable, S: Sink> Recorder<P, S> {
             | Effect::Save(_)
             | Effect::Unexpected(_) => 0,
         };
-        if let Some(step) = &mut self.open {
-            step.effects.push(EffectRecord::new(effect, id));
-        }
+        self.add(EffectRecord::new(effect, id));
         id
+    }
+
+    /// The process sends a message: its number.
+    pub fn send(&mut self, to: ProcessId, message: &dyn Data) -> u64 {
+        let id = self.take_id();
+        self.add(EffectRecord::Send { to: to.0, id, body: json(message) });
+        id
+    }
+
+    fn add(&mut self, effect: EffectRecord) {
+        if let Some(step) = &mut self.open {
+            step.effects.push(effect);
+        }
     }
 
     /// The process drew a number.
@@ -226,7 +221,7 @@ impl<P: Recordable, S: Sink> Recorder<P, S> {
     }
 
     /// The step is over; `process` is the state after it.
-    pub fn end(&mut self, process: &P) {
+    pub fn end(&mut self, process: &dyn Data) {
         self.close(Some(process));
     }
 
@@ -267,13 +262,13 @@ impl<P: Recordable, S: Sink> Recorder<P, S> {
         self.next_id - 1
     }
 
-    fn close(&mut self, process: Option<&P>) {
+    fn close(&mut self, process: Option<&dyn Data>) {
         let Some(mut step) = self.open.take() else { return };
         if let Some(process) = process
-            && self.states.get(&step.node) != Some(process)
+            && !self.states.get(&step.node).is_some_and(|before| before.is(process))
         {
             step.state = Some(json(process));
-            self.states.insert(step.node, process.clone());
+            self.states.insert(step.node, process.to_any());
         }
         self.sink.entry(Entry::Step(step));
         for incident in self.waiting.drain(..) {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use konklave_process::{Context, Effect, Group, Host, Process, ProcessId};
+use konklave_process::{AnyProcess, Context, Effect, Group, Host, Process, ProcessId};
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::record::json;
-use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Memory, Recordable, Run, Step};
+use crate::{EffectRecord, Entry, IncidentKind, InputRecord, Memory, Run, Step};
 
 /// A replay that found no difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,9 +42,9 @@ pub struct ReplayError {
 
 /// Feeds every recorded input to `processes`, newly built and in node order, and compares all they
 /// do and become with what was recorded.
-pub fn replay<P: Recordable>(
+pub fn replay(
     run: &Run,
-    processes: Vec<P>,
+    processes: Vec<AnyProcess>,
     group: &Group,
 ) -> Result<Replayed, ReplayError> {
     let mut replayer = Replayer::new(processes, group);
@@ -54,23 +54,23 @@ pub fn replay<P: Recordable>(
 
 /// A replay under way, for runs that are read entry by entry.
 #[derive(Debug)]
-pub struct Replayer<P: Process> {
+pub struct Replayer {
     group: Group,
-    newborn: Vec<P>,
-    processes: Vec<P>,
+    newborn: Vec<AnyProcess>,
+    processes: Vec<AnyProcess>,
     /// The state after each process's last step.
-    last: Vec<Option<P>>,
+    last: Vec<Option<AnyProcess>>,
     /// What the last step did.
-    effects: Vec<Effect<P>>,
+    effects: Vec<Effect<AnyProcess>>,
     /// The clock that each message of the application took along, by its number.
     stamps: BTreeMap<u64, u64>,
     line: usize,
     replayed: Replayed,
 }
 
-impl<P: Recordable> Replayer<P> {
+impl Replayer {
     /// A replay by `processes`, newly built and in node order.
-    pub fn new(processes: Vec<P>, group: &Group) -> Self {
+    pub fn new(processes: Vec<AnyProcess>, group: &Group) -> Self {
         assert_eq!(group.len(), processes.len(), "every member has a process");
         Self {
             group: group.clone(),
@@ -117,12 +117,12 @@ impl<P: Recordable> Replayer<P> {
     }
 
     /// What the last step did, in order.
-    pub fn effects(&self) -> &[Effect<P>] {
+    pub fn effects(&self) -> &[Effect<AnyProcess>] {
         &self.effects
     }
 
     /// The processes as they are now, in node order.
-    pub fn processes(&self) -> &[P] {
+    pub fn processes(&self) -> &[AnyProcess] {
         &self.processes
     }
 
@@ -137,7 +137,7 @@ impl<P: Recordable> Replayer<P> {
             let members = format!("{:?}", self.group.members());
             return Err(self.differs(step, "no such peer", format!("p{stranger}"), members));
         }
-        let input = step.input.to_input::<P>().map_err(|e| {
+        let input = step.input.to_input(&self.processes[place]).map_err(|e| {
             let recorded = text(&json(&step.input));
             self.differs(step, "the input is none of this algorithm", recorded, e.to_string())
         })?;
@@ -166,7 +166,11 @@ impl<P: Recordable> Replayer<P> {
         self.compare_state(step, place)
     }
 
-    fn compare_effects(&mut self, step: &Step, found: &[Effect<P>]) -> Result<(), ReplayError> {
+    fn compare_effects(
+        &mut self,
+        step: &Step,
+        found: &[Effect<AnyProcess>],
+    ) -> Result<(), ReplayError> {
         let most = step.effects.len().max(found.len());
         for i in 0..most {
             let recorded = step.effects.get(i);
@@ -233,16 +237,16 @@ fn text(value: &Value) -> String {
 }
 
 /// The host of a replay: chance answers as recorded.
-struct Notes<'a, P: Recordable> {
+struct Notes<'a> {
     draws: &'a [u32],
     drawn: usize,
     /// The bound that a recorded draw did not keep.
     outside: Option<u32>,
-    effects: Vec<Effect<P>>,
+    effects: Vec<Effect<AnyProcess>>,
 }
 
-impl<P: Recordable> Host<P> for Notes<'_, P> {
-    fn perform(&mut self, effect: Effect<P>) {
+impl Host<AnyProcess> for Notes<'_> {
+    fn perform(&mut self, effect: Effect<AnyProcess>) {
         self.effects.push(effect);
     }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use konklave_process::{Context, Effect, Group, Host, Input, Process, ProcessId};
+use konklave_process::{
+    AnyData, AnyProcess, Context, Effect, Group, Host, Input, Process, ProcessId, Recordable,
+};
 use konklave_trace::{
-    Entry, Footer, Header, IncidentKind, InputRecord, Memory, Recordable, Recorder, Run, replay,
-    text,
+    Entry, Footer, Header, IncidentKind, InputRecord, Memory, Recorder, Run, replay, text,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,13 +61,13 @@ impl Process for Dice {
     }
 }
 
-struct Watched<'a, P: Process> {
-    recorder: &'a mut Recorder<P, Run>,
+struct Watched<'a> {
+    recorder: &'a mut Recorder<Run>,
     draws: Vec<u32>,
     ids: Vec<u64>,
 }
 
-impl<P: Recordable> Host<P> for Watched<'_, P> {
+impl<P: Recordable> Host<P> for Watched<'_> {
     fn perform(&mut self, effect: Effect<P>) {
         let id = self.recorder.effect(&effect);
         self.ids.extend((id > 0).then_some(id));
@@ -83,16 +84,15 @@ fn all_inputs() -> Run {
     let mut recorder = Recorder::new(Header::new("test/dice", vec![0, 1]));
     let mut dice = [Dice { count: 0 }, Dice { count: 0 }];
     let (p0, p1) = (ProcessId(0), ProcessId(1));
-    let mut step =
-        |recorder: &mut Recorder<Dice, Run>, at, p: ProcessId, input: Input<Dice>, id| {
-            recorder.begin(at, p, &input, id);
-            let process = &mut dice[p.0 as usize];
-            let mut host = Watched { recorder, draws: vec![4, 5], ids: Vec::new() };
-            process.handle(input, &mut Context::new(p, &group, &mut host));
-            let ids = host.ids;
-            recorder.end(process);
-            ids
-        };
+    let mut step = |recorder: &mut Recorder<Run>, at, p: ProcessId, input: Input<Dice>, id| {
+        recorder.begin(at, p, &input, id);
+        let process = &mut dice[p.0 as usize];
+        let mut host = Watched { recorder, draws: vec![4, 5], ids: Vec::new() };
+        process.handle(input, &mut Context::new(p, &group, &mut host));
+        let ids = host.ids;
+        recorder.end(process);
+        ids
+    };
     step(&mut recorder, 0, p0, Input::Start, 0);
     step(&mut recorder, 0, p1, Input::Start, 0);
     let ids = step(&mut recorder, 500, p0, Input::Request(()), 0);
@@ -118,7 +118,7 @@ fn every_input_and_effect_is_written_read_and_replayed() {
     let run = all_inputs();
     let read = Run::read("dice.run", run.to_text().as_bytes()).unwrap();
     assert_eq!(read, run);
-    let fresh = || vec![Dice { count: 0 }; 2];
+    let fresh = || vec![AnyProcess::new(Dice { count: 0 }); 2];
     assert_eq!(replay(&read, fresh(), &Group::of(2)).unwrap().steps, 11);
 
     let mut other = read.clone();
@@ -141,9 +141,10 @@ fn nothing_saved_is_told_from_a_record_without_content() {
     assert!(inputs.contains(&&saved));
     let line = serde_json::to_string(&saved).unwrap();
     assert_eq!(line, "{\"recover\":{\"saved\":null}}");
-    assert_eq!(saved.to_input::<Dice>().unwrap(), Input::Recover(Some(())));
+    let dice = AnyProcess::new(Dice { count: 0 });
+    assert_eq!(saved.to_input(&dice).unwrap(), Input::Recover(Some(AnyData::new(()))));
     let nothing: InputRecord = serde_json::from_str("{\"recover\":{}}").unwrap();
-    assert_eq!(nothing.to_input::<Dice>().unwrap(), Input::Recover(None));
+    assert_eq!(nothing.to_input(&dice).unwrap(), Input::Recover(None));
 }
 
 #[test]

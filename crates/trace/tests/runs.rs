@@ -73,7 +73,7 @@ fn every_kind_of_fault_is_told_and_drawn() {
 
 #[test]
 fn what_is_written_is_what_is_read_and_replays_to_the_byte() {
-    fn check<P: konklave_algorithms::Algorithm + konklave_trace::Recordable>(scene: &Scene) {
+    fn check<P: konklave_algorithms::Algorithm + konklave_process::Portable>(scene: &Scene) {
         let run = scene.run::<P>();
         let text = run.to_text();
         let read = Run::read("x.run", text.as_bytes()).unwrap();

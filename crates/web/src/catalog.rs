@@ -1,36 +1,38 @@
 //! What there is: algorithms with their data sheets, and the small languages.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
+use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
-use konklave_catalog::{CATALOG, Entry, PROPERTIES};
+use konklave_catalog::{Catalog, Entry, PROPERTIES};
 use konklave_process::topology::Spec;
 use serde_json::{Value, json};
 
 use crate::exercise::exercise;
-use crate::limits;
+use crate::{Shared, limits};
 
 /// The catalog, as JSON.
-pub(crate) async fn catalog() -> impl IntoResponse {
-    static TEXT: OnceLock<String> = OnceLock::new();
-    let text = TEXT.get_or_init(|| {
-        let topologies: Vec<_> = Spec::kinds().iter().filter(|(kind, _)| *kind != "FILE").collect();
-        let properties: Vec<_> = PROPERTIES.iter().map(|(name, _, what)| (name, what)).collect();
-        json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "algorithms": CATALOG.iter().map(sheet).collect::<Vec<_>>(),
-            "topologies": topologies,
-            "faults": konklave_sim::FAULT_FORMS,
-            "properties": properties,
-            "limits": {
-                "nodes": limits::NODES, "steps": limits::STEPS, "racers": limits::RACERS,
-                "states": limits::STATES,
-            },
-        })
-        .to_string()
-    });
-    ([(header::CONTENT_TYPE, "application/json")], text.as_str())
+pub(crate) async fn catalog(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], shared.catalog_text.clone())
+}
+
+/// All that the page has to know of `catalog`.
+pub(crate) fn text(catalog: &Catalog) -> String {
+    let topologies: Vec<_> = Spec::kinds().iter().filter(|(kind, _)| *kind != "FILE").collect();
+    let properties: Vec<_> = PROPERTIES.iter().map(|(name, _, what)| (name, what)).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "algorithms": catalog.entries().iter().map(sheet).collect::<Vec<_>>(),
+        "topologies": topologies,
+        "faults": konklave_sim::FAULT_FORMS,
+        "properties": properties,
+        "limits": {
+            "nodes": limits::NODES, "steps": limits::STEPS, "racers": limits::RACERS,
+            "states": limits::STATES,
+        },
+    })
+    .to_string()
 }
 
 fn sheet(entry: &Entry) -> Value {

@@ -8,7 +8,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use konklave_catalog::{CheckOptions, CheckPlan, Clock, Entry, Plan, Progress, Scenario, Timing};
+use konklave_catalog::{
+    Catalog, CheckOptions, CheckPlan, Clock, Entry, Plan, Progress, Scenario, Timing,
+};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -112,7 +114,8 @@ pub(crate) async fn check(
 ) -> Result<Response, Refusal> {
     let wish: Wish = read(&body)?;
     // What can be refused is refused before the answer begins: after that, it can only break off.
-    let planned = tokio::task::spawn_blocking(move || planned(wish)).await;
+    let catalog = shared.catalog;
+    let planned = tokio::task::spawn_blocking(move || planned(catalog, wish)).await;
     let planned = planned.map_err(|_| Refusal::bug("the check could not be planned"))??;
     let abandoned = Abandoned(Arc::default());
     let seat = Arc::clone(&shared.seats).acquire_owned().await;
@@ -137,7 +140,7 @@ struct Planned {
     check: CheckPlan,
 }
 
-fn planned(wish: Wish) -> Result<Planned, Refusal> {
+fn planned(catalog: &'static Catalog, wish: Wish) -> Result<Planned, Refusal> {
     let budgets = wish.budgets;
     // What only a simulation has would be ignored here: a schedule of faults, delays, pauses.
     let scenario = Scenario {
@@ -155,7 +158,7 @@ fn planned(wish: Wish) -> Result<Planned, Refusal> {
         step_limit: None,
         ..wish.scenario
     };
-    let (entry, plan) = plan(scenario)?;
+    let (entry, plan) = plan(catalog, scenario)?;
     let check = CheckPlan {
         options: budgets.options(plan.setup.unit)?,
         arguments: budgets.arguments(),

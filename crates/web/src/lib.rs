@@ -21,6 +21,7 @@ mod exercise;
 mod export;
 mod guard;
 pub mod limits;
+#[cfg_attr(not(feature = "agent"), path = "live/without_agent.rs")]
 mod live;
 mod refusal;
 mod running;
@@ -30,6 +31,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use konklave_catalog::Catalog;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -38,6 +40,8 @@ use store::Store;
 /// Where to listen.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The algorithms to show.
+    pub catalog: &'static Catalog,
     /// The address; anything but loopback can be reached by others.
     pub listen: IpAddr,
     /// The port; 0 takes a free one.
@@ -49,6 +53,7 @@ pub struct Options {
 /// A server that listens, and does not answer yet.
 #[derive(Debug)]
 pub struct Workbench {
+    catalog: &'static Catalog,
     listener: TcpListener,
     address: SocketAddr,
     token: String,
@@ -57,11 +62,15 @@ pub struct Workbench {
 
 /// What all requests share.
 struct Shared {
+    catalog: &'static Catalog,
+    /// The catalog as the page gets it.
+    catalog_text: String,
     token: String,
     address: SocketAddr,
     /// So many runs and checks go on at a time.
     seats: Arc<Semaphore>,
     store: Store,
+    #[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "only agents are asked"))]
     agents: Vec<PathBuf>,
 }
 
@@ -70,7 +79,8 @@ impl Workbench {
     pub async fn open(options: Options) -> std::io::Result<Self> {
         let listener = TcpListener::bind((options.listen, options.port)).await?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address, token: token()?, agents: options.agents })
+        let Options { catalog, agents, .. } = options;
+        Ok(Self { catalog, listener, address, token: token()?, agents })
     }
 
     /// Where it listens.
@@ -91,6 +101,8 @@ impl Workbench {
     /// Answers until the process ends.
     pub async fn serve(self) -> std::io::Result<()> {
         let shared = Arc::new(Shared {
+            catalog: self.catalog,
+            catalog_text: catalog::text(self.catalog),
             token: self.token,
             address: self.address,
             seats: Arc::new(Semaphore::new(limits::AT_A_TIME)),

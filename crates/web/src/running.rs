@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use konklave_catalog::{Entry, Plan, Scenario, find};
+use konklave_catalog::{Catalog, Entry, Plan, Scenario};
 use konklave_trace::Run;
 use konklave_trace::diagram::{Options, layout_all};
 use serde::Deserialize;
@@ -32,7 +32,7 @@ pub(crate) fn run(shared: &Shared, wish: Wish, stop: &AtomicBool) -> Result<Vec<
         if stop.load(Ordering::Relaxed) {
             return Err(Refusal::gone("nobody waits for this any more"));
         }
-        let (entry, plan) = plan(scenario)?;
+        let (entry, plan) = plan(shared.catalog, scenario)?;
         let (report, run) = simulate(entry, plan.clone(), racers)?;
         worlds.push(World::of(&plan, serde_json::to_value(&report).unwrap_or_default()));
         runs.push(run);
@@ -41,10 +41,14 @@ pub(crate) fn run(shared: &Shared, wish: Wish, stop: &AtomicBool) -> Result<Vec<
 }
 
 /// The algorithm that a scenario names, and the plan for it.
-pub(crate) fn plan(scenario: Scenario) -> Result<(&'static Entry, Plan), Refusal> {
+pub(crate) fn plan(
+    catalog: &'static Catalog,
+    scenario: Scenario,
+) -> Result<(&'static Entry, Plan), Refusal> {
     limits::admit(&scenario)?;
     let name = scenario.algorithm.as_deref();
-    let entry = find(name.ok_or_else(|| Refusal::senseless("the scenario names no algorithm"))?)?;
+    let name = name.ok_or_else(|| Refusal::senseless("the scenario names no algorithm"))?;
+    let entry = catalog.find(name)?;
     let scenario = Scenario { algorithm: Some(entry.name()), ..scenario };
     let plan = entry.plan(scenario)?;
     if plan.setup.group.len() > limits::NODES {

@@ -289,7 +289,7 @@ impl Properties {
 impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
     type Tag = ();
 
-    fn view(process: &P) -> Option<u64> {
+    fn view(&self, process: &P) -> Option<u64> {
         Some(process.parent().map_or(0, |parent| u64::from(parent.0) + 1))
     }
 

@@ -127,7 +127,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         self.tokens.after_step(at, process.tokens())
     }
 
-    fn view(process: &P) -> Option<u64> {
+    fn view(&self, process: &P) -> Option<u64> {
         Some(process.tokens() as u64)
     }
 

@@ -8,6 +8,7 @@ use konklave_algorithms::mutex::sanders::Sanders;
 use konklave_algorithms::mutex::singhal::Singhal;
 use konklave_algorithms::mutex::voting::Voting;
 use konklave_algorithms::{Algorithm, Facts, Metric, Problem, mutex};
+use konklave_process::Portable;
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::Case;
 
@@ -16,7 +17,7 @@ use super::{busy, elects, locks, uneven};
 /// The most that the first formula for the delay from one to the next allows in a run of `case`.
 fn promised<P>(case: &Case<P>) -> Option<f64>
 where
-    P: Algorithm<Problem: Problem<P, Summary = mutex::Summary>>,
+    P: Algorithm<Problem: Problem<P, Summary = mutex::Summary>> + Portable,
 {
     let summary = case.simulate().summary;
     let facts = Facts {
@@ -37,14 +38,14 @@ where
 }
 
 /// Everyone wants in again at once, and stays for so long.
-fn all<P: Algorithm>(n: usize, hold: f64) -> Case<P> {
+fn all<P: Algorithm + Portable>(n: usize, hold: f64) -> Case<P> {
     let case = Case::<P>::complete(n).requests(&vec![4; n]);
     case.config(|c| (c.think, c.hold) = (Pace::Constant(0.0), Pace::Constant(hold)))
 }
 
 fn is_promised<P>(settled: impl Fn(usize) -> f64, unsettled: impl Fn(usize) -> f64)
 where
-    P: Algorithm<Problem: Problem<P, Summary = mutex::Summary>>,
+    P: Algorithm<Problem: Problem<P, Summary = mutex::Summary>> + Portable,
 {
     for n in [1, 2, 3, 4, 5, 7, 9, 13] {
         let patient = all::<P>(n, 2.0 * n as f64 + 2.0);

@@ -11,7 +11,7 @@ use konklave_algorithms::mutex::ricart_agrawala_acknowledged::RicartAgrawalaAckn
 use konklave_algorithms::mutex::singhal::Singhal;
 use konklave_algorithms::mutex::token_ring::TokenRing;
 use konklave_algorithms::{Algorithm, Facts, Metric, Problem, election, mutex};
-use konklave_process::{ProcessId, Rng, Topology};
+use konklave_process::{Portable, ProcessId, Rng, Topology};
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::{Case, Seen};
 
@@ -52,7 +52,7 @@ fn held<P: Algorithm>(
 #[track_caller]
 fn elects<P>(case: &Case<P>) -> (usize, Seen<P>)
 where
-    P: Algorithm<Problem: Problem<P, Summary = election::Summary>>,
+    P: Algorithm<Problem: Problem<P, Summary = election::Summary>> + Portable,
 {
     let seen = case.simulate();
     let applied = held(case, &[], seen.time, |metric| match metric {
@@ -68,7 +68,7 @@ where
 #[track_caller]
 fn locks<P>(case: &Case<P>) -> usize
 where
-    P: Algorithm<Problem: Problem<P, Summary = mutex::Summary>>,
+    P: Algorithm<Problem: Problem<P, Summary = mutex::Summary>> + Portable,
 {
     let seen = case.simulate();
     let summary = &seen.well().summary;
@@ -82,12 +82,12 @@ where
     })
 }
 
-fn uneven<P: Algorithm>(case: Case<P>, seed: u64) -> Case<P> {
+fn uneven<P: Algorithm + Portable>(case: Case<P>, seed: u64) -> Case<P> {
     case.config(|c| (c.seed, c.delay) = (seed, Delay::Uniform(0.2, 1.8)))
 }
 
 /// Everyone asks up to three times, when it likes, and stays for a while.
-fn busy<P: Algorithm>(case: Case<P>, seed: u64) -> Case<P> {
+fn busy<P: Algorithm + Portable>(case: Case<P>, seed: u64) -> Case<P> {
     let mut rng = Rng::new(seed);
     let n = case.setup.group.len();
     let requests: Vec<u32> = (0..n).map(|i| rng.below(4).max(u32::from(i == 0))).collect();
@@ -99,7 +99,7 @@ fn busy<P: Algorithm>(case: Case<P>, seed: u64) -> Case<P> {
 }
 
 /// Only the process at `place` asks, so often.
-fn only<P: Algorithm>(case: Case<P>, place: usize, times: u32) -> Case<P> {
+fn only<P: Algorithm + Portable>(case: Case<P>, place: usize, times: u32) -> Case<P> {
     let n = case.setup.group.len();
     case.requests(&(0..n).map(|p| if p == place { times } else { 0 }).collect::<Vec<u32>>())
 }

@@ -22,7 +22,7 @@ use konklave_algorithms::election::tree_wave::TreeWave;
 use konklave_algorithms::election::virtual_tree::VirtualTree;
 use konklave_algorithms::election::virtual_tree_wave::VirtualTreeWave;
 use konklave_algorithms::election::{Election, Indication, Request};
-use konklave_process::{Process, ProcessId, Rng, Topology};
+use konklave_process::{Portable, Process, ProcessId, Rng, Topology};
 use konklave_sim::{Delay, Ending};
 use konklave_testkit::{Case, Seen};
 
@@ -63,7 +63,7 @@ fn thorough() -> u64 {
 /// A run with faults, and what became of it.
 fn struck<P>(case: &Case<P>, faults: &[String]) -> Result<Seen<P>, String>
 where
-    P: Algorithm<Problem = Election> + Process<Request = Request, Indication = Indication>,
+    P: Algorithm<Problem = Election> + Portable<Request = Request, Indication = Indication>,
 {
     let case = faults.iter().fold(case.clone(), |case, fault| case.fault(fault));
     let seen = case.simulate();
@@ -148,7 +148,7 @@ struct Tally {
 
 fn sweep<P>(make: impl Fn(u64) -> Case<P>, strike: Strike) -> Tally
 where
-    P: Algorithm<Problem = Election> + Process<Request = Request, Indication = Indication>,
+    P: Algorithm<Problem = Election> + Portable<Request = Request, Indication = Indication>,
 {
     let mut tally = Tally::default();
     for seed in 0..seeds() {
@@ -215,7 +215,7 @@ where
 }
 
 /// A group of three to seven; everyone starts, or one does.
-fn group<P: Algorithm>(seed: u64, topology: fn(usize, &mut Rng) -> Topology) -> Case<P> {
+fn group<P: Algorithm + Portable>(seed: u64, topology: fn(usize, &mut Rng) -> Topology) -> Case<P> {
     let mut rng = Rng::new(seed).fork(7);
     let n = 3 + rng.below(5) as usize;
     let mut ids: Vec<u32> = (0..n as u32).collect();
@@ -256,7 +256,7 @@ fn graph(n: usize, rng: &mut Rng) -> Topology {
 #[track_caller]
 fn expect<P>(make: impl Fn(u64) -> Case<P>, heals: &[Strike], breaks: &[Strike])
 where
-    P: Algorithm<Problem = Election> + Process<Request = Request, Indication = Indication>,
+    P: Algorithm<Problem = Election> + Portable<Request = Request, Indication = Indication>,
 {
     for strike in ALL {
         let tally = sweep(&make, strike);

@@ -21,7 +21,7 @@ use konklave_algorithms::mutex::suzuki_kasami::SuzukiKasami;
 use konklave_algorithms::mutex::token_ring::TokenRing;
 use konklave_algorithms::mutex::voting::Voting;
 use konklave_algorithms::{Algorithm, Assumption};
-use konklave_process::Topology;
+use konklave_process::{Portable, Topology};
 use konklave_testkit::Case;
 
 /// Verdicts by algorithm, and of which algorithms there are any.
@@ -32,7 +32,12 @@ struct Table {
 }
 
 impl Table {
-    fn expect<P: Algorithm>(&mut self, case: Case<P>, what: &str, property: Option<&str>) {
+    fn expect<P: Algorithm + Portable>(
+        &mut self,
+        case: Case<P>,
+        what: &str,
+        property: Option<&str>,
+    ) {
         self.seen.insert(P::SHEET.name);
         let found = case.check();
         let expected = if property.is_some() { "violated" } else { "exhausted" };
@@ -42,7 +47,7 @@ impl Table {
     }
 
     /// Judges exclusion, tokens, fences, deadlock and rest, with FIFO channels and without.
-    fn channels<P: Algorithm>(&mut self, case: Case<P>, without_fifo: Option<&str>) {
+    fn channels<P: Algorithm + Portable>(&mut self, case: Case<P>, without_fifo: Option<&str>) {
         assert!(P::SHEET.fence.is_some(), "{} has no fence number", P::SHEET.name);
         let needs_fifo = P::SHEET.assumes.contains(&Assumption::Fifo);
         assert_eq!(needs_fifo, without_fifo.is_some(), "the sheet of {} disagrees", P::SHEET.name);
@@ -52,7 +57,7 @@ impl Table {
     }
 
     /// Judges happened-before order, with one message of the application.
-    fn order<P: Algorithm>(&mut self, case: Case<P>, kept: bool) {
+    fn order<P: Algorithm + Portable>(&mut self, case: Case<P>, kept: bool) {
         let claimed = P::SHEET.claims_order(false);
         assert_eq!(claimed, kept, "the sheet of {} disagrees", P::SHEET.name);
         let mut case = case.ordered().synchronous();

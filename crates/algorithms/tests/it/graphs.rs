@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use konklave_algorithms::Algorithm;
-use konklave_process::{ProcessId, Rng, Topology};
+use konklave_process::{Portable, ProcessId, Rng, Topology};
 use konklave_sim::Delay;
 use konklave_testkit::Case;
 
@@ -35,7 +35,7 @@ impl Swept {
 
 /// Checks every run on every connected graph of `n` nodes with every set of initiators, where
 /// the numbers of edges and of initiators fit.
-pub(crate) fn sweep<P: Algorithm>(
+pub(crate) fn sweep<P: Algorithm + Portable>(
     n: usize,
     fifo: bool,
     counting: bool,
@@ -62,7 +62,7 @@ pub(crate) fn sweep<P: Algorithm>(
 }
 
 /// A connected graph by chance, with ids, initiators and delays by chance.
-pub(crate) fn by_chance<P: Algorithm>(seed: u64, most: u32) -> Case<P> {
+pub(crate) fn by_chance<P: Algorithm + Portable>(seed: u64, most: u32) -> Case<P> {
     let mut rng = Rng::new(seed);
     let n = 1 + rng.below(most) as usize;
     let m = n - 1 + rng.below((n * (n - 1) / 2 - (n - 1)).min(3 * n) as u32 + 1) as usize;

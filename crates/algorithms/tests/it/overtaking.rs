@@ -14,11 +14,11 @@ use konklave_algorithms::mutex::ricart_agrawala_token::RicartAgrawalaToken;
 use konklave_algorithms::mutex::singhal::Singhal;
 use konklave_algorithms::mutex::suzuki_kasami::SuzukiKasami;
 use konklave_algorithms::mutex::token_ring::TokenRing;
-use konklave_process::Topology;
+use konklave_process::{Portable, Topology};
 use konklave_testkit::Case;
 
 /// The most that anyone is overtaken in any run: so much holds, and one less does not.
-fn most<P: Algorithm>(case: Case<P>) -> u32 {
+fn most<P: Algorithm + Portable>(case: Case<P>) -> u32 {
     let mut case = case.judge(&["bounded overtaking"]);
     for most in 0.. {
         case.watch.overtaking = Some(most);
@@ -33,7 +33,7 @@ fn most<P: Algorithm>(case: Case<P>) -> u32 {
 }
 
 /// What `case` says for 2 and for 3 wishes of the others; the last asks once.
-fn both<P: Algorithm>(case: Case<P>) -> [u32; 2] {
+fn both<P: Algorithm + Portable>(case: Case<P>) -> [u32; 2] {
     [2, 3].map(|often| most(case.clone().requests(&[often, often, 1])))
 }
 

@@ -73,7 +73,7 @@ impl<P: Process> Play<P> {
 
     /// The timer at `p` runs out, if it runs.
     pub(crate) fn fire(&mut self, p: u32, timer: P::Timer) -> &mut Self {
-        if self.timers.remove(&(p, timer)) {
+        if let Some((_, timer)) = self.timers.take(&(p, timer)) {
             self.step(p, Input::Timer(timer));
         }
         self

@@ -2,7 +2,7 @@
 
 use konklave_algorithms::election::{Election, Indication, Request};
 use konklave_algorithms::{Algorithm, Facts, Metric};
-use konklave_process::{Process, Rng};
+use konklave_process::{Portable, Process, Rng};
 use konklave_sim::{Delay, Pace};
 use konklave_testkit::{Case, Seen};
 
@@ -30,7 +30,7 @@ pub(crate) fn subsets(n: u32) -> impl Iterator<Item = Vec<u32>> {
 }
 
 /// Every arrangement of rings of these sizes with every set of initiators.
-pub(crate) fn every_ring<P: Algorithm>(
+pub(crate) fn every_ring<P: Algorithm + Portable>(
     sizes: std::ops::RangeInclusive<u32>,
     ring: fn(usize) -> Case<P>,
 ) -> impl Iterator<Item = Case<P>> {
@@ -43,7 +43,9 @@ pub(crate) fn every_ring<P: Algorithm>(
 
 /// Explores each case and finds nothing; how many cases and states there were.
 #[track_caller]
-pub(crate) fn all_exhausted<P: Algorithm>(cases: impl Iterator<Item = Case<P>>) -> (u32, u64) {
+pub(crate) fn all_exhausted<P: Algorithm + Portable>(
+    cases: impl Iterator<Item = Case<P>>,
+) -> (u32, u64) {
     let mut sum = (0, 0);
     for case in cases {
         let found = case.check();
@@ -54,7 +56,9 @@ pub(crate) fn all_exhausted<P: Algorithm>(cases: impl Iterator<Item = Case<P>>) 
 }
 
 /// How many of the cases break a property, and how many there are.
-pub(crate) fn violated<P: Algorithm>(cases: impl Iterator<Item = Case<P>>) -> (u32, u32) {
+pub(crate) fn violated<P: Algorithm + Portable>(
+    cases: impl Iterator<Item = Case<P>>,
+) -> (u32, u32) {
     cases.fold((0, 0), |(bad, all), case| {
         (bad + u32::from(case.check().verdict == "violated"), all + 1)
     })
@@ -62,7 +66,7 @@ pub(crate) fn violated<P: Algorithm>(cases: impl Iterator<Item = Case<P>>) -> (u
 
 /// The fewest and the most messages of these kinds over all arrangements, and the mean to one
 /// digit, when all start at once.
-pub(crate) fn table<P: Algorithm>(
+pub(crate) fn table<P: Algorithm + Portable>(
     n: u32,
     ring: fn(usize) -> Case<P>,
     kinds: &[&str],
@@ -112,7 +116,10 @@ where
 }
 
 /// A random ring with random ids and initiators; all start at once.
-pub(crate) fn random_ring<P: Algorithm>(seed: u64, ring: fn(usize) -> Case<P>) -> Case<P> {
+pub(crate) fn random_ring<P: Algorithm + Portable>(
+    seed: u64,
+    ring: fn(usize) -> Case<P>,
+) -> Case<P> {
     let mut rng = Rng::new(seed);
     let n = 1 + rng.below(40);
     let ids = random_ids(n, &mut rng);
@@ -124,7 +131,7 @@ pub(crate) fn random_ring<P: Algorithm>(seed: u64, ring: fn(usize) -> Case<P>) -
 }
 
 /// The same with random delays, and everyone starts when it likes.
-pub(crate) fn restless<P: Algorithm>(case: Case<P>) -> Case<P> {
+pub(crate) fn restless<P: Algorithm + Portable>(case: Case<P>) -> Case<P> {
     case.config(|c| {
         c.delay = Delay::Exponential(1.0);
         c.think = Pace::Exponential(10.0);

@@ -8,6 +8,7 @@ use konklave_algorithms::multicast::isis::Isis;
 use konklave_algorithms::multicast::lamport_order::LamportOrder;
 use konklave_algorithms::multicast::sequencer::Sequencer;
 use konklave_algorithms::multicast::token_order::TokenOrder;
+use konklave_process::Portable;
 use konklave_testkit::Case;
 
 /// What a crash may not break, as far as the order promises it.
@@ -26,7 +27,9 @@ fn most() -> u64 {
 }
 
 /// Whether all runs were explored, and in how many states; where not, states mean little.
-fn explore<P: Algorithm>(change: fn(Case<P>) -> Case<P>) -> (&'static str, &'static str, u64) {
+fn explore<P: Algorithm + Portable>(
+    change: fn(Case<P>) -> Case<P>,
+) -> (&'static str, &'static str, u64) {
     let case = Case::<P>::complete(3).requests(&[2; 3]).crashes(1, 0).judge(SAFE);
     let mut case = change(case);
     case.options.max_states = most();

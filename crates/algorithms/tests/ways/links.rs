@@ -5,7 +5,7 @@ use konklave_algorithms::Algorithm;
 use konklave_algorithms::election::firewire::FireWire;
 use konklave_algorithms::election::virtual_tree::VirtualTree;
 use konklave_algorithms::election::{Election, Indication, Request};
-use konklave_process::{Process, Rng, Topology};
+use konklave_process::{Portable, Process, Rng, Topology};
 use konklave_sim::{Delay, Ending};
 use konklave_testkit::{Case, Seen};
 
@@ -47,7 +47,7 @@ where
 }
 
 /// One link of a random graph breaks at a random time; every second time it is mended.
-fn struck<P: Algorithm>(
+fn struck<P: Algorithm + Portable>(
     seed: u64,
     graph: fn(usize, &mut Rng) -> Topology,
 ) -> (Case<P>, Option<(usize, usize)>, String) {

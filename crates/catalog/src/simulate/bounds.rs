@@ -1,18 +1,20 @@
 //! The bound meter: what was measured, against the formulas of the data sheet.
 
-use konklave_algorithms::{Algorithm, Bound, Cost, Metric, Problem};
+use konklave_algorithms::{Bound, Cost, Metric};
+use konklave_process::AnyMeter;
 
 use super::{RunFacts, unending};
-use crate::Plan;
 use crate::report::{BoundReport, ViolationReport};
+use crate::{Entry, Plan};
 
 /// Every cost of the sheet beside what was measured.
-pub(super) fn bounds<P: Algorithm>(
+pub(super) fn bounds(
+    entry: &Entry,
     plan: &Plan,
     run: &RunFacts,
-    meter: &<P::Problem as Problem<P>>::Meter,
+    meter: &AnyMeter,
 ) -> Vec<BoundReport> {
-    let served = P::Problem::served(meter);
+    let served = entry.algorithm.served(meter);
     let mut facts = plan.facts(&served);
     facts.elapsed = run.now as f64 / run.unit;
     if is_real(run) {
@@ -23,8 +25,8 @@ pub(super) fn bounds<P: Algorithm>(
     let entries = facts.entries();
     // Formulas speak of one election, of runs that came to their end (or have none, in a world with
     // a clock to count by), and of messages that arrive once: what arrives twice may be answered twice.
-    let cut_off = unending::<P>(plan, run) || (run.cut_off && is_real(run));
-    let election = P::Problem::NAME == "election";
+    let cut_off = unending(entry, plan, run) || (run.cut_off && is_real(run));
+    let election = entry.problem == "election";
     let once = !election
         || plan.workload.requests.iter().all(|&r| r <= 1) && plan.config.script.len() <= 1;
     let undoubled = run.messages.duplicated == 0;
@@ -32,12 +34,12 @@ pub(super) fn bounds<P: Algorithm>(
     // before: then they start none.
     let apart = election && facts.initiators.len() > 1 && (is_real(run) || !facts.at_once);
     let mut reports = Vec::new();
-    for cost in P::SHEET.costs {
+    for cost in entry.sheet.costs {
         let measured = match cost.metric {
             Metric::Messages => Some(sent),
             Metric::MessagesPerEntry => (entries > 0.0).then(|| sent / entries),
             Metric::SyncDelay | Metric::EntryDelay | Metric::Time | Metric::Delivery => {
-                P::Problem::measured(meter, cost.metric, run.unit)
+                entry.algorithm.measured(meter, cost.metric, run.unit)
             }
         };
         let applies = !cut_off && once && undoubled && facts.assumptions_hold;

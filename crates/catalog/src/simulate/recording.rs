@@ -2,28 +2,28 @@
 
 use std::io::Write;
 
-use konklave_process::{Effect, Input, ProcessId};
+use konklave_process::{Effect, Input, ProcessId, Recordable};
 use konklave_sim::{Incident, Observer, Time};
 use konklave_trace::compact::CompactRecorder;
 use konklave_trace::{
-    Comparison, Difference, Entry, Footer, Header, IncidentKind, Recordable, Recorder, Run, Sink,
+    Comparison, Difference, Entry, Footer, Header, IncidentKind, Recorder, Run, Sink,
 };
 
-/// What is written down, and how. One type for all ways, for each algorithm is compiled once with
-/// each type of observer.
+/// What is written down, and how. One type for all ways, since the simulator is compiled for each algorithm
+/// and each type of observer.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
-pub(super) enum Recording<'a, P> {
+pub(crate) enum Recording<'a> {
     /// Nothing.
     Off,
     /// In memory, or against a recording that is there.
-    Whole(Recorder<P, Book<'a>>),
+    Whole(Recorder<Book<'a>>),
     /// In the compact form, while the run goes on.
     Compact(CompactRecorder<&'a mut dyn Write>),
 }
 
 /// Where a run is written, or what it is compared with.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
-pub(super) enum Book<'a> {
+pub(crate) enum Book<'a> {
     /// Pages that are filled.
     Written(Run),
     /// Pages that are filled already.
@@ -32,7 +32,7 @@ pub(super) enum Book<'a> {
 
 /// What became of a [`Book`].
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
-pub(super) enum Closed {
+pub(crate) enum Closed {
     Written(Run),
     Compared(Option<Difference>),
 }
@@ -77,73 +77,71 @@ impl Sink for Book<'_> {
     }
 }
 
-impl<P: Recordable> Observer<P> for Recording<'_, P> {
+impl<P: Recordable> Observer<P> for &mut Recording<'_> {
     /// The number of the message; 0 where nobody counts.
     type Tag = u64;
 
     fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
         match self {
-            Self::Off => {}
-            Self::Whole(recorder) => recorder.begin(now, at, input, *tag),
-            Self::Compact(recorder) => recorder.begin(now, at, input, *tag),
+            Recording::Off => {}
+            Recording::Whole(recorder) => recorder.begin(now, at, input, *tag),
+            Recording::Compact(recorder) => recorder.begin(now, at, input, *tag),
         }
     }
     fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
         match self {
-            Self::Off => 0,
-            Self::Whole(recorder) => recorder.effect(effect),
-            Self::Compact(recorder) => recorder.effect(effect),
+            Recording::Off => 0,
+            Recording::Whole(recorder) => recorder.effect(effect),
+            Recording::Compact(recorder) => recorder.effect(effect),
         }
     }
     fn on_send(&mut self, _now: Time, _at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
         match self {
-            Self::Off => 0,
-            Self::Whole(recorder) => {
-                recorder.effect(&Effect::Send { to, message: message.clone() })
-            }
-            Self::Compact(recorder) => recorder.send(to, message),
+            Recording::Off => 0,
+            Recording::Whole(recorder) => recorder.send(to, message),
+            Recording::Compact(recorder) => recorder.send(to, message),
         }
     }
     fn on_draw(&mut self, drawn: u32) {
         match self {
-            Self::Off => {}
-            Self::Whole(recorder) => recorder.draw(drawn),
-            Self::Compact(recorder) => recorder.draw(drawn),
+            Recording::Off => {}
+            Recording::Whole(recorder) => recorder.draw(drawn),
+            Recording::Compact(recorder) => recorder.draw(drawn),
         }
     }
     fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
         match self {
-            Self::Off => {}
-            Self::Whole(recorder) => recorder.end(process),
-            Self::Compact(recorder) => recorder.end(process),
+            Recording::Off => {}
+            Recording::Whole(recorder) => recorder.end(process),
+            Recording::Compact(recorder) => recorder.end(process),
         }
     }
     fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
         match self {
-            Self::Off => {}
-            Self::Whole(recorder) => recorder.lost(now, *tag),
-            Self::Compact(recorder) => recorder.incident(now, IncidentKind::Lost(*tag)),
+            Recording::Off => {}
+            Recording::Whole(recorder) => recorder.lost(now, *tag),
+            Recording::Compact(recorder) => recorder.incident(now, IncidentKind::Lost(*tag)),
         }
     }
     fn on_duplicated(&mut self, now: Time, tag: &u64) {
         match self {
-            Self::Off => {}
-            Self::Whole(recorder) => recorder.duplicated(now, *tag),
-            Self::Compact(recorder) => recorder.incident(now, IncidentKind::Duplicated(*tag)),
+            Recording::Off => {}
+            Recording::Whole(recorder) => recorder.duplicated(now, *tag),
+            Recording::Compact(recorder) => recorder.incident(now, IncidentKind::Duplicated(*tag)),
         }
     }
     fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
         match self {
-            Self::Off => 0,
-            Self::Whole(recorder) => recorder.app_message(now, from, to),
-            Self::Compact(recorder) => recorder.app_message(now, from, to),
+            Recording::Off => 0,
+            Recording::Whole(recorder) => recorder.app_message(now, from, to),
+            Recording::Compact(recorder) => recorder.app_message(now, from, to),
         }
     }
     fn on_incident(&mut self, now: Time, incident: &Incident) {
         match self {
-            Self::Off => {}
-            Self::Whole(recorder) => recorder.incident(now, incident_kind(incident)),
-            Self::Compact(recorder) => recorder.incident(now, incident_kind(incident)),
+            Recording::Off => {}
+            Recording::Whole(recorder) => recorder.incident(now, incident_kind(incident)),
+            Recording::Compact(recorder) => recorder.incident(now, incident_kind(incident)),
         }
     }
 }

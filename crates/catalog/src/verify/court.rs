@@ -2,30 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use konklave_algorithms::{Algorithm, Problem};
 use konklave_process::{
-    Application, Effect, End, Input, Meter, Monitor, ProcessId, ProcessSet, Verdict, Violation,
+    AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, Application, Effect, End,
+    Input, Meter, Monitor, Process, ProcessId, ProcessSet, Verdict, Violation,
 };
 use konklave_trace::{
-    Audit, Difference, EffectRecord, Entry, Footer, IncidentKind, InputRecord, Place, Recordable,
+    Audit, Difference, EffectRecord, Entry as RunEntry, Footer, IncidentKind, InputRecord, Place,
     Replayer, Run, Step,
 };
 use serde_json::Value;
 
-use crate::Plan;
 use crate::report::Messages;
 use crate::serve::{command, doubt_time_bounds, world_name};
 use crate::simulate::{RunFacts, report};
-
-type Tag<P> = <<<P as Algorithm>::Problem as Problem<P>>::Monitor as Monitor<P>>::Tag;
+use crate::{Entry, Plan};
 
 /// All that a network keeps of a run besides the processes.
-pub(super) struct Court<P: Algorithm> {
-    application: <P::Problem as Problem<P>>::Application,
-    monitor: <P::Problem as Problem<P>>::Monitor,
-    meter: <P::Problem as Problem<P>>::Meter,
+pub(super) struct Court<'a> {
+    entry: &'a Entry,
+    /// Reads data of its algorithm.
+    sample: AnyProcess,
+    application: AnyApplication,
+    monitor: AnyMonitor,
+    meter: AnyMeter,
     /// What is on its way, with what the judges said when it left.
-    flights: BTreeMap<u64, (Tag<P>, P::Message)>,
+    flights: BTreeMap<u64, (AnyTag, AnyData)>,
     messages: Messages,
     steps: u64,
     timers: u64,
@@ -34,12 +35,15 @@ pub(super) struct Court<P: Algorithm> {
     found: Vec<Violation>,
 }
 
-impl<P: Algorithm + Recordable> Court<P> {
-    pub(super) fn new(plan: &Plan) -> Self {
+impl<'a> Court<'a> {
+    pub(super) fn new(entry: &'a Entry, plan: &Plan) -> Self {
+        let (algorithm, setup) = (entry.algorithm, &plan.setup);
         Self {
-            application: P::Problem::application(&plan.workload, &plan.setup),
-            monitor: P::Problem::monitor(&plan.watch, &plan.setup),
-            meter: P::Problem::meter(&plan.setup),
+            entry,
+            sample: algorithm.process(setup.group.id(0), setup),
+            application: algorithm.application(&plan.workload, setup),
+            monitor: algorithm.monitor(&plan.watch, setup),
+            meter: algorithm.meter(setup),
             flights: BTreeMap::new(),
             messages: Messages::default(),
             steps: 0,
@@ -57,10 +61,10 @@ impl<P: Algorithm + Recordable> Court<P> {
     }
 
     /// What clients and judges hear before a process does, and of what is no step.
-    pub(super) fn before(&mut self, i: usize, entry: &Entry) -> Result<(), Difference> {
+    pub(super) fn before(&mut self, i: usize, entry: &RunEntry) -> Result<(), Difference> {
         match entry {
-            Entry::Step(step) => self.input(i, step),
-            Entry::Incident(incident) => {
+            RunEntry::Step(step) => self.input(i, step),
+            RunEntry::Incident(incident) => {
                 match incident.kind {
                     IncidentKind::Crash(p) => {
                         let p = ProcessId(p);
@@ -93,7 +97,7 @@ impl<P: Algorithm + Recordable> Court<P> {
         let me = ProcessId(step.node);
         self.steps += 1;
         // What cannot be read is told by the replay.
-        let Ok(input) = step.input.to_input::<P>() else { return Ok(()) };
+        let Ok(input) = step.input.to_input(&self.sample) else { return Ok(()) };
         match (input, &step.input) {
             (Input::Request(request), InputRecord::Request(said)) => {
                 if self.application.next(me).as_ref() != Some(&request) {
@@ -126,8 +130,8 @@ impl<P: Algorithm + Recordable> Court<P> {
     }
 
     /// What they hear of what a process did.
-    pub(super) fn after(&mut self, entry: &Entry, replayer: &Replayer<P>) {
-        let Entry::Step(step) = entry else { return };
+    pub(super) fn after(&mut self, entry: &RunEntry, replayer: &Replayer) {
+        let RunEntry::Step(step) = entry else { return };
         let me = ProcessId(step.node);
         for (effect, recorded) in replayer.effects().iter().zip(&step.effects) {
             match (effect, recorded) {
@@ -172,7 +176,7 @@ impl<P: Algorithm + Recordable> Court<P> {
         run: &Run,
         footer: Option<&Footer>,
         audit: &Audit<'_>,
-        replayer: &Replayer<P>,
+        replayer: &Replayer,
     ) -> Result<(), Difference> {
         let Some(footer) = footer else { return self.compare(run, false) };
         let up: Vec<ProcessId> = {
@@ -196,7 +200,7 @@ impl<P: Algorithm + Recordable> Court<P> {
         first.map_or(Ok(()), Err)
     }
 
-    fn judge(&mut self, cut_off: bool, up: &[ProcessId], replayer: &Replayer<P>) {
+    fn judge(&mut self, cut_off: bool, up: &[ProcessId], replayer: &Replayer) {
         let alive = up.iter().copied().collect();
         let end = End { alive, faulty: self.faulty, quiet: !cut_off };
         let verdict = self.monitor.at_end(&end);
@@ -244,7 +248,7 @@ impl<P: Algorithm + Recordable> Court<P> {
     ) -> Result<(), Difference> {
         let Some((world, transport)) = world_name(&run.header.world) else { return Ok(()) };
         let time = footer.summary.get("time").and_then(Value::as_f64).unwrap_or(0.0);
-        let last = run.entries.last().map_or(0, Entry::at);
+        let last = run.entries.last().map_or(0, RunEntry::at);
         let now = (time * run.header.unit).round() as u64;
         if now < last {
             return Err(Difference {
@@ -268,7 +272,7 @@ impl<P: Algorithm + Recordable> Court<P> {
             served: self.is_served(plan),
             cut_off,
         };
-        let mut report = report::<P>(plan, facts, &self.meter, &self.monitor);
+        let mut report = report(self.entry, plan, facts, &self.meter, &self.monitor);
         doubt_time_bounds(&mut report, plan);
         report.command += &command(transport, plan.setup.unit);
         let summary = serde_json::to_value(&report).unwrap_or_default();
@@ -280,13 +284,13 @@ impl<P: Algorithm + Recordable> Court<P> {
 /// What broke, as it was recorded.
 fn broken(run: &Run) -> impl Iterator<Item = (usize, (u64, &str, &String))> {
     run.entries.iter().enumerate().filter_map(|(i, entry)| match entry {
-        Entry::Incident(incident) => match &incident.kind {
+        RunEntry::Incident(incident) => match &incident.kind {
             IncidentKind::Violation { property, detail } => {
                 Some((i, (incident.at, &**property, detail)))
             }
             _ => None,
         },
-        Entry::Step(_) => None,
+        RunEntry::Step(_) => None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use konklave_process::{Application, Monitor, Process, Violation};
+use konklave_process::Violation;
 use rustc_hash::FxHasher;
 
 use super::{Ended, Workshop};
@@ -13,7 +13,7 @@ use crate::reduce::Commutation;
 use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, OTHER, OVER, PASSED, Tables, UNHEARD};
 use crate::verdicts::unquiet;
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Craft for Workshop<'_, P, A, M> {
+impl Craft for Workshop<'_> {
     fn starts(&mut self, tables: &mut Tables, rules: &Rules) -> Vec<(Node, Option<Violation>)> {
         let (mut draws, mut starts, mut rows) = (Draws::default(), Vec::new(), Vec::new());
         loop {

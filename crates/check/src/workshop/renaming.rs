@@ -3,7 +3,7 @@
 //! A question and all that it is renamed to are worked out together, so the tables are closed under
 //! renaming at any time; the answers must be renamed alike, or the permutation is refuted.
 
-use konklave_process::{Application, Monitor, Process, Violation};
+use konklave_process::Violation;
 
 use super::{Ended, Workshop};
 use crate::symmetry::{CLIENTS, JUDGES, SENDS, STARTS, STEPS, Symmetry};
@@ -14,7 +14,7 @@ use crate::tables::{
 /// The numbers of a start: locals, ambient, messages in the order in which they were sent.
 pub(super) type Row = (Vec<u32>, u32, Vec<u32>);
 
-impl<P: Process, A: Application<P>, M: Monitor<P>> Workshop<'_, P, A, M> {
+impl Workshop<'_> {
     /// Works out what was missed, and all that it can be renamed to.
     pub(super) fn resolve_alike(
         &mut self,

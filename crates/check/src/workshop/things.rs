@@ -4,37 +4,39 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
-use konklave_process::{Process, ProcessId};
+use konklave_process::{
+    AnyApplication, AnyData, AnyMonitor, AnyProcess, AnyTag, AnyTimer, ProcessId,
+};
 use rustc_hash::FxHashMap;
 
 use crate::state::{Content, Spent};
 
 /// A process and what the host keeps for it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Local<P: Process> {
+pub(crate) struct Local {
     pub(crate) place: u32,
     pub(crate) up: bool,
-    pub(crate) process: P,
+    pub(crate) process: AnyProcess,
     /// Each with how many steps of time are left.
-    pub(crate) timers: Vec<(P::Timer, u32)>,
-    pub(crate) saved: Option<P::Record>,
+    pub(crate) timers: Vec<(AnyTimer, u32)>,
+    pub(crate) saved: Option<AnyData>,
     /// News of the detector on their way to it.
     pub(crate) news: Vec<(ProcessId, bool)>,
 }
 
 /// A message on its way.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Letter<P: Process, T> {
+pub(crate) struct Letter {
     pub(crate) channel: (u32, u32),
-    pub(crate) content: Content<P>,
-    pub(crate) tag: T,
+    pub(crate) content: Content,
+    pub(crate) tag: AnyTag,
 }
 
 /// The rest of the world.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Ambient<A, M> {
-    pub(crate) application: A,
-    pub(crate) monitor: M,
+pub(crate) struct Ambient {
+    pub(crate) application: AnyApplication,
+    pub(crate) monitor: AnyMonitor,
     pub(crate) spent: Spent,
     pub(crate) cut: u64,
     pub(crate) broken: u64,
@@ -42,15 +44,15 @@ pub(crate) struct Ambient<A, M> {
 
 /// An input of the model's own.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Own<P: Process> {
-    Timer(P::Timer),
-    Request(P::Request),
+pub(crate) enum Own {
+    Timer(AnyTimer),
+    Request(AnyData),
 }
 
 /// What the ambient notices of a step or a fault.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Sign<P: Process> {
-    Step { place: u32, cause: Cause<P>, shown: Vec<Shown<P>>, view: View },
+pub(crate) enum Sign {
+    Step { place: u32, cause: Cause, shown: Vec<Shown>, view: View },
     Crash(u32),
     Lost { message: u32, by_fault: bool },
     Doubled(u32),
@@ -62,26 +64,26 @@ pub(crate) enum Sign<P: Process> {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Cause<P: Process> {
+pub(crate) enum Cause {
     Receipt(u32),
-    Request(P::Request),
+    Request(AnyData),
     Restart,
     Inner,
 }
 
 /// An effect that shows outside the process.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Shown<P: Process> {
-    Send(u32, P::Message),
+pub(crate) enum Shown {
+    Send(u32, AnyData),
     Astray(ProcessId),
-    Indicate(P::Indication),
+    Indicate(AnyData),
     Unexpected(&'static str),
     /// A timer was set to what is no whole number of steps of time.
     Untimely(Duration),
 }
 
 /// Where something shows, what a client asked, and what a process said.
-pub(super) type Show<P> = (u32, Option<<P as Process>::Request>, Vec<Shown<P>>);
+pub(super) type Show = (u32, Option<AnyData>, Vec<Shown>);
 
 /// What the judge sees of the process after the step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,19 +2,21 @@
 
 use konklave_check::{Model, Options};
 use konklave_process::{
-    Application, Context, Group, Monitor, NoRecord, NoTimer, Process, ProcessId, Verdict, Violation,
+    AnyApplication, AnyMonitor, AnyProcess, Application, Context, Group, Monitor, NoRecord,
+    NoTimer, Process, ProcessId, Verdict, Violation,
 };
+use serde::{Deserialize, Serialize};
 
 /// A lock kept by process 0, which hands it to whoever it likes: the lowest who asked.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Keeper {
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
+struct Keeper {
     held: bool,
     asked: Vec<ProcessId>,
     fair: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Message {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+enum Message {
     Want,
     Have,
     Done,
@@ -54,7 +56,7 @@ impl Process for Keeper {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Phase {
+enum Phase {
     Outside,
     Waiting,
     Inside,
@@ -62,7 +64,7 @@ pub(crate) enum Phase {
 
 /// Everyone but the keeper wants in, `left` times or, if that is none, again and again.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Visitors(Vec<(Phase, Option<u8>)>);
+struct Visitors(Vec<(Phase, Option<u8>)>);
 
 impl Application<Keeper> for Visitors {
     fn next(&self, at: ProcessId) -> Option<bool> {
@@ -88,7 +90,7 @@ impl Application<Keeper> for Visitors {
 
 /// How many are inside: at most one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Alone(u8);
+struct Alone(u8);
 
 impl Monitor<Keeper> for Alone {
     type Tag = ();
@@ -103,19 +105,14 @@ impl Monitor<Keeper> for Alone {
 }
 
 /// A keeper and `n` − 1 visitors, who come so often.
-pub(crate) fn model(
-    n: usize,
-    left: Option<u8>,
-    fair: bool,
-    options: Options,
-) -> Model<Keeper, Visitors, Alone> {
+pub(crate) fn model(n: usize, left: Option<u8>, fair: bool, options: Options) -> Model {
     let mut visitors = vec![(Phase::Outside, left); n];
     visitors[0] = (Phase::Outside, Some(0));
     Model {
         group: Group::of(n),
-        processes: vec![Keeper { fair, ..Keeper::default() }; n],
-        application: Visitors(visitors),
-        monitor: Alone(0),
+        processes: vec![AnyProcess::new(Keeper { fair, ..Keeper::default() }); n],
+        application: AnyApplication::new::<Keeper>(Visitors(visitors)),
+        monitor: AnyMonitor::new::<Keeper>(Alone(0)),
         options,
     }
 }

@@ -1,13 +1,13 @@
 //! The same command gives the same bytes, and a recorded run replays.
 
-use konklave_catalog::CATALOG;
+use konklave_catalog::Catalog;
 
 use super::{Folder, konklave, konklave_line};
 
 #[test]
 fn every_algorithm_runs_twice_alike_and_replays() {
     let folder = Folder::new("determinism");
-    for entry in CATALOG {
+    for entry in Catalog::builtin().entries() {
         let name = entry.name();
         let record = folder.file("run.run");
         let args = [

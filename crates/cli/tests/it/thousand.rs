@@ -1,7 +1,7 @@
 //! A thousand entries of every lock on real sockets, under the judges.
 
 use konklave_algorithms::Assumption;
-use konklave_catalog::{CATALOG, Entry};
+use konklave_catalog::{Catalog, Entry};
 use serde_json::{Value, json};
 
 use super::konklave_line;
@@ -30,7 +30,8 @@ fn trouble(entry: &Entry) -> Option<String> {
 
 #[test]
 fn five_processes_on_sockets_enter_a_thousand_times_by_every_lock() {
-    let locks: Vec<&Entry> = CATALOG.iter().filter(|entry| entry.problem == "mutex").collect();
+    let locks: Vec<&Entry> =
+        Catalog::builtin().entries().iter().filter(|entry| entry.problem == "mutex").collect();
     assert!(locks.len() >= 16);
     let (some, others) = locks.split_at(locks.len() / 2);
     let troubles = std::thread::scope(|scope| {

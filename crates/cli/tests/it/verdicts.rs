@@ -1,6 +1,6 @@
 //! What the checker says of every lock, as tables: the right ones and their mistakes.
 
-use konklave_catalog::CATALOG;
+use konklave_catalog::Catalog;
 use serde_json::Value;
 
 use super::konklave_line;
@@ -89,7 +89,7 @@ fn messages(lock: &str, arguments: &str) -> String {
 
 /// Every lock in its configurations: states with and without FIFO channels, and what runs cost.
 pub(crate) fn verdicts() -> String {
-    for entry in CATALOG.iter().filter(|entry| entry.problem == "mutex") {
+    for entry in Catalog::builtin().entries().iter().filter(|entry| entry.problem == "mutex") {
         let name = entry.sheet.name;
         assert!(CONFIGURATIONS.iter().any(|(lock, _)| *lock == name), "{name} is not explored");
     }
@@ -107,7 +107,7 @@ pub(crate) fn verdicts() -> String {
 
 /// Every mistake: what it breaks, and in how few steps.
 pub(crate) fn mistakes() -> String {
-    let locks = CATALOG.iter().filter(|entry| entry.problem == "mutex");
+    let locks = Catalog::builtin().entries().iter().filter(|entry| entry.problem == "mutex");
     let all: Vec<_> = locks
         .flat_map(|entry| entry.sheet.mistakes.iter().map(move |mistake| (entry, mistake)))
         .collect();

@@ -1,6 +1,6 @@
 //! The same algorithms in all three worlds: the same counts, the same verdicts, runs that replay.
 
-use konklave_catalog::CATALOG;
+use konklave_catalog::Catalog;
 use serde_json::Value;
 
 use super::{Folder, konklave_line};
@@ -52,7 +52,7 @@ fn a_bound_on_messages_that_is_not_kept_is_a_violation_in_every_world() {
 #[test]
 fn every_algorithm_runs_on_sockets_and_its_recording_replays() {
     let folder = Folder::new("worlds");
-    for entry in CATALOG {
+    for entry in Catalog::builtin().entries() {
         let (name, record) = (entry.name(), folder.file("tcp.run"));
         // Many elections are held once and for all.
         let entries = if entry.problem == "mutex" { 3 } else { 1 };

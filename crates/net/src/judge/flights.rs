@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use konklave_process::ProcessId;
+use konklave_process::{AnyData, AnyTag, ProcessId};
 
 use crate::transport::Link;
 
 /// A message on its way. The tag stays here: the wire carries what the algorithm says, and no more.
-pub(super) struct Flight<B, G> {
+pub(super) struct Flight {
     pub(super) from: ProcessId,
     pub(super) to: ProcessId,
-    pub(super) message: B,
-    pub(super) tag: G,
+    pub(super) message: AnyData,
+    pub(super) tag: AnyTag,
 }
 
 /// All messages on their way, by number. A later message of a channel has a higher number.
-pub(super) struct Flights<B, G> {
-    all: BTreeMap<u64, Flight<B, G>>,
+#[derive(Default)]
+pub(super) struct Flights {
+    all: BTreeMap<u64, Flight>,
     half_closed: Vec<HalfClosed>,
 }
 
@@ -27,28 +28,17 @@ struct HalfClosed {
     last: Option<u64>,
 }
 
-impl<B, G> Default for Flights<B, G> {
-    fn default() -> Self {
-        Self { all: BTreeMap::new(), half_closed: Vec::new() }
-    }
-}
-
-impl<B, G> Flights<B, G> {
+impl Flights {
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    pub(super) fn depart(&mut self, id: u64, flight: Flight<B, G>) {
+    pub(super) fn depart(&mut self, id: u64, flight: Flight) {
         self.all.insert(id, flight);
     }
 
     /// Takes message `id`, if it is on its way from `from` to `to`.
-    pub(super) fn arrive(
-        &mut self,
-        from: ProcessId,
-        to: ProcessId,
-        id: u64,
-    ) -> Option<Flight<B, G>> {
+    pub(super) fn arrive(&mut self, from: ProcessId, to: ProcessId, id: u64) -> Option<Flight> {
         let flight = self.all.get(&id)?;
         if (flight.from, flight.to) != (from, to) {
             return None;
@@ -56,7 +46,7 @@ impl<B, G> Flights<B, G> {
         self.all.remove(&id)
     }
 
-    pub(super) fn remove(&mut self, id: u64) -> Option<Flight<B, G>> {
+    pub(super) fn remove(&mut self, id: u64) -> Option<Flight> {
         self.all.remove(&id)
     }
 
@@ -120,11 +110,12 @@ mod tests {
     }
 
     /// Messages 1 to 5 go from p to q, message 6 goes back.
-    fn flights() -> Flights<(), ()> {
+    fn flights() -> Flights {
         let mut flights = Flights::default();
         for id in 1..=6 {
             let (from, to) = if id == 6 { (Q, P) } else { (P, Q) };
-            flights.depart(id, Flight { from, to, message: (), tag: () });
+            let (message, tag) = (AnyData::new(()), AnyTag::default());
+            flights.depart(id, Flight { from, to, message, tag });
         }
         flights
     }

@@ -1,36 +1,27 @@
 //! What a process sees of the run during one step.
 
 use konklave_process::{
-    Application, Effect, Host, Meter, Monitor, Process, ProcessId, Rng, Violation,
+    AnyProcess, Application, Effect, Host, Meter, Monitor, ProcessId, Rng, Violation,
 };
-use konklave_trace::Sink;
 
 use super::{Judge, LONGEST};
-use crate::NetProcess;
 use crate::node::Parcel;
 use crate::timers::Timers;
 
 /// The run as seen from one process during one step.
-pub(super) struct At<'a, P: Process, A, M: Monitor<P>, T, S> {
-    pub(super) judge: &'a mut Judge<P, A, M, T, S>,
+pub(super) struct At<'a> {
+    pub(super) judge: &'a mut Judge,
     pub(super) me: ProcessId,
     pub(super) place: usize,
     pub(super) rng: &'a mut Rng,
-    pub(super) timers: &'a mut Timers<P::Timer>,
-    pub(super) outbox: &'a mut Vec<Parcel<P::Message>>,
+    pub(super) timers: &'a mut Timers,
+    pub(super) outbox: &'a mut Vec<Parcel>,
     /// Whether the client has to be asked for its next wish after the step.
     pub(super) consult: bool,
 }
 
-impl<P, A, M, T, S> Host<P> for At<'_, P, A, M, T, S>
-where
-    P: NetProcess,
-    A: Application<P>,
-    M: Monitor<P>,
-    T: Meter<P>,
-    S: Sink,
-{
-    fn perform(&mut self, effect: Effect<P>) {
+impl Host<AnyProcess> for At<'_> {
+    fn perform(&mut self, effect: Effect<AnyProcess>) {
         let judge = &mut *self.judge;
         // The recording numbers messages, if there is one; nobody else then.
         let recorded = judge.recorder.as_mut().map(|recorder| recorder.effect(&effect));
@@ -52,7 +43,7 @@ where
             Effect::SetTimer { timer, after } => {
                 self.timers.set(timer, judge.clock + after.min(LONGEST));
             }
-            Effect::CancelTimer { timer } => self.timers.cancel(timer),
+            Effect::CancelTimer { timer } => self.timers.cancel(&timer),
             Effect::Save(record) => judge.places[self.place].saved = Some(record),
             Effect::Unexpected(what) => {
                 let detail = format!("{} met {what}", self.me);

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 
 use konklave_process::{Group, ProcessId};
-use serde::de::DeserializeOwned;
 
-use super::wire::Parcel;
+use super::wire::{Parcel, Samples};
+use crate::codec;
 use crate::transport::datagram::{Datagram, MOST};
 
 /// The way out. What cannot be sent is lost, as it would be on any network.
@@ -59,15 +60,13 @@ fn number(all: SocketAddrV4) -> u64 {
 }
 
 /// Reads datagrams, and hands on what is for `me`.
-pub(super) fn take_datagrams<M, D>(
+pub(super) fn take_datagrams(
     socket: UdpSocket,
     all: SocketAddrV4,
     (me, group): (ProcessId, Group),
-    inbox: Sender<(ProcessId, Parcel<M, D>)>,
-) where
-    M: DeserializeOwned + Send + 'static,
-    D: DeserializeOwned + Send + 'static,
-{
+    samples: Arc<Samples>,
+    inbox: Sender<(ProcessId, Parcel)>,
+) {
     thread::spawn(move || {
         let mut buffer = vec![0; MOST];
         loop {
@@ -78,7 +77,7 @@ pub(super) fn take_datagrams<M, D>(
                 && datagram.sender != me
                 && group.contains(datagram.sender)
                 && group.place(me).and_then(|place| datagram.id_for(place)).is_some();
-            if let (true, Ok(parcel)) = (ours, postcard::from_bytes(datagram.body))
+            if let (true, Ok(parcel)) = (ours, codec::read_body(&*samples, datagram.body))
                 && inbox.send((datagram.sender, parcel)).is_err()
             {
                 return;

@@ -1,37 +1,70 @@
 //! The sockets of a member: a thread for each connection that comes in, and one for each peer.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{Read, Write};
-use std::marker::PhantomData;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use konklave_process::{Group, ProcessId};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use konklave_process::{AnyData, AnyProcess, Group, ProcessId};
+use serde::de::{DeserializeSeed, EnumAccess, Error, Unexpected, VariantAccess, Visitor};
+use serde::{Deserializer, Serialize};
 
 use super::datagrams::Datagrams;
 use crate::codec;
+use crate::transport::MessageOf;
 
 /// A peer that does not answer within this time is taken for gone, for this message.
 const CONNECT_WITHIN: Duration = Duration::from_millis(250);
 
 /// What travels: messages of the algorithm, and of the detector beside it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Parcel<M, D> {
-    Own(M),
-    Detector(D),
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(super) enum Parcel {
+    Own(AnyData),
+    Detector(AnyData),
+}
+
+/// A process of the algorithm and one of the detector: they read parcels.
+pub(super) struct Samples {
+    pub(super) own: AnyProcess,
+    pub(super) detector: AnyProcess,
+}
+
+impl<'de> DeserializeSeed<'de> for &Samples {
+    type Value = Parcel;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Parcel, D::Error> {
+        source.deserialize_enum("Parcel", &["Own", "Detector"], self)
+    }
+}
+
+impl<'de> Visitor<'de> for &Samples {
+    type Value = Parcel;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a parcel of the algorithm (0) or of the detector (1)")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, source: A) -> Result<Parcel, A::Error> {
+        match source.variant()? {
+            (0, body) => body.newtype_variant_seed(MessageOf(&self.own)).map(Parcel::Own),
+            (1, body) => body.newtype_variant_seed(MessageOf(&self.detector)).map(Parcel::Detector),
+            (variant, _) => {
+                Err(A::Error::invalid_value(Unexpected::Unsigned(u32::into(variant)), &self))
+            }
+        }
+    }
 }
 
 /// The ways to all others.
-pub(super) struct Outlets<M, D> {
+pub(super) struct Outlets {
     me: ProcessId,
     frame_limit: usize,
     last_id: u64,
     ways: Ways,
-    parcels: PhantomData<fn(M, D)>,
 }
 
 /// A connection to each, or datagrams.
@@ -52,13 +85,13 @@ impl Ways {
     }
 }
 
-impl<M: Serialize, D: Serialize> Outlets<M, D> {
+impl Outlets {
     pub(super) fn new(me: ProcessId, frame_limit: usize, ways: Ways) -> Self {
-        Self { me, frame_limit, last_id: 0, ways, parcels: PhantomData }
+        Self { me, frame_limit, last_id: 0, ways }
     }
 
     /// Sends, and does not wait. What cannot be sent is lost, as it would be on any network.
-    pub(super) fn send(&mut self, to: ProcessId, parcel: &Parcel<M, D>) {
+    pub(super) fn send(&mut self, to: ProcessId, parcel: &Parcel) {
         self.last_id += 1;
         match &mut self.ways {
             Ways::Streams(queues) => {
@@ -100,35 +133,34 @@ fn write(address: SocketAddr, frames: &Receiver<Vec<u8>>) {
 }
 
 /// Takes connections, and hands on what comes through them.
-pub(super) fn take_connections<M, D>(
+pub(super) fn take_connections(
     listener: TcpListener,
     group: Group,
     frame_limit: usize,
-    inbox: Sender<(ProcessId, Parcel<M, D>)>,
-) where
-    M: DeserializeOwned + Send + 'static,
-    D: DeserializeOwned + Send + 'static,
-{
+    samples: Arc<Samples>,
+    inbox: Sender<(ProcessId, Parcel)>,
+) {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let (group, inbox) = (group.clone(), inbox.clone());
-            thread::spawn(move || read(stream, &group, frame_limit, &inbox));
+            let (group, samples, inbox) = (group.clone(), samples.clone(), inbox.clone());
+            thread::spawn(move || read(stream, &group, frame_limit, &samples, &inbox));
         }
     });
 }
 
 /// Reads frames until the connection ends, or says what no member would.
-fn read<M: DeserializeOwned, D: DeserializeOwned>(
+fn read(
     mut stream: TcpStream,
     group: &Group,
     frame_limit: usize,
-    inbox: &Sender<(ProcessId, Parcel<M, D>)>,
+    samples: &Samples,
+    inbox: &Sender<(ProcessId, Parcel)>,
 ) {
     let (mut buffer, mut chunk) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = stream.read(&mut chunk) {
         buffer.extend_from_slice(&chunk[..read]);
         loop {
-            match codec::decode::<Parcel<M, D>>(&buffer, frame_limit) {
+            match codec::decode(samples, &buffer, frame_limit) {
                 Ok(Some((frame, len))) => {
                     buffer.drain(..len);
                     let known = group.contains(frame.sender);
@@ -140,5 +172,24 @@ fn read<M: DeserializeOwned, D: DeserializeOwned>(
                 Err(_) => return,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::sample::sample;
+
+    #[test]
+    fn parcels_have_these_bytes_and_are_read_again() {
+        let samples = Samples { own: sample(), detector: sample() };
+        let text = AnyData::new("ab".to_owned());
+        for (parcel, bytes) in
+            [(Parcel::Own(text.clone()), b"\0\x02ab"), (Parcel::Detector(text), b"\x01\x02ab")]
+        {
+            assert_eq!(postcard::to_stdvec(&parcel).unwrap(), bytes);
+            assert_eq!(codec::read_body(&samples, bytes), Ok(parcel));
+        }
+        assert!(codec::read_body(&samples, b"\x02\x02ab").is_err());
     }
 }

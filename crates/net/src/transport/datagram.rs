@@ -15,21 +15,20 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use konklave_process::{Group, ProcessId, Rng};
+use konklave_process::{AnyProcess, Group, ProcessId, Rng};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 pub(crate) use self::frame::Datagram;
-use crate::codec::{CodecError, End};
+use crate::codec::{self, CodecError, End};
 use crate::node::Parcel;
-use crate::transport::{Arrival, Body, Fates};
+use crate::transport::{Arrival, Fates, MessageOf};
 use crate::{Trouble, Warning};
 
 /// A datagram of IPv4 carries no more.
@@ -55,13 +54,15 @@ struct Mesh {
     /// Where the whole group is reached, if it is.
     all: Option<SocketAddrV4>,
     limit: usize,
+    /// Reads messages.
+    sample: AnyProcess,
     directory: RwLock<Vec<Option<SocketAddr>>>,
     /// Since when messages are on their way.
     flying: Mutex<BTreeMap<u64, Instant>>,
     fates: Arc<dyn Fates>,
 }
 
-pub(crate) struct Inbox<M> {
+pub(crate) struct Inbox {
     mesh: Arc<Mesh>,
     place: usize,
     me: ProcessId,
@@ -69,10 +70,9 @@ pub(crate) struct Inbox<M> {
     all: Option<UdpSocket>,
     /// For what comes to us alone, and to all.
     buffers: [Vec<u8>; 2],
-    messages: PhantomData<fn() -> M>,
 }
 
-pub(crate) struct Outlet<M> {
+pub(crate) struct Outlet {
     mesh: Arc<Mesh>,
     me: ProcessId,
     /// The same socket as the inbox's. The system itself says whether there is room: the runtime
@@ -80,7 +80,6 @@ pub(crate) struct Outlet<M> {
     own: std::net::UdpSocket,
     /// What was sent in this step, as bodies with their receivers: places and numbers.
     pending: Vec<(Vec<u8>, Receivers)>,
-    messages: PhantomData<fn(M)>,
 }
 
 /// Places, and the numbers of what goes there.
@@ -91,6 +90,7 @@ impl Network {
         group: Group,
         frame_limit: usize,
         multicast: bool,
+        sample: AnyProcess,
         fates: Arc<dyn Fates>,
     ) -> io::Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -104,6 +104,7 @@ impl Network {
             number,
             all,
             limit: frame_limit.min(MOST),
+            sample,
             directory: RwLock::new(vec![None; group.len()]),
             flying: Mutex::default(),
             group,
@@ -114,11 +115,7 @@ impl Network {
         Ok(Self { mesh, _watch: Mutex::new(watch) })
     }
 
-    pub(super) fn attach<M: Body>(
-        &self,
-        place: usize,
-        me: End,
-    ) -> io::Result<(Inbox<M>, Outlet<M>)> {
+    pub(super) fn attach(&self, place: usize, me: End) -> io::Result<(Inbox, Outlet)> {
         let mesh = &self.mesh;
         let own = bound(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
         own.set_multicast_if_v4(&Ipv4Addr::LOCALHOST)?;
@@ -143,10 +140,8 @@ impl Network {
             own,
             all,
             buffers: [vec![0; MOST], vec![0; MOST]],
-            messages: PhantomData,
         };
-        let outlet =
-            Outlet { mesh: mesh.clone(), me, own: out, pending: Vec::new(), messages: PhantomData };
+        let outlet = Outlet { mesh: mesh.clone(), me, own: out, pending: Vec::new() };
         Ok((inbox, outlet))
     }
 
@@ -217,9 +212,9 @@ impl Mesh {
     }
 }
 
-impl<M: Body> Inbox<M> {
+impl Inbox {
     /// Loses nothing when it is given up: a datagram is taken from the system in one go.
-    pub(super) async fn next(&mut self) -> Option<Arrival<M>> {
+    pub(super) async fn next(&mut self) -> Option<Arrival> {
         loop {
             let Self { own, all, buffers: [one, many], .. } = self;
             let received = match all {
@@ -238,7 +233,7 @@ impl<M: Body> Inbox<M> {
     }
 
     /// What the first bytes of a buffer say to us, if they do.
-    fn read(&self, which: usize, len: usize) -> Option<Arrival<M>> {
+    fn read(&self, which: usize, len: usize) -> Option<Arrival> {
         let bytes = self.buffers.get(which)?.get(..len)?;
         let datagram = match Datagram::decode(bytes) {
             // Another run, or no run at all, on the same address: not our business.
@@ -253,16 +248,12 @@ impl<M: Body> Inbox<M> {
         };
         let from = datagram.sender;
         let id = datagram.id_for(self.place)?;
-        match postcard::take_from_bytes(datagram.body) {
-            Ok((message, [])) => {
+        match codec::read_body(MessageOf(&self.mesh.sample), datagram.body) {
+            Ok(message) => {
                 self.mesh.flying().remove(&id);
                 Some(Arrival::Message { from, id, message })
             }
-            wrong => {
-                let error = match wrong {
-                    Ok((_, rest)) => CodecError::Trailing(rest.len()),
-                    Err(error) => CodecError::Body(error),
-                };
+            Err(error) => {
                 let trouble = Trouble::Frame { from, error };
                 self.mesh.fates.warn(Warning { at: self.me, trouble });
                 self.mesh.lose(id);
@@ -272,8 +263,8 @@ impl<M: Body> Inbox<M> {
     }
 }
 
-impl<M: Body> Outlet<M> {
-    pub(super) fn send(&mut self, Parcel { to, id, message }: Parcel<M>) {
+impl Outlet {
+    pub(super) fn send(&mut self, Parcel { to, id, message }: Parcel) {
         self.mesh.flying().insert(id, Instant::now());
         let body = match postcard::to_stdvec(&message) {
             Ok(body) => body,

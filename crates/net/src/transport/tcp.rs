@@ -14,14 +14,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use konklave_process::{Group, Rng};
+use konklave_process::{AnyProcess, Group, Rng};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, channel, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::codec::End;
 use crate::node::Parcel;
-use crate::transport::{Arrival, Body, Fates, task};
+use crate::transport::{Arrival, Fates};
 
 /// As many messages wait in an inbox before its sockets are read no further.
 const INBOX: usize = 1024;
@@ -34,6 +34,8 @@ struct Mesh {
     /// Tells this run from all others on the machine.
     number: u64,
     frame_limit: usize,
+    /// Reads messages.
+    sample: AnyProcess,
     directory: RwLock<Vec<Option<Entry>>>,
     fates: Arc<dyn Fates>,
     /// Writers outlive their processes: what was sent goes out.
@@ -47,25 +49,31 @@ struct Entry {
     end: End,
 }
 
-pub(crate) struct Inbox<M> {
-    arrivals: Receiver<Arrival<M>>,
+pub(crate) struct Inbox {
+    arrivals: Receiver<Arrival>,
     /// The task that listens: it ends with the inbox, and so do all readers.
     _listener: JoinSet<()>,
 }
 
-pub(crate) struct Outlet<M> {
+pub(crate) struct Outlet {
     me: End,
     mesh: Arc<Mesh>,
-    writers: Vec<Option<UnboundedSender<Parcel<M>>>>,
+    writers: Vec<Option<UnboundedSender<Parcel>>>,
 }
 
 impl Network {
-    pub(super) fn new(group: Group, frame_limit: usize, fates: Arc<dyn Fates>) -> Self {
+    pub(super) fn new(
+        group: Group,
+        frame_limit: usize,
+        sample: AnyProcess,
+        fates: Arc<dyn Fates>,
+    ) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()) << 40;
         Self(Arc::new(Mesh {
             number: Rng::new(nonce).next_u64(),
             frame_limit,
+            sample,
             directory: RwLock::new(vec![None; group.len()]),
             group,
             fates,
@@ -73,18 +81,14 @@ impl Network {
         }))
     }
 
-    pub(super) async fn attach<M: Body>(
-        &self,
-        place: usize,
-        me: End,
-    ) -> io::Result<(Inbox<M>, Outlet<M>)> {
+    pub(super) async fn attach(&self, place: usize, me: End) -> io::Result<(Inbox, Outlet)> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let mesh = &self.0;
         mesh.enter(place, Some(Entry { address, end: me }));
         let (sender, arrivals) = channel(INBOX);
         let mut listening = JoinSet::new();
-        listening.spawn(task(reader::listen(listener, mesh.clone(), me, sender)));
+        listening.spawn(reader::listen(listener, mesh.clone(), me, sender));
         let writers = (0..mesh.group.len()).map(|_| None).collect();
         let outlet = Outlet { me, mesh: mesh.clone(), writers };
         Ok((Inbox { arrivals, _listener: listening }, outlet))
@@ -116,19 +120,19 @@ impl Mesh {
     }
 }
 
-impl<M> Inbox<M> {
-    pub(super) async fn next(&mut self) -> Option<Arrival<M>> {
+impl Inbox {
+    pub(super) async fn next(&mut self) -> Option<Arrival> {
         self.arrivals.recv().await
     }
 }
 
-impl<M: Body> Outlet<M> {
-    pub(super) fn send(&mut self, parcel: Parcel<M>) {
+impl Outlet {
+    pub(super) fn send(&mut self, parcel: Parcel) {
         let (me, mesh, to) = (self.me, &self.mesh, parcel.to);
         let writer = self.writers[to].get_or_insert_with(|| {
             let (sender, parcels) = unbounded_channel();
             let mut writers = mesh.writers.lock().unwrap_or_else(PoisonError::into_inner);
-            writers.spawn(task(writer::write(mesh.clone(), me, to, parcels)));
+            writers.spawn(writer::write(mesh.clone(), me, to, parcels));
             sender
         });
         // A writer ends after its outlet, unless the run is over.

@@ -9,38 +9,38 @@ use crate::node::Parcel;
 use crate::transport::Arrival;
 
 /// Whom to reach where, in node order. They change when a process comes up again.
-type Doors<M> = Arc<RwLock<Vec<UnboundedSender<Arrival<M>>>>>;
+type Doors = Arc<RwLock<Vec<UnboundedSender<Arrival>>>>;
 
-pub(crate) struct Network<M>(Doors<M>);
+pub(crate) struct Network(Doors);
 
-pub(crate) struct Inbox<M>(UnboundedReceiver<Arrival<M>>);
+pub(crate) struct Inbox(UnboundedReceiver<Arrival>);
 
-pub(crate) struct Outlet<M> {
+pub(crate) struct Outlet {
     me: ProcessId,
-    doors: Doors<M>,
+    doors: Doors,
 }
 
-impl<M> Network<M> {
+impl Network {
     pub(super) fn new(group: &Group) -> Self {
         let closed = || unbounded_channel().0;
         Self(Arc::new(RwLock::new((0..group.len()).map(|_| closed()).collect())))
     }
 
-    pub(super) fn attach(&self, place: usize, me: ProcessId) -> (Inbox<M>, Outlet<M>) {
+    pub(super) fn attach(&self, place: usize, me: ProcessId) -> (Inbox, Outlet) {
         let (sender, receiver) = unbounded_channel();
         self.0.write().unwrap_or_else(PoisonError::into_inner)[place] = sender;
         (Inbox(receiver), Outlet { me, doors: self.0.clone() })
     }
 }
 
-impl<M> Inbox<M> {
-    pub(super) async fn next(&mut self) -> Option<Arrival<M>> {
+impl Inbox {
+    pub(super) async fn next(&mut self) -> Option<Arrival> {
         self.0.recv().await
     }
 }
 
-impl<M> Outlet<M> {
-    pub(super) fn send(&self, Parcel { to, id, message }: Parcel<M>) {
+impl Outlet {
+    pub(super) fn send(&self, Parcel { to, id, message }: Parcel) {
         let doors = self.doors.read().unwrap_or_else(PoisonError::into_inner);
         // Who is not there has crashed, and the message was counted as lost then.
         let _ = doors[to].send(Arrival::Message { from: self.me, id, message });

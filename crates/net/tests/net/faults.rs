@@ -3,23 +3,25 @@
 use std::time::Duration;
 
 use konklave_algorithms::detector::heartbeat::Heartbeat;
+use konklave_algorithms::election::Properties;
 use konklave_algorithms::election::chang_roberts::ChangRoberts;
 use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
-use konklave_algorithms::{Setup, Workload};
+use konklave_algorithms::{Setup, Workload, erased};
 use konklave_net::codec::{self, Hello};
 use konklave_net::{
-    Counts, Ending, FaultKind, NetConfig, NetError, NetFault, Parts, Transport, Trouble, Wish,
-    no_pause, run_group,
+    Counts, Ending, FaultKind, IsHold, NetConfig, NetError, NetFault, Parts, Transport, Trouble,
+    Wish, no_pause, run_group,
 };
 use konklave_process::{
-    Application, Context, Group, Monitor, NoRequest, Process, ProcessId, ProcessSet, Topology,
+    AnyApplication, AnyMeter, AnyMonitor, AnyProcess, Application, Context, Group, Monitor,
+    NoRequest, Portable, Process, ProcessId, ProcessSet, Topology, Violation,
 };
-use konklave_trace::{Run, replay};
-use serde::{Deserialize, Serialize};
+use konklave_trace::{Entry, Header, IncidentKind, Recorder, replay};
+use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::common::{millis, processes, run, start};
+use crate::common::{millis, run, start};
 
 const WORLDS: [Transport; 2] = [Transport::Threads, Transport::Tcp];
 
@@ -43,7 +45,7 @@ async fn survivors_suspect_who_crashed_and_trust_who_came_back() {
     for world in WORLDS {
         let faults = vec![crash(200, 3), crash(250, 1), restart(900, 1)];
         let config = config(world, 1600, faults);
-        let outcome = run::<Heartbeat>(&setup, &Workload::default(), config).await;
+        let outcome = run(erased::<Heartbeat>(), &setup, &Workload::default(), config).await;
         assert_eq!(outcome.ending, Ending::CutOff);
         // Completeness and accuracy are judged at the end.
         assert_eq!(outcome.violations, []);
@@ -52,7 +54,7 @@ async fn survivors_suspect_who_crashed_and_trust_who_came_back() {
         assert!(counts.lost > 0 && counts.delivered > 0 && outcome.faulty);
         assert!(counts.sent >= counts.delivered + counts.lost);
         let recording = outcome.recorder.unwrap().finish(None);
-        replay(&recording, processes::<Heartbeat>(&setup), &setup.group).unwrap();
+        replay(&recording, erased::<Heartbeat>().processes(&setup), &setup.group).unwrap();
     }
 }
 
@@ -66,11 +68,11 @@ async fn news_of_a_crash_mends_the_ring() {
         // The second election comes when the crash is known.
         let mut pauses = [0, 300].into_iter();
         let pause = Box::new(move |_| millis(pauses.next().unwrap_or(0)));
-        let running = start::<ChangRoberts>(&setup, &workload, config, pause).await;
+        let running = start(erased::<ChangRoberts>(), &setup, &workload, config, pause).await;
         let outcome = running.finish().await.unwrap();
         assert_eq!(outcome.ending, Ending::Quiet);
         assert_eq!(outcome.violations, []);
-        assert_eq!(outcome.monitor.leader(), Some((ProcessId(4), 0)));
+        assert_eq!(outcome.monitor.get::<Properties>().leader(), Some((ProcessId(4), 0)));
         assert!(outcome.elapsed < millis(2000));
     }
 }
@@ -81,7 +83,7 @@ async fn what_a_crash_loses_is_counted_and_the_rest_waits_in_vain() {
     for world in WORLDS {
         let config = config(world, 5000, vec![crash(30, 2)]);
         let workload = Workload { initiators: Vec::new(), requests: vec![100_000, 100_000, 0] };
-        let outcome = run::<RicartAgrawala>(&setup, &workload, config).await;
+        let outcome = run(erased::<RicartAgrawala>(), &setup, &workload, config).await;
         // Nobody gets in without the reply of the crashed one, and nothing moves any more.
         assert_eq!(outcome.ending, Ending::Quiet);
         assert_eq!(outcome.violations, []);
@@ -99,7 +101,7 @@ async fn strangers_do_no_harm() {
     let config = config(Transport::Tcp, 30_000, vec![]);
     // One after the other is inside for a while: the run takes a second.
     let pause = Box::new(|wish: Wish| if wish.hold { millis(5) } else { Duration::ZERO });
-    let running = start::<RicartAgrawala>(&setup, &workload, config, pause).await;
+    let running = start(erased::<RicartAgrawala>(), &setup, &workload, config, pause).await;
     let addresses = running.addresses();
     assert_eq!(addresses.len(), 3);
     let run = tokio::spawn(running.finish());
@@ -189,37 +191,44 @@ impl Process for Odd {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Nobody;
 
-impl Application<Odd> for Nobody {
-    fn next(&self, _: ProcessId) -> Option<NoRequest> {
+impl<P: Process> Application<P> for Nobody {
+    fn next(&self, _: ProcessId) -> Option<P::Request> {
         None
     }
-    fn on_request(&mut self, _: ProcessId, _: &NoRequest) {}
-    fn on_indication(&mut self, _: ProcessId, _: &u32) {}
+    fn on_request(&mut self, _: ProcessId, _: &P::Request) {}
+    fn on_indication(&mut self, _: ProcessId, _: &P::Indication) {}
     fn waiting(&self) -> Vec<ProcessId> {
         Vec::new()
     }
 }
 
-impl Monitor<Odd> for Nobody {
+impl<P: Process> Monitor<P> for Nobody {
     type Tag = ();
 }
 
-fn odd(n: usize) -> Parts<Odd, Nobody, Nobody, ()> {
+/// `n` copies of `process`, without clients.
+fn parts<P: Portable>(process: P, n: usize) -> Parts {
     Parts {
-        processes: vec![Odd { lives: 0, heard: 0 }; n],
-        application: Nobody,
-        monitor: Nobody,
-        meter: (),
+        processes: vec![AnyProcess::new(process); n],
+        application: AnyApplication::new::<P>(Nobody),
+        monitor: AnyMonitor::new::<P>(Nobody),
+        meter: AnyMeter::new::<P>(()),
         pause: no_pause(),
     }
 }
 
-type Recorder = konklave_trace::Recorder<Odd, Run>;
+fn odd(n: usize) -> Parts {
+    parts(Odd { lives: 0, heard: 0 }, n)
+}
+
+fn never() -> IsHold {
+    Box::new(|_| false)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn misuse_is_a_violation_or_a_loss_and_never_a_panic() {
     let config = NetConfig { frame_limit: 1000, ..config(Transport::Tcp, 5000, vec![]) };
-    let outcome = run_group(Group::of(4), odd(4), config, |_| false, None::<Recorder>).await;
+    let outcome = run_group(Group::of(4), odd(4), config, never(), None).await;
     let outcome = outcome.unwrap();
     assert_eq!(outcome.ending, Ending::Quiet);
     let mut broken: Vec<_> =
@@ -228,7 +237,7 @@ async fn misuse_is_a_violation_or_a_loss_and_never_a_panic() {
     let expected =
         [("expected inputs", "p1 met a Monday"), ("usage", "p0 sent to p77, who is no member")];
     assert_eq!(broken, expected);
-    let heard: Vec<_> = outcome.processes.iter().map(|p| p.heard).collect();
+    let heard: Vec<_> = outcome.processes.iter().map(|p| p.get::<Odd>().heard).collect();
     assert_eq!(heard, [0, 0, 1, 1]);
     assert_eq!((outcome.counts.sent, outcome.counts.delivered, outcome.counts.lost), (4, 2, 1));
     let error = codec::CodecError::TooLong { len: 2015, limit: 1000 };
@@ -242,17 +251,17 @@ async fn what_was_saved_outlives_a_crash() {
     for world in WORLDS {
         let faults = vec![crash(20, 2), restart(30, 2), crash(40, 2), restart(50, 2)];
         let config = config(world, 5000, faults);
-        let recorder = Recorder::new(konklave_trace::Header::new("odd", vec![0, 1, 2, 3]));
-        let outcome = run_group(Group::of(4), odd(4), config, |_| false, Some(recorder)).await;
+        let recorder = Recorder::new(Header::new("odd", vec![0, 1, 2, 3]));
+        let outcome = run_group(Group::of(4), odd(4), config, never(), Some(recorder)).await;
         let outcome = outcome.unwrap();
         assert_eq!(outcome.ending, Ending::Quiet);
         // Its memory is gone each time, its record is not.
-        assert_eq!(outcome.processes[2], Odd { lives: 3, heard: 1 });
+        assert_eq!(*outcome.processes[2].get::<Odd>(), Odd { lives: 3, heard: 1 });
         // On a busy machine a life may be over before its timer. Those that were long enough sent
         // two messages to p3, which arrive whatever becomes of p2, and one that p2 may miss.
         let Counts { sent, delivered, lost, .. } = outcome.counts;
         let to_nobody = 1;
-        assert_eq!(u64::from(outcome.processes[3].heard), (sent - to_nobody) / 3 * 2);
+        assert_eq!(u64::from(outcome.processes[3].get::<Odd>().heard), (sent - to_nobody) / 3 * 2);
         assert_eq!(delivered + lost, sent - to_nobody);
         let recording = outcome.recorder.unwrap().finish(None);
         let replayed = replay(&recording, odd(4).processes, &Group::of(4)).unwrap();
@@ -264,7 +273,7 @@ async fn what_was_saved_outlives_a_crash() {
 async fn what_makes_no_run_is_told() {
     let run = |parts, faults| {
         let config = config(Transport::Threads, 1000, faults);
-        run_group(Group::of(4), parts, config, |_| false, None::<Recorder>)
+        run_group(Group::of(4), parts, config, never(), None)
     };
     let error = run(odd(3), vec![]).await.unwrap_err();
     assert_eq!(error.to_string(), "3 processes for a group of 4");
@@ -273,7 +282,7 @@ async fn what_makes_no_run_is_told() {
 }
 
 /// Says nine to p1, who cannot bear it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 struct Nine;
 
 impl Process for Nine {
@@ -296,36 +305,55 @@ impl Process for Nine {
     }
 }
 
-impl Application<Nine> for Nobody {
-    fn next(&self, _: ProcessId) -> Option<NoRequest> {
-        None
-    }
-    fn on_request(&mut self, _: ProcessId, _: &NoRequest) {}
-    fn on_indication(&mut self, _: ProcessId, _: &u32) {}
-    fn waiting(&self) -> Vec<ProcessId> {
-        Vec::new()
-    }
-}
-
-impl Monitor<Nine> for Nobody {
-    type Tag = ();
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_panics_ends_the_run_with_its_last_words() {
     for world in WORLDS {
-        let parts = Parts {
-            processes: vec![Nine; 2],
-            application: Nobody,
-            monitor: Nobody,
-            meter: (),
-            pause: no_pause(),
-        };
-        let config = config(world, 2000, vec![]);
-        let none = None::<konklave_trace::Recorder<Nine, Run>>;
-        let error = run_group(Group::of(2), parts, config, |_| false, none).await.unwrap_err();
+        let (parts, config) = (parts(Nine, 2), config(world, 2000, vec![]));
+        let error = run_group(Group::of(2), parts, config, never(), None).await.unwrap_err();
         let NetError::Panicked { process, message } = error else { panic!("{error}") };
         assert_eq!(process, ProcessId(1));
         assert!(message.contains("nine is too much"), "{message}");
+    }
+}
+
+/// Is at rest only while it is p0.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+struct Restless(bool);
+
+impl Process for Restless {
+    type Message = u8;
+    type Timer = u8;
+    type Request = NoRequest;
+    type Indication = u32;
+    type Record = u32;
+
+    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
+        self.0 = ctx.me() != ProcessId(0);
+    }
+    fn on_request(&mut self, request: NoRequest, _: &mut Context<'_, Self>) {
+        match request {}
+    }
+    fn on_message(&mut self, _: ProcessId, _: u8, _: &mut Context<'_, Self>) {}
+    fn at_rest(&self) -> bool {
+        !self.0
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_process_that_is_not_at_rest_in_the_end_is_a_violation() {
+    for world in WORLDS {
+        let (parts, config) = (parts(Restless(false), 4), config(world, 2000, vec![crash(1, 1)]));
+        let recorder = Recorder::new(Header::new("restless", vec![0, 1, 2, 3]));
+        let outcome = run_group(Group::of(4), parts, config, never(), Some(recorder)).await;
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.ending, Ending::Quiet);
+        let broken: Vec<_> = outcome.violations.iter().map(|(_, v)| v.clone()).collect();
+        assert_eq!(broken, [Violation::unquiet(ProcessId(2))]);
+        let recording = outcome.recorder.unwrap().finish(None);
+        let is_violation = |entry: &&Entry| match entry {
+            Entry::Incident(incident) => matches!(incident.kind, IncidentKind::Violation { .. }),
+            Entry::Step(_) => false,
+        };
+        assert_eq!(recording.entries.iter().filter(is_violation).count(), 1);
     }
 }

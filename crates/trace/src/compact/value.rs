@@ -92,7 +92,7 @@ impl Names {
 }
 
 /// Appends `value` to `out`. What JSON cannot say becomes null.
-pub(super) fn encode(value: &impl Serialize, out: &mut Vec<u8>, names: &mut Names) {
+pub(super) fn encode(value: &dyn erased_serde::Serialize, out: &mut Vec<u8>, names: &mut Names) {
     let begin = out.len();
     let tried = !names.other_fields;
     if value.serialize(&mut Encoder { out, names }).is_ok() {

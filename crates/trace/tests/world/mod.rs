@@ -1,16 +1,18 @@
 //! Real runs for the tests: the simulator with a recorder that watches.
 
-use konklave_algorithms::{Algorithm, Pause, Problem, Setup, Watch, Workload};
-use konklave_process::{Effect, Group, Input, ProcessId, Topology};
+use konklave_algorithms::{Algorithm, Pause, Problem, Setup, Watch, Workload, erased};
+use konklave_process::{
+    AnyProcess, Effect, Group, Input, Portable, ProcessId, Recordable, Topology,
+};
 use konklave_sim::{Config, Ending, Fault, Observer, Parts, Sim, Time};
-use konklave_trace::{Footer, Header, IncidentKind, Memory, Recordable, Recorder, Run, Sink};
+use konklave_trace::{Footer, Header, IncidentKind, Memory, Recorder, Run, Sink};
 
 /// Tells a recorder what happens in the simulator.
-pub(crate) struct Watcher<P, S> {
-    recorder: Recorder<P, S>,
+pub(crate) struct Watcher<S> {
+    recorder: Recorder<S>,
 }
 
-impl<P: Recordable, S: Sink> Observer<P> for Watcher<P, S> {
+impl<P: Recordable, S: Sink> Observer<P> for Watcher<S> {
     type Tag = u64;
 
     fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
@@ -73,8 +75,9 @@ impl Scene {
         self
     }
 
-    pub(crate) fn processes<P: Algorithm>(&self) -> Vec<P> {
-        self.setup.group.members().iter().map(|&p| P::new(p, &self.setup)).collect()
+    /// New processes of `P`, for a replay.
+    pub(crate) fn processes<P: Algorithm + Portable>(&self) -> Vec<AnyProcess> {
+        erased::<P>().processes(&self.setup)
     }
 
     pub(crate) fn header<P: Algorithm>(&self) -> Header {
@@ -97,10 +100,10 @@ impl Scene {
     /// Runs `P` and records to `recorder`.
     pub(crate) fn record<P: Algorithm + Recordable, S: Sink>(
         &self,
-        recorder: Recorder<P, S>,
+        recorder: Recorder<S>,
     ) -> S::Done {
         let parts = Parts {
-            processes: self.processes::<P>(),
+            processes: self.setup.group.members().iter().map(|&p| P::new(p, &self.setup)).collect(),
             application: <P::Problem as Problem<P>>::application(&self.workload, &self.setup),
             monitor: <P::Problem as Problem<P>>::monitor(&Watch::all(&P::SHEET), &self.setup),
             meter: <P::Problem as Problem<P>>::meter(&self.setup),

@@ -14,7 +14,7 @@ fn the_catalog_has_every_algorithm_with_its_data_sheet() {
     assert_eq!(answer.status, 200, "{answer:?}");
     let catalog = answer.json();
     let algorithms = catalog["algorithms"].as_array().unwrap();
-    assert_eq!(algorithms.len(), konklave_catalog::CATALOG.len());
+    assert_eq!(algorithms.len(), konklave_catalog::Catalog::builtin().entries().len());
     for it in algorithms {
         assert!(it["idea"].as_str().is_some_and(|idea| !idea.is_empty()), "{it}");
         assert!(it["topology"].is_string(), "{it}");
@@ -52,7 +52,7 @@ fn a_run_has_a_place_for_everything_that_happened() {
 #[test]
 fn groups_of_one_and_two_are_shown_too() {
     let server = Server::start();
-    for entry in konklave_catalog::CATALOG {
+    for entry in konklave_catalog::Catalog::builtin().entries() {
         for nodes in [1, 2] {
             let name = entry.name();
             let scenario = format!(r#"{{"algorithm":"{name}","nodes":{nodes},"time-limit":20}}"#);

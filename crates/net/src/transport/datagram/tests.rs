@@ -1,9 +1,11 @@
 //! Real datagrams on the loopback interface.
 
+use konklave_process::AnyData;
 use tokio::time::timeout;
 
 use super::*;
 use crate::transport::Link;
+use crate::transport::sample::sample;
 
 /// Writes down what becomes of messages.
 #[derive(Default)]
@@ -22,23 +24,25 @@ impl Fates for Notes {
     }
 }
 
-type Ends = (Inbox<String>, Outlet<String>);
+type Ends = (Inbox, Outlet);
 
 async fn network(n: usize, multicast: bool) -> (Network, Arc<Notes>, Vec<Ends>) {
     let notes = Arc::new(Notes::default());
-    let network = Network::new(Group::of(n), 1 << 20, multicast, notes.clone()).unwrap();
+    let network = Network::new(Group::of(n), 1 << 20, multicast, sample(), notes.clone()).unwrap();
     let end = |p: usize| End { process: ProcessId(p as u32), incarnation: 0 };
     let ends = (0..n).map(|p| network.attach(p, end(p)).unwrap()).collect();
     (network, notes, ends)
 }
 
-fn parcel(to: usize, id: u64, text: &str) -> Parcel<String> {
-    Parcel { to, id, message: text.into() }
+fn parcel(to: usize, id: u64, text: &str) -> Parcel {
+    Parcel { to, id, message: AnyData::new(text.to_owned()) }
 }
 
-async fn next(inbox: &mut Inbox<String>) -> (u32, u64, String) {
+async fn next(inbox: &mut Inbox) -> (u32, u64, String) {
     match timeout(Duration::from_secs(5), inbox.next()).await {
-        Ok(Some(Arrival::Message { from, id, message })) => (from.0, id, message),
+        Ok(Some(Arrival::Message { from, id, message })) => {
+            (from.0, id, message.get::<String>().clone())
+        }
         Ok(_) => panic!("the inbox is closed"),
         Err(_) => panic!("nothing arrives"),
     }

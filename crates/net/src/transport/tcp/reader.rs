@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Mesh;
 use crate::codec::{self, CodecError, End, HELLO_LEN, Hello};
-use crate::transport::{Arrival, Body, Link, task};
+use crate::transport::{Arrival, Link, MessageOf};
 use crate::{Trouble, Warning};
 
 /// A hello comes within this time.
@@ -25,11 +25,11 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 const CHUNK: usize = 16 << 10;
 
 /// Takes connections until it is given up, and all of them with it.
-pub(super) async fn listen<M: Body>(
+pub(super) async fn listen(
     listener: TcpListener,
     mesh: Arc<Mesh>,
     me: End,
-    inbox: Sender<Arrival<M>>,
+    inbox: Sender<Arrival>,
 ) {
     // Every peer has one connection, and maybe a broken one that we have not seen the end of.
     let most = 2 * mesh.group.len() + 16;
@@ -40,7 +40,7 @@ pub(super) async fn listen<M: Body>(
             accepted = listener.accept() => match accepted {
                 Ok(_) if readers.len() >= most => warn(Trouble::Crowd),
                 Ok((stream, _)) => {
-                    readers.spawn(task(serve(stream, mesh.clone(), me, inbox.clone())));
+                    readers.spawn(serve(stream, mesh.clone(), me, inbox.clone()));
                 }
                 Err(error) => {
                     warn(Trouble::Accept(error.to_string()));
@@ -53,12 +53,7 @@ pub(super) async fn listen<M: Body>(
 }
 
 /// One connection, from hello to end.
-async fn serve<M: Body>(
-    mut stream: TcpStream,
-    mesh: Arc<Mesh>,
-    me: End,
-    inbox: Sender<Arrival<M>>,
-) {
+async fn serve(mut stream: TcpStream, mesh: Arc<Mesh>, me: End, inbox: Sender<Arrival>) {
     let warn = |trouble| mesh.fates.warn(Warning { at: me.process, trouble });
     let link = match greet(&mut stream, &mesh, me).await {
         Ok(link) => link,
@@ -91,11 +86,11 @@ async fn greet(stream: &mut TcpStream, mesh: &Mesh, me: End) -> Result<Link, Tro
     Ok(Link { sender, receiver, connection })
 }
 
-async fn read<M: Body>(
+async fn read(
     stream: &mut TcpStream,
     mesh: &Mesh,
     link: Link,
-    inbox: &Sender<Arrival<M>>,
+    inbox: &Sender<Arrival>,
 ) -> Result<(), Trouble> {
     let from = link.sender.process;
     let mut buffer = Vec::new();
@@ -107,7 +102,7 @@ async fn read<M: Body>(
             return if buffer.is_empty() { Ok(()) } else { Err(Trouble::Truncated(from)) };
         }
         let mut used = 0;
-        while let Some((message, len)) = next(&buffer[used..], mesh.frame_limit, from)? {
+        while let Some((message, len)) = next(&buffer[used..], mesh, from)? {
             used += len;
             if inbox.send(message).await.is_err() {
                 return Ok(());
@@ -117,15 +112,10 @@ async fn read<M: Body>(
     }
 }
 
-fn next<M: Body>(
-    bytes: &[u8],
-    limit: usize,
-    from: ProcessId,
-) -> Result<Option<(Arrival<M>, usize)>, Trouble> {
+fn next(bytes: &[u8], mesh: &Mesh, from: ProcessId) -> Result<Option<(Arrival, usize)>, Trouble> {
     let refused = |error| Trouble::Frame { from, error };
-    let Some((frame, len)) = codec::decode(bytes, limit).map_err(refused)? else {
-        return Ok(None);
-    };
+    let frame = codec::decode(MessageOf(&mesh.sample), bytes, mesh.frame_limit);
+    let Some((frame, len)) = frame.map_err(refused)? else { return Ok(None) };
     if frame.sender != from {
         return Err(refused(CodecError::Sender(frame.sender)));
     }

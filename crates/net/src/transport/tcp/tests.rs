@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use konklave_process::ProcessId;
+use konklave_process::{AnyData, ProcessId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -10,6 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::*;
 use crate::codec::{self, CodecError, Hello};
 use crate::transport::Link;
+use crate::transport::sample::sample;
 use crate::{Trouble, Warning};
 
 const LIMIT: usize = 200;
@@ -35,32 +36,32 @@ impl Fates for Notes {
 
 fn network(n: usize) -> (Network, Arc<Notes>) {
     let notes = Arc::new(Notes::default());
-    (Network::new(Group::of(n), LIMIT, notes.clone()), notes)
+    (Network::new(Group::of(n), LIMIT, sample(), notes.clone()), notes)
 }
 
 fn end(p: u32, incarnation: u32) -> End {
     End { process: ProcessId(p), incarnation }
 }
 
-async fn attach(network: &Network, me: End) -> (Inbox<String>, Outlet<String>) {
+async fn attach(network: &Network, me: End) -> (Inbox, Outlet) {
     network.attach(me.process.0 as usize, me).await.unwrap()
 }
 
-async fn next(inbox: &mut Inbox<String>) -> Arrival<String> {
+async fn next(inbox: &mut Inbox) -> Arrival {
     let next = timeout(Duration::from_secs(5), inbox.next()).await;
     next.expect("something arrives in time").expect("the inbox is open")
 }
 
-async fn next_message(inbox: &mut Inbox<String>) -> (u32, u64, String) {
+async fn next_message(inbox: &mut Inbox) -> (u32, u64, String) {
     loop {
         if let Arrival::Message { from, id, message } = next(inbox).await {
-            return (from.0, id, message);
+            return (from.0, id, message.get::<String>().clone());
         }
     }
 }
 
-fn parcel(id: u64, message: &str) -> Parcel<String> {
-    Parcel { to: 0, id, message: message.to_owned() }
+fn parcel(id: u64, message: &str) -> Parcel {
+    Parcel { to: 0, id, message: AnyData::new(message.to_owned()) }
 }
 
 fn frame(sender: u32, id: u64, message: &str) -> Vec<u8> {

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::{Entry, Mesh};
 use crate::codec::{self, End, Hello};
 use crate::node::Parcel;
-use crate::transport::{Body, Link};
+use crate::transport::Link;
 use crate::{Trouble, Warning};
 
 /// As many messages go out in one write.
@@ -44,11 +44,11 @@ struct Connection {
 }
 
 /// Sends all parcels to the process at `to`, until no more will come.
-pub(super) async fn write<M: Body>(
+pub(super) async fn write(
     mesh: Arc<Mesh>,
     me: End,
     to: usize,
-    mut parcels: UnboundedReceiver<Parcel<M>>,
+    mut parcels: UnboundedReceiver<Parcel>,
 ) {
     let peer = mesh.group.id(to);
     let mut writer = Writer { mesh, me, to, peer, open: None, connections: 0 };

@@ -1,0 +1,130 @@
+//! An algorithm without its type: what worlds, reports and tables need of it.
+
+use std::marker::PhantomData;
+
+use konklave_process::{
+    AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Portable, ProcessId,
+};
+
+use crate::mutex::coterie::Figures;
+use crate::{Algorithm, DataSheet, Metric, Pause, Problem, Setup, SetupError, Watch, Workload};
+
+/// What is measured of a run, to be written down.
+pub type AnySummary = Box<dyn erased_serde::Serialize>;
+
+/// An algorithm with all that its problem brings along, behind the seam.
+pub trait AnyAlgorithm: Send + Sync {
+    /// The name of its problem.
+    fn problem(&self) -> &'static str;
+    /// Its data sheet.
+    fn sheet(&self) -> DataSheet;
+    /// The data sheet of the variant that `setup` chose.
+    fn variant(&self, setup: &Setup) -> DataSheet;
+    /// The name of its type, for tests that are written by a program.
+    fn type_name(&self) -> &'static str;
+    /// Whether its runs have no end of their own.
+    fn is_endless(&self) -> bool;
+    /// Whether it goes on when everyone is served.
+    fn goes_on(&self, setup: &Setup) -> bool;
+    /// The longest delay, in T, that its timeouts allow for.
+    fn longest_delay(&self, setup: &Setup) -> Option<f64>;
+    /// How large its quorums are, by their name.
+    fn quorums(&self, setup: &Setup) -> Vec<(&'static str, Figures)>;
+    /// What `setup` lacks, beyond what the data sheet says.
+    fn check_setup(&self, setup: &Setup) -> Result<(), SetupError>;
+    /// The process of member `me`.
+    fn process(&self, me: ProcessId, setup: &Setup) -> AnyProcess;
+    /// The clients that `workload` describes.
+    fn application(&self, workload: &Workload, setup: &Setup) -> AnyApplication;
+    /// The clients of a script.
+    fn scripted(&self, workload: &Workload, setup: &Setup) -> AnyApplication;
+    /// The judges of what `watch` names.
+    fn monitor(&self, watch: &Watch, setup: &Setup) -> AnyMonitor;
+    /// Fresh measures.
+    fn meter(&self, setup: &Setup) -> AnyMeter;
+    /// Which pause goes before `request`.
+    fn pause(&self, request: &AnyData) -> Pause;
+    /// The measures of a whole run, with times in units of `unit` ticks.
+    fn summary(&self, meter: &AnyMeter, monitor: &AnyMonitor, unit: f64) -> AnySummary;
+    /// How often each process was served.
+    fn served(&self, meter: &AnyMeter) -> Vec<(ProcessId, u64)>;
+    /// What was measured under `metric`.
+    fn measured(&self, meter: &AnyMeter, metric: Metric, unit: f64) -> Option<f64>;
+}
+
+impl dyn AnyAlgorithm {
+    /// The processes of all members, in node order.
+    pub fn processes(&self, setup: &Setup) -> Vec<AnyProcess> {
+        setup.group.members().iter().map(|&me| self.process(me, setup)).collect()
+    }
+}
+
+/// The algorithm `P` as a value.
+pub const fn erased<P>() -> &'static dyn AnyAlgorithm
+where
+    P: Algorithm + Portable,
+{
+    const { &Typed::<P>(PhantomData) }
+}
+
+struct Typed<P>(PhantomData<fn() -> P>);
+
+impl<P> AnyAlgorithm for Typed<P>
+where
+    P: Algorithm + Portable,
+{
+    fn problem(&self) -> &'static str {
+        P::Problem::NAME
+    }
+    fn sheet(&self) -> DataSheet {
+        P::SHEET
+    }
+    fn variant(&self, setup: &Setup) -> DataSheet {
+        P::sheet(setup)
+    }
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<P>()
+    }
+    fn is_endless(&self) -> bool {
+        P::Problem::ENDLESS || P::ENDLESS
+    }
+    fn goes_on(&self, setup: &Setup) -> bool {
+        P::goes_on(setup)
+    }
+    fn longest_delay(&self, setup: &Setup) -> Option<f64> {
+        P::longest_delay(setup)
+    }
+    fn quorums(&self, setup: &Setup) -> Vec<(&'static str, Figures)> {
+        P::quorums(setup)
+    }
+    fn check_setup(&self, setup: &Setup) -> Result<(), SetupError> {
+        P::check_setup(setup)
+    }
+    fn process(&self, me: ProcessId, setup: &Setup) -> AnyProcess {
+        AnyProcess::new(P::new(me, setup))
+    }
+    fn application(&self, workload: &Workload, setup: &Setup) -> AnyApplication {
+        AnyApplication::new::<P>(P::Problem::application(workload, setup))
+    }
+    fn scripted(&self, workload: &Workload, setup: &Setup) -> AnyApplication {
+        AnyApplication::new::<P>(P::Problem::scripted(workload, setup))
+    }
+    fn monitor(&self, watch: &Watch, setup: &Setup) -> AnyMonitor {
+        AnyMonitor::new::<P>(P::Problem::monitor(watch, setup))
+    }
+    fn meter(&self, setup: &Setup) -> AnyMeter {
+        AnyMeter::new::<P>(P::Problem::meter(setup))
+    }
+    fn pause(&self, request: &AnyData) -> Pause {
+        P::Problem::pause(request.get())
+    }
+    fn summary(&self, meter: &AnyMeter, monitor: &AnyMonitor, unit: f64) -> AnySummary {
+        Box::new(P::Problem::summary(meter.get(), monitor.get(), unit))
+    }
+    fn served(&self, meter: &AnyMeter) -> Vec<(ProcessId, u64)> {
+        P::Problem::served(meter.get())
+    }
+    fn measured(&self, meter: &AnyMeter, metric: Metric, unit: f64) -> Option<f64> {
+        P::Problem::measured(meter.get(), metric, unit)
+    }
+}

@@ -1,0 +1,111 @@
+//! The catalog: a value that holds algorithms, ours and those of others.
+
+use konklave_algorithms::Algorithm;
+use konklave_process::Portable;
+use konklave_trace::Run;
+
+use crate::{Entry, Error, Plan, Scenario, builtin, did_you_mean};
+
+/// A collection of algorithms.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    entries: Vec<Entry>,
+}
+
+impl Catalog {
+    /// The algorithms that come with Konklave.
+    pub fn builtin() -> Self {
+        Self { entries: builtin::entries() }
+    }
+
+    /// The same with `P`, too.
+    pub fn with<P: Algorithm + Portable>(self) -> Self {
+        self.with_entry(Entry::new::<P>())
+    }
+
+    /// The same with `entry`, behind the others of its problem.
+    pub fn with_entry(mut self, entry: Entry) -> Self {
+        let last = self.entries.iter().rposition(|known| known.problem == entry.problem);
+        self.entries.insert(last.map_or(self.entries.len(), |last| last + 1), entry);
+        self
+    }
+
+    /// Says which name stands twice in the catalog, if one does: only the first would be found.
+    pub fn check(&self) -> Result<(), Error> {
+        let twice = |i: &usize| {
+            let name = self.entries[*i].sheet.name;
+            self.entries[..*i].iter().any(|entry| entry.sheet.name == name)
+        };
+        match (0..self.entries.len()).find(twice) {
+            Some(i) => Err(Error::Usage(format!(
+                "two algorithms of the catalog are called `{}`: give yours another `name` on its data sheet",
+                self.entries[i].sheet.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// All algorithms, those of one problem together.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The algorithms that solve `problem`; none if nobody knows such a problem.
+    pub fn of_problem(&self, problem: &str) -> Vec<&Entry> {
+        self.entries.iter().filter(|entry| entry.problem == problem).collect()
+    }
+
+    /// The names of all problems.
+    pub fn problems(&self) -> Vec<&'static str> {
+        let mut problems: Vec<&str> = self.entries.iter().map(|entry| entry.problem).collect();
+        problems.dedup();
+        problems
+    }
+
+    /// The algorithm called `name`: `problem/name`, or the name alone; underscores will do.
+    pub fn find(&self, name: &str) -> Result<&Entry, Error> {
+        let wanted = name.trim().to_lowercase().replace('_', "-");
+        let by_name = |e: &&Entry| e.sheet.name == wanted || e.name() == wanted;
+        if let Some(entry) = self.entries.iter().find(by_name) {
+            return Ok(entry);
+        }
+        let names: Vec<String> =
+            self.entries.iter().flat_map(|e| [e.sheet.name.to_owned(), e.name()]).collect();
+        let hint = did_you_mean(&wanted, names.iter().map(String::as_str));
+        Err(Error::Usage(format!(
+            "no algorithm is called `{name}`{hint}; `konklave list` names them all"
+        )))
+    }
+
+    /// The plan that a recorded run was made from.
+    pub fn plan_of(&self, run: &Run) -> Result<(&Entry, Plan), Error> {
+        let entry = self.find(&run.header.algorithm)?;
+        let scenario: Scenario = match &run.header.scenario {
+            serde_json::Value::Null => Scenario {
+                nodes: Some(run.header.nodes.len()),
+                topology: Some(run.header.topology.clone()).filter(|t| !t.is_empty()),
+                mistake: run.header.mistake.clone(),
+                seed: Some(run.header.seed),
+                ..Scenario::default()
+            },
+            value => serde_json::from_value(value.clone())
+                .map_err(|e| Error::Data(format!("the run's scenario cannot be read: {e}")))?,
+        };
+        // A scenario that names an algorithm names this one.
+        let algorithm = scenario.algorithm.as_ref().map(|_| entry.name());
+        let mut plan = entry.plan(Scenario { algorithm, ..scenario })?;
+        if matches!(run.header.world.as_str(), "threads" | "tcp" | "udp" | "multicast")
+            && run.header.unit >= 1.0
+        {
+            plan.setup.unit = std::time::Duration::from_nanos(run.header.unit as u64);
+        }
+        let ids: Vec<u32> = plan.setup.group.members().iter().map(|p| p.0).collect();
+        if ids != run.header.nodes {
+            return Err(Error::Data(format!(
+                "the run's nodes {:?} are not those of its scenario {ids:?}",
+                run.header.nodes
+            )));
+        }
+        Ok((entry, plan))
+    }
+}

@@ -1,0 +1,440 @@
+//! `check`: every run of a small group.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use konklave_catalog::{
+    Assumption, Catalog, CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Clock, Error,
+    Extreme, Plan, Progress, Scenario, Swarm, SymmetryReport, Timing, Victim, is_about_another,
+};
+use konklave_trace::{Run, diagram, svg, text};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::run::recording;
+use crate::Done;
+use crate::args::{CheckArgs, Emit, MAX_MEMORY, MAX_STATES, Who};
+use crate::interrupt;
+use crate::output::{Colour, Format, Picture, Target, paint, print_csv, print_json, stdout};
+
+pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
+    let entry = catalog.find(&args.algorithm)?;
+    let scenario = Scenario {
+        algorithm: Some(entry.name()),
+        nodes: args.nodes.or(Some(3).filter(|_| args.ids.is_none() && args.topology.is_none())),
+        topology: args.topology.clone(),
+        ids: args.ids.clone(),
+        initiators: args.initiators.clone(),
+        down: args.down.clone(),
+        set: args.set.clone(),
+        mistake: args.mistake.clone(),
+        entries: args.entries,
+        requests: args.requests.clone(),
+        fifo: args.no_fifo.then_some(false),
+        seed: args.seed,
+        ..Scenario::default()
+    };
+    let plan = entry.plan(scenario)?;
+    let record_to = Target::open_if(args.record.as_ref())?;
+    let draw_to = Picture::open_if(args.svg.as_ref())?;
+    let check = CheckPlan {
+        options: options(&args, plan.setup.unit)?,
+        extreme: extreme(&args),
+        arguments: arguments(&args),
+        checkpoints: Checkpoints {
+            write: args.checkpoint.clone(),
+            resume: args.resume.clone(),
+            ..Checkpoints::default()
+        },
+    };
+    check.refuse(&plan)?;
+    for (option, why) in &plan.idle {
+        tell!("konklave: --{option} says nothing here: {why}");
+    }
+    for property in args.properties.iter().filter(|p| is_about_another(p, entry.problem)) {
+        let problem = entry.problem;
+        tell!("konklave: --property {property} says nothing here: it is not about {problem}");
+    }
+    let broken = broken_by(&plan, &check.options);
+    for (assumption, by) in &broken {
+        tell!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
+    }
+    // A path that cannot be written is known before the work starts.
+    drop(Target::open_if(args.checkpoint.as_ref())?);
+    let stop = interrupt()?;
+    let bar = progress_bar(args.format);
+    let mut watch = |progress: Progress| {
+        bar.set_message(format!(
+            "{} states, {} transitions, depth {}, {} to look at",
+            progress.states, progress.transitions, progress.depth, progress.frontier
+        ));
+        !stop.load(Ordering::Relaxed)
+    };
+    let checked = entry.check(&plan, &check, &mut watch)?;
+    bar.finish_and_clear();
+    if let Some(witness) = &checked.witness {
+        if let Some(target) = record_to {
+            target.finish(&recording(witness, args.record.as_deref())?)?;
+        }
+        if let Some(target) = draw_to {
+            target.finish(&svg::draw(witness, &diagram::Options::default()))?;
+        }
+    } else if record_to.is_some() || draw_to.is_some() {
+        tell!("konklave: there is no witness to record or draw");
+    }
+    match (args.emit, &checked.test) {
+        (None, _) => print(&args, &checked, &broken)?,
+        (Some(Emit::Test), Some(test)) => stdout().write_all(test.as_bytes())?,
+        (Some(Emit::Test), None) => {
+            tell!("konklave: there is no run that breaks something and ends: no test");
+            print(&args, &checked, &broken)?;
+        }
+    }
+    Ok(match checked.report.verdict {
+        "exhausted" => 0,
+        "violated" => 1,
+        _ => 2,
+    })
+}
+
+fn options(args: &CheckArgs, unit: Duration) -> Result<CheckOptions, Error> {
+    Ok(CheckOptions {
+        fifo: !args.no_fifo,
+        timing: if args.synchronous { Timing::WhenQuiet } else { Timing::Anytime },
+        early: args.early,
+        clock: args.clock.map(|step| clock(step, args, unit)).transpose()?,
+        down: Vec::new(),
+        crashes: args.crash,
+        victims: match args.victim {
+            Who::Anyone => Victim::Anyone,
+            Who::Idle => Victim::Idle,
+            Who::Waiting => Victim::Waiting,
+            Who::Holder => Victim::Holder,
+            Who::Arbiter => Victim::Arbiter,
+        },
+        restarts: args.restart,
+        stable_storage: !args.amnesia,
+        losses: args.loss,
+        duplicates: args.duplicate,
+        cuts: args.cut,
+        breaks: args.breaks,
+        links: Vec::new(),
+        detector: !args.no_detector,
+        app_messages: args.app_messages,
+        count_messages: args.count_messages || extreme(args).is_some(),
+        threads: args.threads,
+        compact: args.compact,
+        reduce: args.reduce,
+        symmetry: args.symmetry,
+        swarm: args.shard.as_deref().map(|shard| swarm(shard, args)).transpose()?,
+        properties: args.properties.clone(),
+        most_messages: None,
+        max_states: args.max_states,
+        max_depth: args.max_depth.unwrap_or(u32::MAX),
+        max_bytes: args.max_memory.saturating_mul(1 << 20),
+    })
+}
+
+/// The clock that these words describe, both in units of T.
+fn clock(step: f64, args: &CheckArgs, unit: Duration) -> Result<Clock, Error> {
+    Clock::in_units(step, args.time_limit, args.settled, unit).map_err(Error::Usage)
+}
+
+/// Which assumptions the budgets break, and how.
+fn broken_by(plan: &Plan, options: &CheckOptions) -> Vec<(Assumption, &'static str)> {
+    let mut broken = Vec::new();
+    for &assumption in plan.assumes {
+        let by = match assumption {
+            Assumption::Reliable if options.losses > 0 => "messages may be lost",
+            Assumption::Reliable if options.cuts > 0 => "channels may be cut",
+            Assumption::Reliable if options.breaks > 0 => "links may break",
+            Assumption::NoDuplicates if options.duplicates > 0 => "messages may arrive twice",
+            Assumption::Fifo if !options.fifo => "messages may overtake each other",
+            Assumption::NoCrash if options.crashes > 0 => "nodes may crash",
+            Assumption::NoRestart if options.restarts > 0 => "nodes may come up again",
+            Assumption::Synchronous if options.timing == Timing::Anytime => {
+                "timers may fire at any time (--synchronous lets them fire only when all is quiet)"
+            }
+            Assumption::StableStorage if options.restarts > 0 && !options.stable_storage => {
+                "what was saved is forgotten"
+            }
+            Assumption::Reliable
+            | Assumption::NoDuplicates
+            | Assumption::Fifo
+            | Assumption::NoCrash
+            | Assumption::NoRestart
+            | Assumption::Synchronous
+            | Assumption::BoundedDelays
+            | Assumption::SteadyClocks
+            | Assumption::KnownMembership
+            | Assumption::UniqueIds
+            | Assumption::StableStorage => continue,
+        };
+        broken.push((assumption, by));
+    }
+    broken
+}
+
+fn extreme(args: &CheckArgs) -> Option<Extreme> {
+    let least = args.minimise.map(|_| Extreme::Least);
+    args.maximise.map(|_| Extreme::Most).or(least)
+}
+
+fn swarm(shard: &str, args: &CheckArgs) -> Result<Swarm, Error> {
+    let parts = shard.split_once('/');
+    let parts = parts.and_then(|(i, n)| Some((i.parse::<u32>().ok()?, n.parse::<u32>().ok()?)));
+    match parts {
+        Some((i, n)) if 1 <= i && i <= n => {
+            Ok(Swarm { shard: i - 1, of: n, seed: args.seed.unwrap_or(0), runs: args.runs })
+        }
+        _ => Err(Error::Usage(format!("--shard {shard}: say which of how many, as in 1/4"))),
+    }
+}
+
+/// What repeats the budgets and the choice of properties.
+fn arguments(args: &CheckArgs) -> String {
+    let mut words = Vec::new();
+    let budgets = [
+        ("crash", args.crash),
+        ("restart", args.restart),
+        ("loss", args.loss),
+        ("duplicate", args.duplicate),
+        ("cut", args.cut),
+        ("break", args.breaks),
+        ("app-messages", args.app_messages),
+        ("early", args.early),
+    ];
+    words.extend(budgets.iter().filter(|(_, k)| *k > 0).map(|(name, k)| format!("--{name} {k}")));
+    words.extend(args.clock.map(|step| format!("--clock {step}")));
+    words.extend(args.time_limit.map(|limit| format!("--time-limit {limit}")));
+    let victim = clap::ValueEnum::to_possible_value(&args.victim);
+    let victim = victim.filter(|_| args.victim != Who::Anyone);
+    words.extend(victim.map(|who| format!("--victim {}", who.get_name())));
+    let flags = [
+        ("synchronous", args.synchronous),
+        ("settled", args.settled),
+        ("no-detector", args.no_detector),
+        ("amnesia", args.amnesia),
+        ("count-messages", args.count_messages),
+        ("compact", args.compact),
+        ("reduce", args.reduce),
+        ("symmetry", args.symmetry),
+    ];
+    words.extend(flags.iter().filter(|(_, on)| *on).map(|(name, _)| format!("--{name}")));
+    words.extend(extreme(args).map(|end| match end {
+        Extreme::Most => "--maximise messages".to_owned(),
+        Extreme::Least => "--minimise messages".to_owned(),
+    }));
+    if let Some(shard) = &args.shard {
+        words.push(format!("--shard {shard} --runs {}", args.runs));
+    }
+    words.extend(args.properties.iter().map(|p| format!("--property {p}")));
+    if args.max_states != MAX_STATES {
+        words.push(format!("--max-states {}", args.max_states));
+    }
+    words.extend(args.max_depth.map(|depth| format!("--max-depth {depth}")));
+    if args.max_memory != MAX_MEMORY {
+        words.push(format!("--max-memory {}", args.max_memory));
+    }
+    words.join(" ")
+}
+
+/// Set by the first interrupt: the search stops and says what it has.
+pub(super) fn interrupt() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = stop.clone();
+    interrupt::on_signal(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            interrupt::leave();
+        }
+    })?;
+    Ok(stop)
+}
+
+fn progress_bar(format: Format) -> ProgressBar {
+    if format != Format::Text || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// The report, and which assumptions were broken.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    report: &'a CheckReport,
+    broken_assumptions: Vec<String>,
+}
+
+fn print(
+    args: &CheckArgs,
+    checked: &Checked,
+    broken: &[(Assumption, &'static str)],
+) -> io::Result<()> {
+    let report = &checked.report;
+    match args.format {
+        Format::Json | Format::Jsonl => {
+            let broken_assumptions = broken.iter().map(|(a, _)| a.to_string()).collect();
+            print_json(&Told { report, broken_assumptions }, args.format)
+        }
+        Format::Csv => print_csv(&[row(report)]),
+        Format::Text => {
+            let mut out = stdout();
+            if let Some(witness) = &checked.witness {
+                tell(args, report, witness, &mut out)?;
+            }
+            summarise(report, broken, &mut out)?;
+            let goes_on = report.verdict == "bounded" && args.checkpoint.is_some();
+            if let Some(file) = args.checkpoint.as_ref().filter(|_| goes_on) {
+                writeln!(out, "go on       with --resume {}", file.display())?;
+            }
+            out.flush()
+        }
+    }
+}
+
+fn tell(
+    args: &CheckArgs,
+    report: &CheckReport,
+    witness: &Run,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let length = report.witness_length.unwrap_or(0);
+    let shortest = args.shard.is_none() && !args.reduce;
+    let what = match (report.verdict, shortest) {
+        ("violated", true) => "A shortest run that breaks it",
+        ("violated", false) => "A run that breaks it",
+        _ if args.minimise.is_some() => "A run with the fewest messages",
+        _ => "A run with the most messages",
+    };
+    writeln!(out, "{what}, {length} steps:")?;
+    writeln!(out)?;
+    let options = text::Options { states: args.states, ..text::Options::default() };
+    writeln!(out, "{}", text::transcript(witness, &options))?;
+    if let Some(from) = report.witness_loops_from {
+        writeln!(out, "From step {} on it repeats for ever.", from + 1)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn summarise(
+    report: &CheckReport,
+    broken: &[(Assumption, &'static str)],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let channels = if report.fifo { "FIFO" } else { "not FIFO" };
+    let mistake = report.mistake.as_ref().map_or(String::new(), |m| format!(", mistake {m}"));
+    writeln!(
+        out,
+        "{} · {} nodes, {}, {channels}{mistake}",
+        report.algorithm, report.nodes, report.topology
+    )?;
+    match report.verdict {
+        "exhausted" => {
+            let all = paint("exhausted", Colour::Green);
+            let though: Vec<_> =
+                broken.iter().map(|(assumption, _)| assumption.to_string()).collect();
+            let though = match though.as_slice() {
+                [] => String::new(),
+                some => format!(", though it assumes {}", some.join(", ")),
+            };
+            let within = match report.budgets.get("time_limit").and_then(Value::as_f64) {
+                Some(limit) => format!(" for {limit} T"),
+                None => String::new(),
+            };
+            writeln!(
+                out,
+                "verdict     {all}: every run was seen{within}, and all is well{though}"
+            )?;
+        }
+        "violated" => {
+            let violated = paint("violated", Colour::Red);
+            let property = report.property.as_deref().unwrap_or_default();
+            let detail = report.detail.as_deref().unwrap_or_default();
+            writeln!(out, "verdict     {violated}: {property}: {detail}")?;
+            if let Some(why) = &report.explanation {
+                writeln!(out, "why         {why}")?;
+            }
+        }
+        _ => {
+            let bounded = paint("bounded", Colour::Yellow);
+            let why = match report.bound.unwrap_or_default() {
+                "sample" => "nothing found in the runs that were tried".to_owned(),
+                "compact" => {
+                    "all is well, but a run may go round for ever, which was not judged".to_owned()
+                }
+                "interrupted" => "nothing found before it was interrupted".to_owned(),
+                bound => format!("nothing found before the limit of {bound}"),
+            };
+            writeln!(out, "verdict     {bounded}: {why}")?;
+        }
+    }
+    writeln!(
+        out,
+        "explored    {} states, {} transitions, depth {}",
+        report.states, report.transitions, report.depth
+    )?;
+    if report.missed > 0.0 {
+        writeln!(out, "missed      a state with a probability of at most {:.1e}", report.missed)?;
+    }
+    if report.reduction != "none" {
+        writeln!(out, "reduced     one order of commuting deliveries stands for all")?;
+    }
+    if let Some(symmetry) = &report.symmetry {
+        writeln!(out, "symmetry    {}", interchangeable(symmetry))?;
+    }
+    if let Some((least, most)) = report.messages {
+        writeln!(out, "messages    {least} … {most} over all runs that end")?;
+    }
+    writeln!(
+        out,
+        "took        {:.3} s, {:.0} states/s, {:.1} MB",
+        report.seconds,
+        report.states_per_second,
+        report.peak_bytes as f64 / 1e6
+    )?;
+    writeln!(out, "again       {}", report.command)
+}
+
+fn interchangeable(symmetry: &SymmetryReport) -> String {
+    let class = |class: &Vec<u32>| {
+        let ids: Vec<String> = class.iter().map(|id| format!("p{id}")).collect();
+        ids.join(", ")
+    };
+    let classes: Vec<String> = symmetry.interchangeable.iter().map(class).collect();
+    match (&symmetry.refuted, classes.is_empty()) {
+        (Some(why), true) => format!("none: nobody can be taken for another ({why})"),
+        (None, true) => "none: there is nobody to be taken for another".to_owned(),
+        (_, false) => {
+            format!("{} stand for each other, {} ways", classes.join("; "), symmetry.permutations)
+        }
+    }
+}
+
+fn row(report: &CheckReport) -> Vec<(String, String)> {
+    [
+        ("algorithm", report.algorithm.clone()),
+        ("nodes", report.nodes.to_string()),
+        ("topology", report.topology.clone()),
+        ("fifo", report.fifo.to_string()),
+        ("mistake", report.mistake.clone().unwrap_or_default()),
+        ("verdict", report.verdict.to_owned()),
+        ("property", report.property.clone().unwrap_or_default()),
+        ("states", report.states.to_string()),
+        ("transitions", report.transitions.to_string()),
+        ("depth", report.depth.to_string()),
+        ("witness_length", report.witness_length.map_or(String::new(), |n| n.to_string())),
+        ("seconds", format!("{:.6}", report.seconds)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}

@@ -1,0 +1,96 @@
+//! `ring`: the project report's program.
+
+use std::io;
+use std::time::Duration;
+
+use konklave_catalog::{
+    Catalog, Entry, Error, Plan, RealWorld, RunReport, Scenario, Transport, Verdict,
+};
+use konklave_process::topology::Shape;
+use konklave_ring::{
+    Elsewhere, Flags, Held, Options, RingError, Round, Stop, World, run, run_elsewhere,
+};
+
+use crate::Done;
+use crate::args::RingArgs;
+use crate::failure::Failure;
+use crate::interrupt;
+
+static STOP: Stop = Stop::new();
+
+pub(crate) fn ring(catalog: &'static Catalog, args: &RingArgs) -> Done {
+    interrupt::on_signal(|| STOP.signal())?;
+    let (mut out, mut err) = (io::stdout(), io::stderr());
+    let failed = |error: RingError| Failure::Other(error.to_string(), error.exit_code());
+    let options = Options::resolve(&args.flags).map_err(failed)?;
+    let outcome = match &options.elsewhere {
+        Some(Elsewhere { algorithm: name, world }) => {
+            let entry = algorithm(catalog, name)?;
+            // What cannot be held is known before the first line.
+            plan(entry, &options.ids(), options.ids()[0], 0).map_err(failed)?;
+            let mut hold = |round: &Round| hold(entry, *world, round);
+            // Ids and seed that were drawn must be the same when it starts.
+            let flags =
+                Flags { ids: Some(options.ids()), seed: Some(options.seed), ..args.flags.clone() };
+            run_elsewhere(&flags, &mut hold, &mut out, &mut err, &STOP)
+        }
+        None => run(&args.flags, &mut out, &mut err, &STOP),
+    };
+    let outcome = outcome.map_err(failed)?;
+    Ok(outcome.exit_code())
+}
+
+fn algorithm<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Entry, Error> {
+    let entry = catalog.find(name)?;
+    if entry.problem != "election" {
+        return Err(Error::Usage(format!(
+            "--algorithm {}: it is for {}; a ring elects (`konklave list election`)",
+            entry.sheet.name, entry.problem
+        )));
+    }
+    Ok(entry)
+}
+
+/// The plan of one election.
+fn plan(entry: &Entry, ids: &[u32], initiator: u32, seed: u64) -> Result<Plan, RingError> {
+    let made_for_rings =
+        matches!(entry.sheet.topologies.first(), Some(Shape::DirectedRing | Shape::Ring));
+    let listed: Vec<_> = ids.iter().map(u32::to_string).collect();
+    let scenario = Scenario {
+        algorithm: Some(entry.name()),
+        nodes: Some(ids.len()),
+        topology: (!made_for_rings).then(|| "ring".into()),
+        ids: Some(listed.join(",")),
+        initiators: Some(initiator.to_string()),
+        seed: Some(seed),
+        ..Scenario::default()
+    };
+    entry.plan(scenario).map_err(|error| RingError::Usage(error.to_string()))
+}
+
+/// Holds one election in the catalog's worlds.
+fn hold(entry: &Entry, world: World, round: &Round) -> Result<Held, RingError> {
+    let plan = plan(entry, &round.ids, round.initiator, round.seed)?;
+    let real = |transport| RealWorld { transport, unit: round.unit };
+    let outcome = match world {
+        World::Simulated => entry.simulate(&plan, false),
+        World::Tasks => entry.serve(&plan, real(Transport::Threads), false),
+        World::Tcp => entry.serve(&plan, real(Transport::Tcp), false),
+    };
+    let outcome = outcome.map_err(|error| RingError::Usage(error.to_string()))?;
+    Ok(held(&outcome.report, round.unit))
+}
+
+fn held(report: &RunReport, unit: Duration) -> Held {
+    let told = |key: &str| report.problem.get("election").and_then(|told| told.get(key)?.as_f64());
+    Held {
+        leader: told("leader").map(|id| id as u32),
+        messages: report.messages.sent,
+        duration: unit.mul_f64(told("time_to_all").unwrap_or(report.time)),
+        verdict: match report.verdict {
+            Verdict::Ok => konklave_ring::Verdict::Ok,
+            Verdict::Violated => konklave_ring::Verdict::Violated,
+            Verdict::Stuck | Verdict::Unfinished => konklave_ring::Verdict::Unfinished,
+        },
+    }
+}

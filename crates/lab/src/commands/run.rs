@@ -1,0 +1,362 @@
+//! `run`: one run, judged and measured.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use konklave_catalog::{
+    Catalog, Error, Outcome, Plan, RealWorld, RunReport, Scenario, Transport, Verdict, did_you_mean,
+};
+use konklave_sim::{Selector, What};
+use konklave_trace::{Run, diagram, svg, text};
+use serde_json::Value;
+
+use crate::Done;
+use crate::args::{RunArgs, World};
+use crate::output::{
+    Colour, Format, Picture, Target, paint, print_csv, print_json, read_text, stdout,
+};
+
+/// Runs of up to this many entries are told without being asked for.
+const SHORT: usize = 60;
+/// A told run is cut off after this many lines, unless it was asked for.
+const RECORD_UP_TO: u64 = 400;
+
+/// How long T is in the real worlds, in ms.
+const UNIT: f64 = 5.0;
+
+pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
+    let (entry, plan) = plan(catalog, &args)?;
+    let mut record_to = Target::open_if(args.record.as_ref())?;
+    let draw_to = Picture::open_if(args.svg.as_ref())?;
+    warn(&plan);
+    let requests: u64 = plan.workload.requests.iter().map(|k| u64::from(*k)).sum();
+    let small = requests.saturating_mul(plan.setup.group.len() as u64) <= RECORD_UP_TO;
+    let told = args.format == Format::Text && (args.story || args.states || small);
+    let record = told || record_to.is_some() || draw_to.is_some();
+    // Only to be recorded: it needs no memory, and no more time than the disk takes.
+    if let Some(target) = record_to.take_if(|_| {
+        args.world == World::Sim && !told && draw_to.is_none() && is_compact(args.record.as_deref())
+    }) {
+        let report = target.stream(|out| entry.record(&plan, out))?;
+        let outcome = Outcome { report, run: None };
+        warn_of_unmet(&plan, &outcome.report);
+        print(&args, &outcome)?;
+        return Ok(outcome.report.verdict.exit_code());
+    }
+    let unit = Duration::from_secs_f64(args.unit.unwrap_or(UNIT) / 1e3);
+    let real = |transport| RealWorld { transport, unit };
+    let outcome = match args.world {
+        World::Sim => entry.simulate(&plan, record)?,
+        World::Threads => entry.serve(&plan, real(Transport::Threads), record)?,
+        World::Tcp => entry.serve(&plan, real(Transport::Tcp), record)?,
+        World::Udp => entry.serve(&plan, real(Transport::Udp), record)?,
+        World::Multicast => entry.serve(&plan, real(Transport::Multicast), record)?,
+    };
+    if let (Some(target), Some(run)) = (record_to, &outcome.run) {
+        target.finish(&recording(run, args.record.as_deref())?)?;
+    }
+    // Whether it can be drawn is known only now: what was found out is told all the same.
+    let drawn = match (draw_to, &outcome.run) {
+        (Some(target), Some(run)) => drawable(run)
+            .and_then(|run| target.finish(&svg::draw(run, &diagram::Options::default()))),
+        _ => Ok(()),
+    };
+    warn_of_unmet(&plan, &outcome.report);
+    print(&args, &outcome)?;
+    drawn?;
+    Ok(outcome.report.verdict.exit_code())
+}
+
+/// Says which faults were for messages of a kind that was never sent: a slip, more often than not.
+fn warn_of_unmet(plan: &Plan, report: &RunReport) {
+    for fault in &plan.config.faults {
+        let What::Message(Selector { kind: Some(kind), .. }, _) = &fault.what else { continue };
+        let kinds = &report.messages.by_kind;
+        if !kinds.contains_key(kind.as_str()) {
+            let near = did_you_mean(kind, kinds.keys().map(|k| &**k));
+            let sent: Vec<&str> = kinds.keys().map(|k| &**k).collect();
+            tell!(
+                "konklave: --fault {fault} met nothing: no {kind} was sent{near}; the kinds were {}",
+                if sent.is_empty() { "none".into() } else { sent.join(", ") }
+            );
+        }
+    }
+}
+
+/// More steps than these make a picture that nothing can show.
+const DRAWABLE: usize = 100_000;
+
+/// The run, if it can be drawn whole.
+fn drawable(run: &Run) -> Result<&Run, Error> {
+    match run.entries.len() {
+        steps if steps <= DRAWABLE => Ok(run),
+        steps => Err(Error::Usage(format!(
+            "{steps} steps are too many for one picture ({DRAWABLE} at most): record the run, and `konklave draw FILE --only …` draws some nodes, kinds or a window of it"
+        ))),
+    }
+}
+
+/// Whether a recording of this name is to be in the compact form.
+fn is_compact(path: Option<&Path>) -> bool {
+    path.and_then(Path::extension).is_some_and(|ending| ending == "runz")
+}
+
+/// The bytes of a recording: JSON lines, or the compact form where the name ends in `.runz`.
+pub(crate) fn recording(run: &Run, path: Option<&Path>) -> io::Result<Vec<u8>> {
+    if is_compact(path) {
+        konklave_trace::compact::write(run, Vec::new())
+    } else {
+        Ok(run.to_text().into_bytes())
+    }
+}
+
+/// What the command line says, and after it the scenario file.
+pub(crate) fn scenario_of(line: &Scenario, file: Option<&PathBuf>) -> Result<Scenario, Error> {
+    let Some(path) = file else { return Ok(line.clone().or(Scenario::default())) };
+    let file = path.display().to_string();
+    Ok(line.clone().or(Scenario::parse(&read_text(path)?, &file)?))
+}
+
+fn plan<'a>(
+    catalog: &'a Catalog,
+    args: &RunArgs,
+) -> Result<(&'a konklave_catalog::Entry, Plan), Error> {
+    let scenario = scenario_of(&args.scenario, args.file.as_ref())?;
+    let Some(name) = args.algorithm.as_deref().or(scenario.algorithm.as_deref()) else {
+        return Err(Error::Usage(
+            "which algorithm? Name one, or give a scenario file with `algorithm = …`".into(),
+        ));
+    };
+    let entry = catalog.find(name).map_err(|error| match (&args.file, &args.algorithm) {
+        (Some(file), None) => at_key(error.to_string(), "algorithm", file),
+        _ => error,
+    })?;
+    match args.unit {
+        Some(unit) if unit.is_nan() || unit <= 0.0 || unit > 60_000.0 => {
+            return Err(Error::Usage(format!("--unit {unit}: T is a positive number of ms")));
+        }
+        Some(_) if args.world == World::Sim => tell!(
+            "konklave: --unit says nothing here: simulated time is counted in T (--world threads, …)"
+        ),
+        Some(_) | None => {}
+    }
+    let plan = entry.plan(Scenario { algorithm: Some(entry.name()), ..scenario });
+    let plan = plan.map_err(|e| match &args.file {
+        Some(file) => in_file(e, &args.scenario, file),
+        None => e,
+    })?;
+    Ok((entry, plan))
+}
+
+/// What is wrong with a value that came from a scenario file, with the line it stands on.
+fn in_file(error: Error, given: &Scenario, path: &Path) -> Error {
+    let Error::Usage(message) = &error else { return error };
+    let Some(rest) = message.strip_prefix("--") else { return error };
+    let end = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '-').unwrap_or(rest.len());
+    let key = if &rest[..end] == "fault" { "faults" } else { &rest[..end] };
+    let given = serde_json::to_value(given).unwrap_or_default();
+    if given.get(key).is_some() || line_of(key, path).is_none() {
+        return error;
+    }
+    at_key(rest.to_owned(), key, path)
+}
+
+/// What is wrong with a key of a scenario file.
+fn at_key(message: String, key: &str, path: &Path) -> Error {
+    let line = line_of(key, path).map_or(String::new(), |line| format!("{line}:"));
+    Error::Data(format!("{}:{line} {message}", path.display()))
+}
+
+/// On which line of a file a key is given a value.
+pub(super) fn line_of(key: &str, path: &Path) -> Option<usize> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let names = |line: &str| {
+        line.trim_start().strip_prefix(key).is_some_and(|l| l.trim_start().starts_with('='))
+    };
+    text.lines().position(names).map(|line| line + 1)
+}
+
+/// Says once which assumptions do not hold, and what may follow.
+pub(crate) fn warn(plan: &Plan) {
+    warn_of("it", plan);
+}
+
+/// The same of one algorithm among several.
+pub(crate) fn warn_of(who: &str, plan: &Plan) {
+    for (option, why) in &plan.idle {
+        tell!("konklave: --{option} says nothing here: {why}");
+    }
+    for (assumption, by) in &plan.broken {
+        tell!("konklave: {who} assumes {assumption}, but {by}: {}", assumption.consequence());
+    }
+}
+
+fn print(args: &RunArgs, outcome: &Outcome) -> io::Result<()> {
+    let report = &outcome.report;
+    match args.format {
+        Format::Json | Format::Jsonl => print_json(report, args.format),
+        Format::Csv => print_csv(&[row(report)]),
+        Format::Text => {
+            let mut out = stdout();
+            if let Some(run) = &outcome.run {
+                tell(args, run, &mut out)?;
+            }
+            summarise(report, &mut out)?;
+            out.flush()
+        }
+    }
+}
+
+fn tell(args: &RunArgs, run: &Run, out: &mut impl Write) -> io::Result<()> {
+    let asked = args.story || args.states;
+    if !asked && run.entries.len() > SHORT {
+        return Ok(());
+    }
+    let options = text::Options { states: args.states, ..text::Options::default() };
+    writeln!(out, "{}", text::transcript(run, &options))
+}
+
+/// The summary for people.
+pub(crate) fn summarise(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
+    let mistake = report.mistake.as_ref().map_or(String::new(), |m| format!(", mistake {m}"));
+    writeln!(
+        out,
+        "{} · {} nodes, {}, seed {}{mistake}",
+        report.algorithm, report.nodes, report.topology, report.seed
+    )?;
+    let verdict = match report.verdict {
+        Verdict::Ok => paint("ok", Colour::Green),
+        Verdict::Violated => paint("violated", Colour::Red),
+        Verdict::Stuck => paint("stuck", Colour::Red),
+        Verdict::Unfinished => paint("unfinished", Colour::Yellow),
+    };
+    let despite = match &report.broken_assumptions[..] {
+        [] => String::new(),
+        broken => {
+            let what = broken.iter().map(|b| b.split(':').next().unwrap_or_default());
+            format!(", though it assumes {}", what.collect::<Vec<_>>().join(", "))
+        }
+    };
+    writeln!(out, "verdict     {verdict}{}{despite}", waiting(report))?;
+    for violation in report.violations.iter().take(5) {
+        writeln!(
+            out,
+            "            {} at {:.3}: {}",
+            violation.property, violation.at, violation.detail
+        )?;
+    }
+    if report.violations.len() > 5 {
+        writeln!(out, "            … and {} more", report.violations.len() - 5)?;
+    }
+    let messages = &report.messages;
+    let kinds: Vec<String> = messages.by_kind.iter().map(|(k, n)| format!("{n} {k}")).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let mishaps = match (messages.lost, messages.duplicated) {
+        (0, 0) => String::new(),
+        (lost, doubled) => format!(", {lost} lost, {doubled} doubled"),
+    };
+    writeln!(out, "messages    {}{kinds}{mishaps}", messages.sent)?;
+    writeln!(out, "time        {} T", number(report.time))?;
+    for (problem, measures) in &report.problem {
+        measured(problem, measures, out)?;
+    }
+    meter(report, out)?;
+    writeln!(out, "again       {}", report.command)
+}
+
+fn waiting(report: &RunReport) -> String {
+    if report.waiting.is_empty() {
+        return String::new();
+    }
+    let who: Vec<String> = report.waiting.iter().take(10).map(|p| format!("p{p}")).collect();
+    let more = if report.waiting.len() > 10 { ", …" } else { "" };
+    let verb = if report.verdict == Verdict::Unfinished { "still wait" } else { "wait for ever" };
+    format!(": {}{more} {verb}", who.join(", "))
+}
+
+/// The measures of the problem, one line each; lists are for machines.
+fn measured(_problem: &str, measures: &Value, out: &mut impl Write) -> io::Result<()> {
+    for (name, value) in measures.as_object().into_iter().flatten() {
+        let value = match value {
+            Value::Null | Value::Array(_) => continue,
+            Value::Object(spread) => {
+                let part = |key: &str| spread.get(key).and_then(Value::as_f64).map(number);
+                match (part("mean"), part("min"), part("max"), spread.get("words")) {
+                    (_, _, _, Some(Value::String(words))) => words.clone(),
+                    (Some(mean), Some(min), Some(max), _) => format!("{mean} T ({min} … {max})"),
+                    _ => continue,
+                }
+            }
+            Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), number),
+            Value::String(word) => word.clone(),
+            Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
+        };
+        writeln!(out, "{:<11} {value}", name.replace('_', " "))?;
+    }
+    Ok(())
+}
+
+/// The bound meter.
+fn meter(report: &RunReport, out: &mut impl Write) -> io::Result<()> {
+    for bound in &report.bounds {
+        let metric = bound.name();
+        let (Some((sign, limit, word)), Some(measured)) = (bound.standing(), bound.measured) else {
+            let why = bound.why.as_deref().unwrap_or_default();
+            writeln!(out, "bound       {metric}: not applicable, {} ({why})", bound.formula)?;
+            continue;
+        };
+        let colour = if bound.holds == Some(true) { Colour::Green } else { Colour::Red };
+        writeln!(
+            out,
+            "bound       {metric}: {} {sign} {} ({}): {}",
+            number(measured),
+            number(limit),
+            bound.formula,
+            paint(word, colour)
+        )?;
+    }
+    Ok(())
+}
+
+/// A number with as many digits as are of use.
+pub(crate) fn number(x: f64) -> String {
+    let text = format!("{:.3}", x + 0.0);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// The figures of a run as one row.
+fn row(report: &RunReport) -> Vec<(String, String)> {
+    let mut row = vec![
+        ("algorithm".to_owned(), report.algorithm.clone()),
+        ("nodes".into(), report.nodes.to_string()),
+        ("topology".into(), report.topology.clone()),
+        ("seed".into(), report.seed.to_string()),
+        ("verdict".into(), report.verdict.name().into()),
+        ("time".into(), report.time.to_string()),
+        ("messages".into(), report.messages.sent.to_string()),
+        ("delivered".into(), report.messages.delivered.to_string()),
+        ("lost".into(), report.messages.lost.to_string()),
+        ("duplicated".into(), report.messages.duplicated.to_string()),
+    ];
+    for (_, measures) in &report.problem {
+        for (name, value) in measures.as_object().into_iter().flatten() {
+            match value {
+                Value::Array(_) => {}
+                Value::Object(spread) => {
+                    for (part, value) in spread {
+                        row.push((format!("{name}_{part}"), value.to_string()));
+                    }
+                }
+                Value::Null => row.push((name.clone(), String::new())),
+                Value::String(word) => row.push((name.clone(), word.clone())),
+                other => row.push((name.clone(), other.to_string())),
+            }
+        }
+    }
+    row
+}

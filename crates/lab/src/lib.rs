@@ -1,0 +1,93 @@
+//! The laboratory: the whole command line of `konklave`, with algorithms of your own in it.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! use konklave_lab::Catalog;
+//!
+//! fn main() -> ExitCode {
+//!     konklave_lab::main(Catalog::builtin()) // .with::<Mine>()
+//! }
+//! ```
+//!
+//! An algorithm is one type that implements [`Process`](konklave_process::Process) and
+//! [`Algorithm`](konklave_algorithms::Algorithm); `list`, `run`, `check`, `compare`, `sweep`, `draw`, `export` and
+//! `ui` then know it beside the built-in ones. `konklave new NAME` writes a crate to begin with.
+
+/// Says something on stderr; who has closed that does not want to know.
+macro_rules! tell {
+    ($($words:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($words)*)));
+    }};
+}
+
+mod args;
+mod commands;
+mod failure;
+mod formats;
+mod interrupt;
+mod output;
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+use clap::builder::Resettable;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
+
+pub use konklave_catalog::{Catalog, Entry};
+pub use {konklave_algorithms as algorithms, konklave_process as process};
+
+use crate::args::Cli;
+use crate::failure::Failure;
+
+/// Runs the command that the arguments of this process name, on the algorithms of `catalog`.
+pub fn main(catalog: Catalog) -> ExitCode {
+    if let Err(error) = catalog.check() {
+        return Failure::from(error).report();
+    }
+    // It is there until the process ends.
+    let catalog: &'static Catalog = Box::leak(Box::new(catalog));
+    let command = without_blanks(Cli::command());
+    let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to stdout and are no error; all else is a wrong use.
+            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            if !asked {
+                #[cfg(feature = "agent")]
+                konklave_agent::misused(&error);
+            }
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            return match printed {
+                Err(error) if asked => Failure::Output(error).report(),
+                _ => ExitCode::from(if asked { 0 } else { 64 }),
+            };
+        }
+    };
+    match std::panic::catch_unwind(AssertUnwindSafe(|| commands::dispatch(catalog, cli))) {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => {
+            tell!("konklave: this is a bug of ours, sorry: please report it with the lines above");
+            ExitCode::from(70)
+        }
+    }
+}
+
+/// Who sets a variable to nothing means to leave it open.
+fn without_blanks(command: clap::Command) -> clap::Command {
+    let blank = |name: &OsStr| std::env::var_os(name).is_some_and(|v| v.is_empty());
+    command
+        .mut_args(|arg| match arg.get_env().is_some_and(blank) {
+            true => arg.env(Resettable::Reset),
+            false => arg,
+        })
+        .mut_subcommands(without_blanks)
+}
+
+/// What a command returns: an exit code, or why it failed.
+type Done = Result<u8, Failure>;

@@ -1,0 +1,25 @@
+//! A process for tests, of which only the messages matter.
+
+use konklave_process::{AnyProcess, Context, NoRecord, NoRequest, NoTimer, Process, ProcessId};
+use serde::Serialize;
+
+/// A process that sends text.
+pub(crate) fn sample() -> AnyProcess {
+    AnyProcess::new(Text)
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+struct Text;
+
+impl Process for Text {
+    type Message = String;
+    type Timer = NoTimer;
+    type Request = NoRequest;
+    type Indication = ();
+    type Record = NoRecord;
+
+    fn on_request(&mut self, request: NoRequest, _: &mut Context<'_, Self>) {
+        match request {}
+    }
+    fn on_message(&mut self, _: ProcessId, _: String, _: &mut Context<'_, Self>) {}
+}

@@ -1,0 +1,239 @@
+//! A process without its type.
+
+use std::any::Any;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use erased_serde::{Deserializer, Error};
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+
+use super::{AnyData, AnyTimer, Data, FOREIGN, OrderedData};
+use crate::{Context, Effect, Host, Input, Process, ProcessId};
+
+/// A process that can be written down: all it says and hears is data.
+pub trait Recordable:
+    Process<Message: Data, Request: Data, Timer: OrderedData, Record: Data, Indication: Data> + Data
+{
+}
+
+impl<P> Recordable for P where
+    P: Process<Message: Data, Request: Data, Timer: OrderedData, Record: Data, Indication: Data>
+        + Data
+{
+}
+
+/// A process that can pass the seam: what was written down of it can also be read again.
+pub trait Portable:
+    Recordable<
+        Message: DeserializeOwned,
+        Request: DeserializeOwned,
+        Timer: DeserializeOwned,
+        Record: DeserializeOwned,
+    >
+{
+}
+
+impl<P> Portable for P where
+    P: Recordable<
+            Message: DeserializeOwned,
+            Request: DeserializeOwned,
+            Timer: DeserializeOwned,
+            Record: DeserializeOwned,
+        >
+{
+}
+
+/// A process of any algorithm.
+pub struct AnyProcess(Box<dyn Object>);
+
+type Source<'a, 'de> = &'a mut dyn Deserializer<'de>;
+
+/// What worlds ask of a process.
+trait Object: Data {
+    fn copy(&self) -> Box<dyn Object>;
+    fn react(&mut self, input: Input<AnyProcess>, ctx: &mut Context<'_, AnyProcess>);
+    fn stamp(&self) -> u64;
+    fn at_rest(&self) -> bool;
+    fn tokens(&self) -> usize;
+    fn parent(&self) -> Option<ProcessId>;
+    fn read_message(&self, source: Source<'_, '_>) -> Result<AnyData, Error>;
+    fn read_request(&self, source: Source<'_, '_>) -> Result<AnyData, Error>;
+    fn read_record(&self, source: Source<'_, '_>) -> Result<AnyData, Error>;
+    fn read_timer(&self, source: Source<'_, '_>) -> Result<AnyTimer, Error>;
+}
+
+impl<P: Portable> Object for P {
+    fn copy(&self) -> Box<dyn Object> {
+        Box::new(self.clone())
+    }
+    fn react(&mut self, input: Input<AnyProcess>, ctx: &mut Context<'_, AnyProcess>) {
+        let (me, group) = (ctx.me(), ctx.group());
+        let mut host = Seam(ctx);
+        let ctx = &mut Context::new(me, group, &mut host);
+        match input {
+            Input::Start => self.on_start(ctx),
+            Input::Recover(saved) => self.on_recover(saved.map(AnyData::take), ctx),
+            Input::Request(request) => self.on_request(request.take(), ctx),
+            Input::Message { from, message } => self.on_message(from, message.take(), ctx),
+            Input::Timer(timer) => self.on_timer(timer.get::<P::Timer>().clone(), ctx),
+            Input::Suspect(peer) => self.on_suspect(peer, ctx),
+            Input::Trust(peer) => self.on_trust(peer, ctx),
+            Input::Stamp { from, stamp } => self.on_stamp(from, stamp),
+        }
+    }
+    fn stamp(&self) -> u64 {
+        Process::stamp(self)
+    }
+    fn at_rest(&self) -> bool {
+        Process::at_rest(self)
+    }
+    fn tokens(&self) -> usize {
+        Process::tokens(self)
+    }
+    fn parent(&self) -> Option<ProcessId> {
+        Process::parent(self)
+    }
+    fn read_message(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
+        erased_serde::deserialize::<P::Message>(source).map(AnyData::new)
+    }
+    fn read_request(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
+        erased_serde::deserialize::<P::Request>(source).map(AnyData::new)
+    }
+    fn read_record(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
+        erased_serde::deserialize::<P::Record>(source).map(AnyData::new)
+    }
+    fn read_timer(&self, source: Source<'_, '_>) -> Result<AnyTimer, Error> {
+        erased_serde::deserialize::<P::Timer>(source).map(AnyTimer::new)
+    }
+}
+
+/// Carries the effects of a typed process over to the host of processes without types.
+struct Seam<'a, 'b>(&'a mut Context<'b, AnyProcess>);
+
+impl<P: Recordable> Host<P> for Seam<'_, '_> {
+    fn perform(&mut self, effect: Effect<P>) {
+        self.0.perform(match effect {
+            Effect::Send { to, message } => Effect::Send { to, message: AnyData::new(message) },
+            Effect::SetTimer { timer, after } => {
+                Effect::SetTimer { timer: AnyTimer::new(timer), after }
+            }
+            Effect::CancelTimer { timer } => Effect::CancelTimer { timer: AnyTimer::new(timer) },
+            Effect::Indicate(indication) => Effect::Indicate(AnyData::new(indication)),
+            Effect::Save(record) => Effect::Save(AnyData::new(record)),
+            Effect::Unexpected(what) => Effect::Unexpected(what),
+        });
+    }
+    fn choose(&mut self, bound: u32) -> u32 {
+        self.0.choose(bound)
+    }
+}
+
+impl AnyProcess {
+    /// `process` without its type.
+    pub fn new(process: impl Portable) -> Self {
+        Self(Box::new(process))
+    }
+
+    /// The process, of which the caller knows the type.
+    pub fn get<P: 'static>(&self) -> &P {
+        (&*self.0 as &dyn Any).downcast_ref().expect(FOREIGN)
+    }
+
+    /// Reads a message of this process's algorithm.
+    pub fn read_message(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
+        self.0.read_message(source)
+    }
+
+    /// Reads a request of this process's algorithm.
+    pub fn read_request(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
+        self.0.read_request(source)
+    }
+
+    /// Reads what a process of this algorithm saved.
+    pub fn read_record(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
+        self.0.read_record(source)
+    }
+
+    /// Reads the name of a timer of this process's algorithm.
+    pub fn read_timer(&self, source: Source<'_, '_>) -> Result<AnyTimer, Error> {
+        self.0.read_timer(source)
+    }
+}
+
+impl Process for AnyProcess {
+    type Message = AnyData;
+    type Timer = AnyTimer;
+    type Request = AnyData;
+    type Indication = AnyData;
+    type Record = AnyData;
+
+    fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
+        self.handle(Input::Start, ctx);
+    }
+    fn on_recover(&mut self, saved: Option<AnyData>, ctx: &mut Context<'_, Self>) {
+        self.handle(Input::Recover(saved), ctx);
+    }
+    fn on_request(&mut self, request: AnyData, ctx: &mut Context<'_, Self>) {
+        self.handle(Input::Request(request), ctx);
+    }
+    fn on_message(&mut self, from: ProcessId, message: AnyData, ctx: &mut Context<'_, Self>) {
+        self.handle(Input::Message { from, message }, ctx);
+    }
+    fn on_timer(&mut self, timer: AnyTimer, ctx: &mut Context<'_, Self>) {
+        self.handle(Input::Timer(timer), ctx);
+    }
+    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.handle(Input::Suspect(peer), ctx);
+    }
+    fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.handle(Input::Trust(peer), ctx);
+    }
+    fn handle(&mut self, input: Input<Self>, ctx: &mut Context<'_, Self>) {
+        self.0.react(input, ctx);
+    }
+    fn stamp(&self) -> u64 {
+        self.0.stamp()
+    }
+    fn at_rest(&self) -> bool {
+        self.0.at_rest()
+    }
+    fn tokens(&self) -> usize {
+        self.0.tokens()
+    }
+    fn parent(&self) -> Option<ProcessId> {
+        self.0.parent()
+    }
+}
+
+impl Clone for AnyProcess {
+    fn clone(&self) -> Self {
+        Self(self.0.copy())
+    }
+}
+
+impl PartialEq for AnyProcess {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is_same(&*other.0)
+    }
+}
+
+impl Eq for AnyProcess {}
+
+impl Hash for AnyProcess {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash_into(state);
+    }
+}
+
+impl fmt::Debug for AnyProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl Serialize for AnyProcess {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        erased_serde::serialize(&*self.0 as &dyn erased_serde::Serialize, serializer)
+    }
+}
