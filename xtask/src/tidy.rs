@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 
 /// What the pure crates may depend on, and nothing else.
 const PURE: &[(&str, &[&str])] = &[
-    ("process", &["prefetch-index", "serde", "smallvec", "thiserror"]),
-    ("algorithms", &["konklave-process", "serde", "smallvec"]),
+    ("process", &["erased-serde", "prefetch-index", "serde", "smallvec", "thiserror"]),
+    ("algorithms", &["erased-serde", "konklave-process", "serde", "smallvec"]),
 ];
 
 /// Goes through all rules and names everything that breaks one.

@@ -2,10 +2,12 @@
 //! own.
 
 mod checking;
+mod creating;
 mod measuring;
 mod showing;
 
 pub(crate) use checking::*;
+pub(crate) use creating::*;
 pub(crate) use measuring::*;
 pub(crate) use showing::*;
 
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     /// Open the workbench in the browser: run, watch, break and compare
     #[cfg(feature = "ui")]
     Ui(UiArgs),
+    /// Write a crate for an algorithm of your own, ready to run and to check
+    New(NewArgs),
     /// The project report's program: a ring of workers elects a leader, again and again
     Ring(RingArgs),
     /// A tour of ten seconds

@@ -13,6 +13,7 @@ mod help;
 mod list;
 mod member;
 mod meta;
+mod new;
 mod plot;
 mod race;
 mod replay;
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(catalog: &'static Catalog, cli: Cli) -> Done {
         }
         #[cfg(feature = "ui")]
         Command::Ui(args) => ui::ui(catalog, &args),
+        Command::New(args) => new::new(catalog, &args),
         Command::Ring(args) => ring::ring(catalog, &args),
         Command::Demo(args) => demo::demo(catalog, &args),
         Command::Help(args) => help::help(&args),

@@ -316,7 +316,7 @@ async fn a_process_that_panics_ends_the_run_with_its_last_words() {
     }
 }
 
-/// Is at rest only while it is p0.
+/// Every process but p0 is never at rest.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 struct Restless(bool);
 
