@@ -54,6 +54,8 @@ fn test(args: &[&str]) -> Result<()> {
     if filter.is_empty() {
         verify()?;
     }
+    // The default features of the command line switch on `nats` and `tls` in the library, too: in a
+    // run of the whole workspace all of its tests are there, as they are for clippy and for the docs.
     let mut command = if has("nextest") {
         // Not `--all-targets`: that would build the catalog a second time, as a test without tests.
         let mut command = cargo(&["nextest", "run", "--workspace", "--tests"]);
@@ -82,6 +84,19 @@ fn verify() -> Result<()> {
         "clippy",
         "--workspace",
         "--all-targets",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    // Most users of the library add it without features.
+    run(&mut cargo(&[
+        "clippy",
+        "-p",
+        "konklave",
+        "-p",
+        "konklave-agent",
+        "--no-default-features",
         "--quiet",
         "--",
         "-D",

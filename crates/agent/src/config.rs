@@ -200,6 +200,13 @@ impl Settings {
 
     /// Whether these go together; in words what does not.
     pub fn check(&self) -> Result<(), Failure> {
+        let lacking = self.lacking(cfg!(feature = "nats"), cfg!(feature = "tls"));
+        if let Some((option, feature)) = lacking {
+            return Err(Failure::Config(format!(
+                "{option}: this build lacks the feature `{feature}`, which is on by default\n  \
+                 build it again without --no-default-features, or with --features {feature}"
+            )));
+        }
         let wrong = |what: &str| Err(Failure::Config(what.to_owned()));
         let tls = [&self.tls_certificate, &self.tls_key, &self.tls_authority];
         let some_tls = tls.iter().any(|file| file.is_some());
@@ -253,6 +260,19 @@ impl Settings {
             return wrong("founders: one at least");
         }
         Ok(())
+    }
+
+    /// The first option that needs a feature of cargo which the build lacks, and that feature.
+    fn lacking(&self, nats: bool, tls: bool) -> Option<(&'static str, &'static str)> {
+        [
+            ("nats", self.nats.is_some(), "nats", nats),
+            ("nats-credentials", self.nats_credentials.is_some(), "nats", nats),
+            ("tls-certificate", self.tls_certificate.is_some(), "tls", tls),
+            ("tls-key", self.tls_key.is_some(), "tls", tls),
+            ("tls-authority", self.tls_authority.is_some(), "tls", tls),
+        ]
+        .into_iter()
+        .find_map(|(option, given, feature, built)| (given && !built).then_some((option, feature)))
     }
 
     /// What is said here that means nothing to a group in one process.
@@ -473,8 +493,10 @@ mod tests {
             "listen = '[::1]:7'",
             "listen = '0.0.0.0:1'\ninsecure = true",
             "listen = '0.0.0.0:1'\nkey-file = 'k'",
+            #[cfg(feature = "tls")]
             "listen = '[::]:1'\ntls-certificate = 'c'\ntls-key = 'k'\ntls-authority = 'a'",
             "beacon = '239.255.74.0:7401'\nfounders = 3",
+            #[cfg(feature = "nats")]
             "nats = 'nats://localhost/prefix'\nfounders = 3",
         ] {
             assert_eq!(check(fine), Ok(()), "{fine}");
@@ -505,5 +527,17 @@ mod tests {
         ] {
             assert!(check(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn option_that_needs_an_absent_feature_is_named_with_it() {
+        let lacking = |text: &str, nats, tls| parse(text).expect("known").lacking(nats, tls);
+        let over_nats = "nats = 'localhost'\nkey-file = 'k'";
+        let with_tls = "tls-certificate = 'c'\ntls-key = 'k'\ntls-authority = 'a'";
+        assert_eq!(lacking(over_nats, false, true), Some(("nats", "nats")));
+        assert_eq!(lacking(with_tls, true, false), Some(("tls-certificate", "tls")));
+        assert_eq!(lacking(over_nats, true, false), None);
+        assert_eq!(lacking(with_tls, false, true), None);
+        assert_eq!(lacking("key-file = 'k'", false, false), None);
     }
 }

@@ -268,6 +268,8 @@ async fn member(settings: &Settings) -> Result<Vec<Node>, Failure> {
     }
     let cluster = settings.cluster.clone().unwrap_or_else(|| "konklave".into());
     builder = protect(builder.cluster(&cluster), settings)?;
+    // Without the feature, `Settings::check` has refused the option.
+    #[cfg(feature = "nats")]
     if let Some(place) = &settings.nats {
         builder = builder.nats(place);
         if let Some(file) = &settings.nats_credentials {
@@ -330,6 +332,7 @@ fn timed(builder: Builder, settings: &Settings) -> Builder {
 
 enum Protection {
     Key(Vec<u8>),
+    #[cfg(feature = "tls")]
     Tls(konklave::Tls),
 }
 
@@ -342,6 +345,7 @@ fn protection(settings: &Settings) -> Result<Option<Protection>, Failure> {
     if let Some(file) = &settings.key_file {
         return Ok(Some(Protection::Key(read(file)?)));
     }
+    #[cfg(feature = "tls")]
     if let (Some(certificate), Some(key), Some(authority)) =
         (&settings.tls_certificate, &settings.tls_key, &settings.tls_authority)
     {
@@ -354,6 +358,7 @@ fn protection(settings: &Settings) -> Result<Option<Protection>, Failure> {
 fn protect(builder: Builder, settings: &Settings) -> Result<Builder, Failure> {
     match protection(settings)? {
         Some(Protection::Key(key)) => Ok(builder.pre_shared_key(key)),
+        #[cfg(feature = "tls")]
         Some(Protection::Tls(tls)) => Ok(builder.tls(tls)),
         None if settings.insecure == Some(true) => {
             let place = settings.nats.as_ref().map_or_else(|| settings.listen(), |_| "NATS".into());

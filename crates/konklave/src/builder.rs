@@ -10,7 +10,9 @@ use crate::clock::{Clock, calendar_seconds};
 use crate::core::{Config, Core};
 use crate::error::Error;
 use crate::mutex::Mutex;
-use crate::net::{self, Place, Security, Tls, Way};
+#[cfg(feature = "tls")]
+use crate::net::tls::Tls;
+use crate::net::{self, NatsOptions, Security, Way};
 use crate::node::Node;
 use crate::shared::Shared;
 use crate::store::{Record, Store};
@@ -96,22 +98,6 @@ impl Timings {
     }
 }
 
-/// Addresses of NATS, which may have passwords in them: these are not shown.
-#[derive(Clone)]
-struct Servers(String);
-
-impl std::fmt::Debug for Servers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let shown = |server: &str| match (server.find("://"), server.rfind('@')) {
-            (Some(scheme), Some(at)) => format!("{}://…{}", &server[..scheme], &server[at..]),
-            (None, Some(at)) => format!("…{}", &server[at..]),
-            (_, None) => server.to_owned(),
-        };
-        let servers: Vec<String> = self.0.split(',').map(shown).collect();
-        write!(f, "{:?}", servers.join(","))
-    }
-}
-
 /// Sets up a [`Node`].
 #[derive(Clone, Debug)]
 #[must_use]
@@ -128,8 +114,7 @@ pub struct Builder {
     timings: Timings,
     mutex: Mutex,
     security: Option<Security>,
-    nats: Option<Servers>,
-    nats_credentials: Option<PathBuf>,
+    nats: NatsOptions,
     turns: u32,
     lingers: bool,
 }
@@ -149,8 +134,7 @@ impl Default for Builder {
             timings: Timings::default(),
             mutex: Mutex::default(),
             security: None,
-            nats: None,
-            nats_credentials: None,
+            nats: NatsOptions::default(),
             turns: TURNS,
             lingers: false,
         }
@@ -197,15 +181,21 @@ impl Builder {
     ///
     /// A server that cannot be reached is tried again and again; meanwhile
     /// [`Status::network`](crate::Status::network) says why, and [`Event::Network`](crate::Event).
+    ///
+    /// Needs feature `nats`.
+    #[cfg(feature = "nats")]
     pub fn nats(mut self, place: impl Into<String>) -> Self {
-        self.nats = Some(Servers(place.into()));
+        self.nats.servers = Some(place.into());
         self
     }
 
     /// A file of credentials (`.creds`: a user's JWT and the seed of its key) for the server of
     /// [`nats`](Self::nats). It is read again for each connection, so it may be replaced.
+    ///
+    /// Needs feature `nats`.
+    #[cfg(feature = "nats")]
     pub fn nats_credentials(mut self, file: impl Into<PathBuf>) -> Self {
-        self.nats_credentials = Some(file.into());
+        self.nats.credentials = Some(file.into());
         self
     }
 
@@ -276,6 +266,9 @@ impl Builder {
     }
 
     /// Mutual TLS: every member has a certificate that the others' authority has signed.
+    ///
+    /// Needs feature `tls`.
+    #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.security = Some(Security::Tls(tls));
         self
@@ -312,13 +305,8 @@ impl Builder {
                 self.seeds.len()
             )));
         }
-        let place = self.nats.as_ref().map(|servers| Place::parse(&servers.0)).transpose()?;
-        let (way, local) = match place {
-            Some(place) => {
-                let place = place.with_credentials(self.nats_credentials)?;
-                net::check_place(&place, self.security.as_ref())?;
-                (Way::Nats(place), None)
-            }
+        let (way, local) = match self.nats.place(self.security.as_ref())? {
+            Some(place) => (Way::Nats(place), None),
             None => {
                 net::check_seeds(&self.seeds, self.security.as_ref())?;
                 let listener = net::listen(&self.listen, self.security.as_ref()).await?;

@@ -40,6 +40,16 @@
 //!   member's guards have ended by its own clock; with [`Handover::Fast`] only the token protects.
 //! * Neither can stop a process that was paused between looking at its guard and writing. The
 //!   resource can: give it the token.
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `nats` | `Builder::nats`: members exchange messages over a NATS server |
+//! | `tls` | `Builder::tls` and `Tls`: mutual TLS between members |
+//! | `tower` | `fence::http`: a [`FenceGate`] as a layer in front of an HTTP service |
 
 mod barrier;
 mod builder;
@@ -76,7 +86,8 @@ pub use group::{Group, GroupEvent, GroupMember, GroupView, Snapshot};
 pub use lock::{Guard, Handover, LockRequest, State};
 pub use multi::{Guards, LockAll};
 pub use mutex::Mutex;
-pub use net::Tls;
+#[cfg(feature = "tls")]
+pub use net::tls::Tls;
 pub use node::{Events, Node};
 pub use session::Session;
 pub use status::{

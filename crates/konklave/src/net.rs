@@ -6,15 +6,16 @@ mod dial;
 mod greeting;
 mod inbox;
 mod link;
+#[cfg_attr(not(feature = "nats"), path = "net/without_nats.rs")]
 mod nats;
 mod pipe;
 mod seal;
 mod spoken;
 mod strangers;
-mod tls;
+#[cfg_attr(not(feature = "tls"), path = "net/without_tls.rs")]
+pub(crate) mod tls;
 
-pub(crate) use nats::Place;
-pub use tls::Tls;
+pub(crate) use nats::{NatsOptions, Place};
 
 use std::collections::BTreeSet;
 use std::io;
@@ -40,12 +41,14 @@ use link::Link;
 use nats::Office;
 use spoken::Spoken;
 use strangers::Strangers;
+use tls::Tls;
 
 /// How connections are protected.
 #[derive(Clone)]
 pub(crate) enum Security {
     None,
     Key(Arc<[u8]>),
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "there is no value of `Tls`"))]
     Tls(Tls),
 }
 
@@ -229,17 +232,6 @@ pub(crate) fn check_seeds(seeds: &[String], security: Option<&Security>) -> Resu
     }
 }
 
-/// Refuses to talk openly over an engine that others use.
-pub(crate) fn check_place(place: &Place, security: Option<&Security>) -> Result<(), Error> {
-    if security.is_some() || place.is_loopback() {
-        return Ok(());
-    }
-    Err(Error::Config(format!(
-        "others can listen at {}: give a pre-shared key or TLS, or say `insecure`",
-        place.shown()
-    )))
-}
-
 /// What a node is reached by.
 pub(crate) enum Way {
     Tcp(TcpListener),
@@ -257,7 +249,7 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::R
     let seeds = settings.seeds.clone();
     let office = match &way {
         Way::Tcp(_) => None,
-        Way::Nats(place) => Some(Office::new(place.clone(), &settings.cluster, settings.boot)),
+        Way::Nats(place) => Some(Office::new(place, &settings.cluster, settings.boot)),
     };
     let security = Mutex::new(settings.security.clone());
     let mesh = Arc::new_cyclic(|myself| Mesh {
@@ -277,20 +269,24 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::R
     });
     shared.connect(mesh.clone());
     tokio::spawn(keep_time(EndOfTime(shared.clone()), mesh.clone(), alarm_clock));
-    if let Some(office) = office {
-        // Whoever is met there may be a founder, as we may.
-        shared.with(|core, _| core.seed_is(0, mesh.me));
-        tokio::spawn(nats::run(mesh, shared.clone(), office));
-    } else if let Way::Tcp(listener) = way {
-        let open = mesh.door.clone().try_acquire_owned();
-        let accepting = dial::accept(mesh.clone(), shared.clone(), listener);
-        tokio::spawn(async move {
-            accepting.await;
-            drop(open);
-        });
-        for (seed, address) in seeds.into_iter().enumerate() {
-            dial::call(&mesh, shared, address, Some(seed), None);
+    match (way, office) {
+        (Way::Tcp(listener), _) => {
+            let open = mesh.door.clone().try_acquire_owned();
+            let accepting = dial::accept(mesh.clone(), shared.clone(), listener);
+            tokio::spawn(async move {
+                accepting.await;
+                drop(open);
+            });
+            for (seed, address) in seeds.into_iter().enumerate() {
+                dial::call(&mesh, shared, address, Some(seed), None);
+            }
         }
+        (Way::Nats(_), Some(office)) => {
+            // Whoever is met there may be a founder, as we may.
+            shared.with(|core, _| core.seed_is(0, mesh.me));
+            tokio::spawn(nats::run(mesh, shared.clone(), office));
+        }
+        (Way::Nats(_), None) => {}
     }
     Ok(())
 }

@@ -10,7 +10,9 @@ use tokio::sync::{broadcast, oneshot};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::lock::{check_name, shortened};
-use crate::net::{Security, Tls};
+use crate::net::Security;
+#[cfg(feature = "tls")]
+use crate::net::tls::Tls;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::status::{Event, Status, Why};
@@ -179,6 +181,9 @@ impl Node {
     }
 
     /// From now on new connections use these certificates: before the old ones expire.
+    ///
+    /// Needs feature `tls`.
+    #[cfg(feature = "tls")]
     pub fn change_tls(&self, tls: Tls) -> Result<(), Error> {
         self.change(Security::Tls(tls))
     }

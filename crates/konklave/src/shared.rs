@@ -196,6 +196,7 @@ impl Shared {
     }
 
     /// What is wrong with the network as a whole, if anything; told once.
+    #[cfg(feature = "nats")]
     pub(crate) fn network(&self, trouble: Option<String>) {
         let mut inner = self.lock();
         if inner.network != trouble {

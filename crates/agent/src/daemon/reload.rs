@@ -85,6 +85,7 @@ fn renew(group: &Group, settings: &Settings, first: Option<&Settings>) -> Result
         node.call(peers.clone());
         match &protection {
             Some(Protection::Key(key)) if alike => node.change_key(key.clone()).map_err(refused)?,
+            #[cfg(feature = "tls")]
             Some(Protection::Tls(tls)) if alike => node.change_tls(tls.clone()).map_err(refused)?,
             Some(_) | None => {}
         }

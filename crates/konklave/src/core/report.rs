@@ -230,6 +230,7 @@ impl Core {
     }
 
     /// Tells everyone who looks on how the network is.
+    #[cfg(feature = "nats")]
     pub(crate) fn network(&self, trouble: Option<String>) {
         self.tell(Event::Network { trouble });
     }

@@ -15,7 +15,7 @@ use super::greeting::{Failed, Greeted};
 use super::link::{Attached, Link};
 use super::pipe::{GREETING, Pipe};
 use super::strangers::Stranger;
-use super::{Mesh, Security, nats, tls, unprotected};
+use super::{Mesh, Security, nats, unprotected};
 use crate::shared::{Hurry, Shared};
 use crate::wire::Frame;
 
@@ -229,11 +229,10 @@ where
 {
     match &mesh.security() {
         Security::Tls(tls) => {
-            let shaken = timeout(GREETING, tls.connector.connect(tls.name.clone(), stream)).await;
-            let stream = shaken.map_err(io::Error::from)?;
-            let stream = stream.map_err(|e| Failed::Refused(tls::explain(&e)))?;
+            let shaken = timeout(GREETING, tls.connect(stream)).await.map_err(io::Error::from)?;
+            let stream = shaken.map_err(Failed::Refused)?;
             converse(mesh, shared, stream, Side::We { seed }).await.map_err(|failed| match failed {
-                Failed::Io(e) if tls::is_refusal(&e) => Failed::RefusedUs(tls::explain(&e)),
+                Failed::Io(e) => tls.refusal(&e).map_or(Failed::Io(e), Failed::RefusedUs),
                 failed => failed,
             })
         }
@@ -285,20 +284,12 @@ async fn answer_stranger<S>(
 {
     let (mesh, shared) = (&mesh, &shared);
     let answered = match &mesh.security() {
-        Security::Tls(tls) => {
-            let shaken = timeout(GREETING, tls.acceptor.accept(stream).into_fallible()).await;
-            match shaken {
-                Ok(Ok(stream)) => {
-                    let objection = tls.objection(stream.get_ref().1.peer_certificates());
-                    converse(mesh, shared, stream, Side::They { stranger, objection }).await
-                }
-                Ok(Err((error, stream))) => {
-                    tls::let_them_read(stream).await;
-                    Err(Failed::Refused(tls::explain(&error)))
-                }
-                Err(_) => Err(Failed::Refused("TLS: too slow".into())),
+        Security::Tls(tls) => match tls.accept(stream, GREETING).await {
+            Ok((stream, objection)) => {
+                converse(mesh, shared, stream, Side::They { stranger, objection }).await
             }
-        }
+            Err(reason) => Err(Failed::Refused(reason)),
+        },
         Security::None | Security::Key(_) => {
             let side = Side::They { stranger, objection: None };
             converse(mesh, shared, stream, side).await

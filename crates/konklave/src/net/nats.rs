@@ -8,7 +8,7 @@ mod letter;
 mod place;
 mod talk;
 
-pub(crate) use place::Place;
+pub(crate) use place::{NatsOptions, Place};
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,10 +82,10 @@ impl Echo {
 }
 
 impl Office {
-    pub(super) fn new(place: Place, cluster: &str, boot: u64) -> Arc<Self> {
+    pub(super) fn new(place: &Place, cluster: &str, boot: u64) -> Arc<Self> {
         let (root, inbox) = (place.root(cluster), format!("{boot:016x}"));
         let (talks, post) = (Mutex::default(), watch::Sender::new(None));
-        Arc::new(Self { place, root, inbox, talks, post })
+        Arc::new(Self { place: place.clone(), root, inbox, talks, post })
     }
 
     fn talks(&self) -> MutexGuard<'_, FxHashMap<u64, Talk>> {

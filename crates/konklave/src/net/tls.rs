@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::server::{ParsedCertificate, WebPkiClientVerifier};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig, crypto};
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::error::Error;
 
@@ -19,12 +19,12 @@ use crate::error::Error;
 const UNREAD: u64 = 16 << 10;
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Certificates for mutual TLS: ours, and the authority that signed everyone's.
+/// Certificates for mutual TLS: ours, and the authority that signed everyone's. Needs feature `tls`.
 #[derive(Clone)]
 pub struct Tls {
-    pub(super) acceptor: TlsAcceptor,
-    pub(super) connector: TlsConnector,
-    pub(super) name: ServerName<'static>,
+    acceptor: TlsAcceptor,
+    connector: TlsConnector,
+    name: ServerName<'static>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -75,9 +75,50 @@ impl Tls {
         })
     }
 
+    /// Handshake with a peer that we called; fails with the reason.
+    pub(super) async fn connect<S>(&self, stream: S) -> Result<client::TlsStream<S>, String>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let shaken = self.connector.connect(self.name.clone(), stream).await;
+        shaken.map_err(|error| explain(&error))
+    }
+
+    /// Handshake with a peer that called us: the stream, and what there is to object to the peer's
+    /// certificate. Fails with the reason.
+    pub(super) async fn accept<S>(
+        &self,
+        stream: S,
+        within: Duration,
+    ) -> Result<(server::TlsStream<S>, Option<String>), String>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let Ok(shaken) = timeout(within, self.acceptor.accept(stream).into_fallible()).await else {
+            return Err("TLS: too slow".into());
+        };
+        match shaken {
+            Ok(stream) => {
+                let objection = self.objection(stream.get_ref().1.peer_certificates());
+                Ok((stream, objection))
+            }
+            Err((error, stream)) => {
+                let_them_read(stream).await;
+                Err(explain(&error))
+            }
+        }
+    }
+
+    /// Why the peer refused our certificate, if `error` says that it did. The side that calls learns
+    /// that only when it reads.
+    pub(super) fn refusal(&self, error: &io::Error) -> Option<String> {
+        let inner = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>());
+        matches!(inner, Some(rustls::Error::AlertReceived(_))).then(|| explain(error))
+    }
+
     /// What there is to object to the certificates of one who called us. The authority has signed them; whom
     /// for, only we can tell.
-    pub(super) fn objection(&self, certificates: Option<&[CertificateDer<'_>]>) -> Option<String> {
+    fn objection(&self, certificates: Option<&[CertificateDer<'_>]>) -> Option<String> {
         let first = certificates.and_then(<[_]>::first);
         let parsed = first.map(ParsedCertificate::try_from).transpose();
         let good = match &parsed {
@@ -97,19 +138,13 @@ impl Tls {
 }
 
 /// Why TLS failed, in a few words.
-pub(super) fn explain(error: &io::Error) -> String {
+fn explain(error: &io::Error) -> String {
     format!("TLS: {error}")
-}
-
-/// Whether the other side did not like what we showed it. Whoever calls learns that only when it reads.
-pub(super) fn is_refusal(error: &io::Error) -> bool {
-    let inner = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>());
-    matches!(inner, Some(rustls::Error::AlertReceived(_)))
 }
 
 /// Whoever is refused shall read why: a connection that is closed with something unread in it is cut off, and
 /// what was said last with it.
-pub(super) async fn let_them_read<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
+async fn let_them_read<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
     let _ = stream.shutdown().await;
     let (mut rest, mut nowhere) = (stream.take(UNREAD), tokio::io::sink());
     let _ = timeout(PATIENCE, tokio::io::copy(&mut rest, &mut nowhere)).await;

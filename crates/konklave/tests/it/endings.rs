@@ -310,6 +310,7 @@ async fn who_has_left_has_closed_its_port_and_its_folder() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+#[cfg(feature = "nats")]
 #[test]
 fn passwords_are_not_shown() {
     let builder = Node::builder().nats("nats://user:hush@a:4222,hush2@b/p").pre_shared_key("hush3");

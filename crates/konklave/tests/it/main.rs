@@ -2,14 +2,17 @@
 
 mod alone;
 mod bulk;
+#[cfg(feature = "tls")]
 mod certificates;
 mod endings;
+#[cfg(feature = "nats")]
 mod engine;
 mod fences;
 mod leases;
 mod lifted;
 mod locks;
 mod losses;
+#[cfg(feature = "nats")]
 mod nats;
 mod safety;
 mod sweep;

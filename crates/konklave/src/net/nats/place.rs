@@ -7,9 +7,51 @@ use std::path::PathBuf;
 use async_nats::{ConnectOptions, ServerAddr};
 
 use crate::error::Error;
+use crate::net::Security;
 
 /// What subjects begin with, if nothing else is said.
 const PREFIX: &str = "konklave";
+
+/// What a builder was given about NATS.
+#[derive(Clone, Default)]
+pub(crate) struct NatsOptions {
+    /// Addresses, which may contain passwords.
+    pub(crate) servers: Option<String>,
+    pub(crate) credentials: Option<PathBuf>,
+}
+
+/// Does not show passwords.
+impl std::fmt::Debug for NatsOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |server: &str| match (server.find("://"), server.rfind('@')) {
+            (Some(scheme), Some(at)) => format!("{}://…{}", &server[..scheme], &server[at..]),
+            (None, Some(at)) => format!("…{}", &server[at..]),
+            (_, None) => server.to_owned(),
+        };
+        let servers = self.servers.as_ref();
+        let servers = servers.map(|s| s.split(',').map(shown).collect::<Vec<_>>().join(","));
+        f.debug_struct("NatsOptions")
+            .field("servers", &servers)
+            .field("credentials", &self.credentials)
+            .finish()
+    }
+}
+
+impl NatsOptions {
+    /// The place to connect to; `None` if no server is given. A server on another machine needs
+    /// protection: everyone who reaches it can read what members say there.
+    pub(crate) fn place(self, security: Option<&Security>) -> Result<Option<Place>, Error> {
+        let Some(servers) = self.servers else { return Ok(None) };
+        let place = Place::parse(&servers)?.with_credentials(self.credentials)?;
+        if security.is_none() && !place.is_loopback() {
+            return Err(Error::Config(format!(
+                "others can listen at {}: give a pre-shared key or TLS, or say `insecure`",
+                place.shown()
+            )));
+        }
+        Ok(Some(place))
+    }
+}
 
 /// Servers of one engine, and what our subjects begin with.
 #[derive(Clone, Debug)]
@@ -22,7 +64,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Reads `nats://host:port/prefix`; several servers of the same engine are separated by commas.
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+    fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |what: String| Error::Config(format!("nats: {what}"));
         let (mut servers, mut prefix) = (Vec::new(), None);
         for part in text.split(',').map(str::trim) {
@@ -50,7 +92,7 @@ impl Place {
     }
 
     /// With a file of credentials, which must be one.
-    pub(crate) fn with_credentials(mut self, file: Option<PathBuf>) -> Result<Self, Error> {
+    fn with_credentials(mut self, file: Option<PathBuf>) -> Result<Self, Error> {
         self.credentials = file;
         let read = self.credentials().and_then(|text| match text {
             Some(text) => ConnectOptions::new().credentials(&text).map(drop),
@@ -68,7 +110,7 @@ impl Place {
     }
 
     /// Whether nobody on another machine can listen.
-    pub(crate) fn is_loopback(&self) -> bool {
+    fn is_loopback(&self) -> bool {
         self.servers.iter().all(|server| {
             let host = server.host().trim_start_matches('[').trim_end_matches(']');
             host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
@@ -76,7 +118,7 @@ impl Place {
     }
 
     /// The servers, without passwords.
-    pub(crate) fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         let shown = |s: &ServerAddr| format!("{}://{}:{}", s.scheme(), s.host(), s.port());
         self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
