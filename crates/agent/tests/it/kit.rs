@@ -51,8 +51,14 @@ pub(crate) fn output(socket: &Path, arguments: &[&str]) -> Output {
 
 /// Starts it, with pipes.
 pub(crate) fn start(socket: &Path, arguments: &[&str]) -> Running {
+    start_with(socket, arguments, &[])
+}
+
+/// Starts it with more variables in its environment.
+pub(crate) fn start_with(socket: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
     let child = konklave(socket)
         .args(arguments)
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
