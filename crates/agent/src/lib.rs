@@ -25,7 +25,7 @@ pub use failure::Failure;
 
 use args::{ElectArgs, Form, LockArgs, RunArgs};
 use protocol::{Claim, check_name};
-use wrapper::{Job, gate, watchdog};
+use wrapper::{Job, gate, keeper, watchdog};
 
 /// Does what was asked; gives the exit code. Who wants JSON has the failure, too, as an object.
 pub fn run(command: Command) -> Result<u8, Failure> {
@@ -66,7 +66,10 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Fence(args) => commands::fence(&args),
         Command::Doctor(args) => commands::doctor(&args),
         Command::Watchdog => watchdog::main(),
-        Command::Gate(args) => Ok(gate::main(args.pipe, args.wrapper, &args.command)),
+        Command::Keeper(args) => {
+            Ok(keeper::main(args.word, args.news, args.watchdog, &args.command))
+        }
+        Command::Gate(args) => Ok(gate::main(args.pipe, args.keeper, &args.command)),
     }
 }
 

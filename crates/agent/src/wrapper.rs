@@ -1,15 +1,18 @@
 //! `lock` and `elect`: a command that runs while a lock, or leadership, is ours.
 //!
-//! Three processes: the *wrapper* (this), which speaks with the agent; the *gate*, which becomes the
-//! command when the lock is there; and the *watchdog*, which stops the command in time when the wrapper
-//! cannot. Whoever of the three is killed or stopped, the command is gone before the deadline.
+//! Four processes: the *wrapper* (this), which speaks with the agent; the *watchdog*, which stops the
+//! command in time when the wrapper cannot; the *keeper*, which adopts all descendants of the command;
+//! and, as its child, the *gate*, which becomes the command when the lock is there. Whichever of them is
+//! killed or stopped, the command and all its descendants are gone before the deadline.
 
 pub(crate) mod gate;
 mod group;
+pub(crate) mod keeper;
 mod plan;
 mod running;
 mod signals;
 mod terminal;
+mod tree;
 pub(crate) mod watchdog;
 
 use std::collections::BTreeMap;
@@ -21,9 +24,9 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, raise};
 use tokio::time::Instant;
 
-use self::gate::Gate;
+use self::keeper::Keeper;
 use self::plan::Plan;
-use self::running::Running;
+use self::running::{Command, Running};
 use self::signals::Signals;
 use self::terminal::Terminal;
 use self::watchdog::Watchdog;
@@ -100,6 +103,10 @@ pub fn run(job: &Job) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(Failure::system("cannot start"))?;
+    // If the keeper is killed, what it kept is below us, and not below init. Best effort: without it
+    // the process group is what is left to look at.
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_child_subreaper(true);
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let (mut complaint, mut warned) = (Complaint::default(), false);
@@ -228,12 +235,12 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     let session =
         |client: &Client| client.handle().map_err(Failure::system("cannot share the session"));
     let mut watchdog = Watchdog::start(session(&client)?)?;
-    let gate = match job.command.is_empty() {
+    let mut keeper = match job.command.is_empty() {
         true => None,
-        false => Some(Gate::start(&job.command)?),
+        false => Some(Keeper::start(&job.command, watchdog.pid())?),
     };
-    if let Some(gate) = &gate {
-        watchdog.watch(gate.group()).map_err(Failure::system("the watchdog is gone"))?;
+    if let Some(keeper) = &keeper {
+        watchdog.watch(keeper.group()).map_err(Failure::system("the watchdog is gone"))?;
     }
     let claim = client
         .send(Request::Acquire {
@@ -246,7 +253,7 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     let (token, until) = match obtain(job, signals, &mut client, claim).await? {
         Obtained::Yes { token, until } => (token, until),
         Obtained::No(code) => {
-            drop(gate);
+            drop(keeper);
             watchdog.dismiss();
             return Ok(Ended::Code(code));
         }
@@ -257,12 +264,22 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
         // Someone killed it while we waited: there was nothing to watch yet, and there is a new one.
         watchdog = Watchdog::start(session(&client)?)?;
         let fail = "the watchdog is gone";
-        if let Some(gate) = &gate {
-            watchdog.watch(gate.group()).map_err(Failure::system(fail))?;
+        if let Some(keeper) = &keeper {
+            watchdog.watch(keeper.group()).map_err(Failure::system(fail))?;
         }
         watchdog.renew(plan).map_err(Failure::system(fail))?;
     }
-    let variables = variables(job, &client.node, &token, until);
+    let terminal = Terminal::look();
+    match &mut keeper {
+        Some(keeper) => {
+            terminal.give(keeper.group());
+            keeper.open(&variables(job, &client.node, &token, until))?;
+        }
+        None => {
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{token}").and_then(|()| out.flush())?;
+        }
+    }
     let running = Running {
         job,
         client,
@@ -272,19 +289,9 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
         lost: None,
         farewell: None,
         connected: true,
-        command: gate.as_ref().map(Gate::pid),
-        terminal: Terminal::look(),
+        command: keeper.map(Command::new),
+        terminal,
     };
-    match gate {
-        Some(gate) => {
-            running.terminal.give(gate.group());
-            gate.open(&variables)?;
-        }
-        None => {
-            let mut out = std::io::stdout().lock();
-            writeln!(out, "{token}").and_then(|()| out.flush())?;
-        }
-    }
     running.run(signals).await
 }
 
