@@ -42,15 +42,6 @@ pub enum Command {
     Fence(FenceArgs),
     /// Look whether everything is as it should be
     Doctor(DoctorArgs),
-    /// Stop a command in time (`lock` starts it)
-    #[command(name = crate::wrapper::watchdog::COMMAND, hide = true)]
-    Watchdog,
-    /// Keep all descendants of a command together (`lock` starts it)
-    #[command(name = crate::wrapper::keeper::COMMAND, hide = true)]
-    Keeper(KeeperArgs),
-    /// Wait for the word to become a command (`lock` starts it)
-    #[command(name = crate::wrapper::gate::COMMAND, hide = true)]
-    Gate(GateArgs),
 }
 
 /// How JSON is written.
@@ -475,25 +466,6 @@ pub struct DoctorArgs {
     /// Where the agent is.
     #[command(flatten)]
     pub agent: AgentArgs,
-}
-
-/// The hidden keeper.
-#[derive(Args, Clone, Debug)]
-pub struct KeeperArgs {
-    pub(crate) word: i32,
-    pub(crate) news: i32,
-    pub(crate) watchdog: i32,
-    #[arg(last = true)]
-    pub(crate) command: Vec<OsString>,
-}
-
-/// The hidden gate.
-#[derive(Args, Clone, Debug)]
-pub struct GateArgs {
-    pub(crate) pipe: i32,
-    pub(crate) keeper: i32,
-    #[arg(last = true)]
-    pub(crate) command: Vec<OsString>,
 }
 
 /// A duration: seconds, or with a unit.

@@ -97,6 +97,31 @@ impl Job {
     }
 }
 
+/// If this process is one of the helpers that `lock` starts, does its work, and gives its exit code.
+///
+/// To be called first in `main`: each lock starts three of them, and to build and parse the whole command
+/// line would take longer than their own work does.
+#[must_use]
+pub fn helper() -> Option<u8> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (name, rest) = words.split_first()?;
+    let separator = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+    let (numbers, command) = rest.split_at(separator);
+    let command = command.get(1..).unwrap_or_default();
+    let numbers: Option<Vec<i32>> =
+        numbers.iter().map(|word| word.to_str()?.parse().ok()).collect();
+    match (name.to_str()?, numbers?.as_slice()) {
+        (watchdog::COMMAND, []) => {
+            Some(watchdog::main().unwrap_or_else(|failure| failure.report()))
+        }
+        (keeper::COMMAND, &[word, news, watchdog]) => {
+            Some(keeper::main(word, news, watchdog, command))
+        }
+        (gate::COMMAND, &[pipe, keeper]) => Some(gate::main(pipe, keeper, command)),
+        _ => None,
+    }
+}
+
 /// Runs the command under the lock; gives the exit code.
 pub fn run(job: &Job) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
