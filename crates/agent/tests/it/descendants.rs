@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::cluster::Cluster;
-use crate::kit::{alive, start_with, until};
+use crate::kit::{alive, child_of, start_with, until};
 
 /// Names the file of stamps to a `work` process.
 const STAMPS: &str = "KONKLAVE_TEST_STAMPS";
@@ -51,6 +51,8 @@ enum Loss {
     KilledKeeper,
     /// `kill -9` of the watchdog and then, when there is a new one, of the wrapper.
     KilledBoth,
+    /// The keeper is stopped, then the wrapper is killed: the watchdog alone has to do it.
+    StoppedKeeper,
 }
 
 /// As a process of its own: writes its pid and, again and again, the time. As a test: nothing.
@@ -175,11 +177,15 @@ fn trial(cluster: &Cluster, shape: Shape, loss: Loss, number: u64) -> Duration {
         Loss::KilledInner => drop(kill_below(wrapper.pid(), " lock --grace 0.03 b")),
         Loss::Revoked => revoke(&socket, "a"),
         Loss::KilledKeeper => drop(kill_below(wrapper.pid(), "lock-keeper")),
+        Loss::StoppedKeeper => {
+            let keeper = below(wrapper.pid(), "lock-keeper").expect("a keeper");
+            kill(Pid::from_raw(keeper), Signal::SIGSTOP).expect("it is there");
+            wrapper.signal(Signal::SIGKILL);
+        }
         Loss::KilledBoth => {
             let old = kill_below(wrapper.pid(), "lock-watchdog");
-            until("a new watchdog", || {
-                below(wrapper.pid(), "lock-watchdog").is_some_and(|new| new != old)
-            });
+            until("the old one is dead", || !alive(old));
+            until("a new watchdog", || child_of(wrapper.pid(), "lock-watchdog").is_some());
             wrapper.signal(Signal::SIGKILL);
         }
     }
@@ -240,6 +246,12 @@ fn inner_lock_is_free_only_after_all_descendants_of_its_killed_wrapper_are_dead(
 #[test]
 fn lock_is_free_only_after_processes_that_left_the_group_are_dead() {
     never_two(10, &[Shape::Setsid, Shape::Daemon], &[Loss::KilledWrapper, Loss::Revoked]);
+}
+
+#[test]
+fn lock_is_free_only_after_all_descendants_are_dead_whichever_guard_is_killed() {
+    let shapes = [Shape::Plain, Shape::Nested, Shape::Daemon];
+    never_two(5, &shapes, &[Loss::KilledKeeper, Loss::KilledBoth, Loss::StoppedKeeper]);
 }
 
 #[test]

@@ -138,6 +138,16 @@ pub(crate) fn alive(pid: i32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
+/// The child of a wrapper that runs a hidden command.
+pub(crate) fn child_of(wrapper: i32, command: &str) -> Option<i32> {
+    let children = fs::read_to_string(format!("/proc/{wrapper}/task/{wrapper}/children")).ok()?;
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid: &i32| {
+        alive(*pid)
+            && fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(command))
+    })
+}
+
 /// The number in a file that a command wrote.
 pub(crate) fn number(file: &str) -> i32 {
     let mut number = 0;
