@@ -111,8 +111,9 @@ pub fn helper() -> Option<u8> {
     let numbers: Option<Vec<i32>> =
         numbers.iter().map(|word| word.to_str()?.parse().ok()).collect();
     match (name.to_str()?, numbers?.as_slice()) {
-        (watchdog::COMMAND, []) => {
-            Some(watchdog::main().unwrap_or_else(|failure| failure.report()))
+        (watchdog::COMMAND, []) => Some(reported(watchdog::main(None))),
+        (watchdog::COMMAND, &[group, wrapper]) => {
+            Some(reported(watchdog::main(Some((group, wrapper)))))
         }
         (keeper::COMMAND, &[word, news, watchdog]) => {
             Some(keeper::main(word, news, watchdog, command))
@@ -120,6 +121,10 @@ pub fn helper() -> Option<u8> {
         (gate::COMMAND, &[pipe, keeper]) => Some(gate::main(pipe, keeper, command)),
         _ => None,
     }
+}
+
+fn reported(result: Result<u8, Failure>) -> u8 {
+    result.unwrap_or_else(|failure| failure.report())
 }
 
 /// Runs the command under the lock; gives the exit code.
@@ -259,7 +264,7 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     }
     let session =
         |client: &Client| client.handle().map_err(Failure::system("cannot share the session"));
-    let mut watchdog = Watchdog::start(session(&client)?)?;
+    let mut watchdog = Watchdog::start(session(&client)?, None)?;
     let mut keeper = match job.command.is_empty() {
         true => None,
         false => Some(Keeper::start(&job.command, watchdog.pid())?),
@@ -287,24 +292,12 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     let plan = Plan::new(Moment::now(), until, job.grace);
     if watchdog.renew(plan).is_err() {
         // Someone killed it while we waited: there was nothing to watch yet, and there is a new one.
-        watchdog = Watchdog::start(session(&client)?)?;
-        let fail = "the watchdog is gone";
-        if let Some(keeper) = &keeper {
-            watchdog.watch(keeper.group()).map_err(Failure::system(fail))?;
-        }
-        watchdog.renew(plan).map_err(Failure::system(fail))?;
+        watchdog = Watchdog::start(session(&client)?, keeper.as_ref().map(Keeper::group))?;
+        watchdog.renew(plan).map_err(Failure::system("the watchdog is gone"))?;
     }
     let terminal = Terminal::look();
-    match &mut keeper {
-        Some(keeper) => {
-            terminal.give(keeper.group());
-            keeper.open(&variables(job, &client.node, &token, until))?;
-        }
-        None => {
-            let mut out = std::io::stdout().lock();
-            writeln!(out, "{token}").and_then(|()| out.flush())?;
-        }
-    }
+    let variables = variables(job, &client.node, &token, until);
+    begin(keeper.as_mut(), &terminal, &variables)?;
     let running = Running {
         job,
         client,
@@ -318,6 +311,25 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
         terminal,
     };
     running.run(signals).await
+}
+
+/// Lets the command begin, with these variables; without one, prints the token.
+fn begin(
+    keeper: Option<&mut Keeper>,
+    terminal: &Terminal,
+    variables: &BTreeMap<&str, String>,
+) -> Result<(), Failure> {
+    match keeper {
+        Some(keeper) => {
+            terminal.give(keeper.group());
+            keeper.open(variables)
+        }
+        None => {
+            let token = variables.get("KONKLAVE_TOKEN").map_or("", String::as_str);
+            let mut out = std::io::stdout().lock();
+            Ok(writeln!(out, "{token}").and_then(|()| out.flush())?)
+        }
+    }
 }
 
 /// How much of `wait` is left, in ms. Only who did not want to wait does not.

@@ -32,8 +32,8 @@ use crate::failure::Failure;
 /// The name of the hidden command.
 pub(crate) const COMMAND: &str = "lock-keeper";
 
-/// How long the keeper waits between two scans for descendants that are still alive.
-const RESCAN: Duration = Duration::from_millis(2);
+/// How long the keeper waits between two scans for descendants that are still alive, at first and later.
+const RESCAN: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 /// The exit code of a command that was ended by a signal without a name.
 const UNNAMED: u8 = 255;
 
@@ -175,10 +175,12 @@ pub(crate) fn main(word: i32, news: i32, watchdog: i32, command: &[OsString]) ->
         await_end_of(&wrapper);
         let own = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
         let mut tree = Tree::of_ours(Group(own));
+        let mut pause = RESCAN.0;
         // Until the other thread finds no child, and ends the process.
         loop {
             tree.kill(None);
-            std::thread::sleep(RESCAN);
+            std::thread::sleep(pause);
+            pause = (pause * 5 / 4).min(RESCAN.1);
         }
     });
     tend(command, &mut out);

@@ -96,6 +96,11 @@ impl Running<'_> {
         }
     }
 
+    /// When to look again for what should be dead: whom we may not kill we only wait for.
+    fn rescan(&self) -> Duration {
+        if self.command.as_ref().is_some_and(|command| command.told) { NAP } else { RESCAN }
+    }
+
     /// Runs until the command has ended and the lock is given back; says how it ended.
     pub(super) async fn run(mut self, signals: &mut Signals) -> Result<Ended, Failure> {
         let code = self.watch(signals).await?;
@@ -136,7 +141,7 @@ impl Running<'_> {
         let mut asked = false;
         loop {
             let next = if asked { self.plan.kill } else { self.plan.ask };
-            let nap = if next.passed() { RESCAN } else { next.left().min(NAP) };
+            let nap = if self.plan.kill.passed() { self.rescan() } else { next.left().min(NAP) };
             tokio::select! {
                 biased;
                 signal = signals.next() => {
@@ -219,12 +224,9 @@ impl Running<'_> {
         if self.watchdog.has_acted() {
             self.lose(LATE);
         }
-        self.watchdog = Watchdog::start(session)?;
-        let fail = "the watchdog is gone";
-        if let Some(command) = &self.command {
-            self.watchdog.watch(command.tree.group()).map_err(Failure::system(fail))?;
-        }
-        self.tell_watchdog().map_err(Failure::system(fail))
+        let group = self.command.as_ref().map(|command| command.tree.group());
+        self.watchdog = Watchdog::start(session, group)?;
+        self.tell_watchdog().map_err(Failure::system("the watchdog is gone"))
     }
 
     fn tell_watchdog(&mut self) -> io::Result<()> {
@@ -345,7 +347,7 @@ impl Running<'_> {
         pulse.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let (mut pause, mut gone) = (Duration::from_millis(1), self.command.is_none());
         while !(gone && self.nothing_left()) {
-            self.stop_the_rest(ending, &mut end);
+            self.stop_the_rest(gone || ending.passed(), &mut end);
             // As long as someone is there, the lock is needed.
             tokio::select! {
                 news = news(&mut self.command), if !gone => gone = news.is_none(),
@@ -368,12 +370,13 @@ impl Running<'_> {
         }
     }
 
-    /// Asks what the command left behind to end, and kills it at `end`, or when the lock is lost.
-    fn stop_the_rest(&mut self, ending: Moment, end: &mut Option<Moment>) {
+    /// Asks what the command left behind to end, and kills it at `end`, or when the lock is lost. If
+    /// `late`, something is there although the keeper did not know of it.
+    fn stop_the_rest(&mut self, late: bool, end: &mut Option<Moment>) {
         let Some(command) = &mut self.command else { return };
         let watchdog = Some(self.watchdog.pid());
         let kill = self.plan.kill.passed();
-        if end.is_none() && !kill && (command.left || ending.passed()) {
+        if end.is_none() && !kill && (command.left || late) {
             self.job.says(|| "the command has ended; stopping what it left behind".to_owned());
             command.tree.ask(watchdog);
             *end = Some(Moment::now().after(self.job.grace));

@@ -56,13 +56,16 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts a watchdog that holds `session` open.
-    pub(super) fn start(session: OwnedFd) -> Result<Self, Failure> {
+    /// Starts a watchdog that holds `session` open. One that takes the place of another knows its command
+    /// from the start: if we were killed before we could name it, the session would end too early.
+    pub(super) fn start(session: OwnedFd, command: Option<Group>) -> Result<Self, Failure> {
         let start = || {
             let (line, theirs) = UnixStream::pair()?;
             // A watchdog that does not read must not keep us from our own work.
             line.set_nonblocking(true)?;
+            let own = std::process::id().to_string();
             let process = self_command(COMMAND)?
+                .args(command.iter().flat_map(|group| [group.0.to_string(), own.clone()]))
                 .stdin(OwnedFd::from(theirs))
                 .stdout(session)
                 // Signals of the terminal are for the command.
@@ -138,10 +141,8 @@ impl Orders {
         let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
         match order {
             Some("command") => {
-                let (group, wrapper) =
-                    (number().and_then(Group::new), number().and_then(Group::new));
-                if let (Some(group), Some(wrapper)) = (group, wrapper) {
-                    self.command = Some(Tree::of_parent(group, Pid::from_raw(wrapper.0)));
+                if let (Some(group), Some(wrapper)) = (number(), number()) {
+                    self.command = tree(group, wrapper);
                 }
             }
             Some("until") => {
@@ -184,8 +185,14 @@ impl Orders {
     }
 }
 
-/// The hidden command: watches until the wrapper is gone or says so.
-pub(crate) fn main() -> Result<u8, Failure> {
+/// The command of a group, whose wrapper is our parent.
+fn tree(group: u64, wrapper: u64) -> Option<Tree> {
+    let (group, wrapper) = (Group::new(group)?, Group::new(wrapper)?);
+    Some(Tree::of_parent(group, Pid::from_raw(wrapper.0)))
+}
+
+/// The hidden command: watches `command`, if it is known already, until the wrapper is gone or says so.
+pub(crate) fn main(command: Option<(i32, i32)>) -> Result<u8, Failure> {
     // Whoever ends "all of konklave" means the commands: we go when they are gone.
     let mut deaf = SigSet::empty();
     for signal in
@@ -195,6 +202,9 @@ pub(crate) fn main() -> Result<u8, Failure> {
     }
     let _ = deaf.thread_block();
     let mut orders = Orders::default();
+    if let Some((group, wrapper)) = command {
+        orders.obey(&format!("command {group} {wrapper}"));
+    }
     let listened = listen(&mut orders);
     if !orders.done
         && let Some(command) = orders.command
