@@ -42,12 +42,6 @@ pub enum Command {
     Fence(FenceArgs),
     /// Look whether everything is as it should be
     Doctor(DoctorArgs),
-    /// Stop a command in time (`lock` starts it)
-    #[command(name = crate::wrapper::watchdog::COMMAND, hide = true)]
-    Watchdog,
-    /// Wait for the word to become a command (`lock` starts it)
-    #[command(name = crate::wrapper::gate::COMMAND, hide = true)]
-    Gate(GateArgs),
 }
 
 /// How JSON is written.
@@ -472,15 +466,6 @@ pub struct DoctorArgs {
     /// Where the agent is.
     #[command(flatten)]
     pub agent: AgentArgs,
-}
-
-/// The hidden gate.
-#[derive(Args, Clone, Debug)]
-pub struct GateArgs {
-    pub(crate) pipe: i32,
-    pub(crate) wrapper: i32,
-    #[arg(last = true)]
-    pub(crate) command: Vec<OsString>,
 }
 
 /// A duration: seconds, or with a unit.

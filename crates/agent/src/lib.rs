@@ -22,10 +22,11 @@ use std::time::Duration;
 
 pub use args::Command;
 pub use failure::Failure;
+pub use wrapper::helper;
 
 use args::{ElectArgs, Form, LockArgs, RunArgs};
 use protocol::{Claim, check_name};
-use wrapper::{Job, gate, watchdog};
+use wrapper::Job;
 
 /// Does what was asked; gives the exit code. Who wants JSON has the failure, too, as an object.
 pub fn run(command: Command) -> Result<u8, Failure> {
@@ -65,8 +66,6 @@ fn perform(command: Command) -> Result<u8, Failure> {
         Command::Record(args) => commands::record(&args),
         Command::Fence(args) => commands::fence(&args),
         Command::Doctor(args) => commands::doctor(&args),
-        Command::Watchdog => watchdog::main(),
-        Command::Gate(args) => Ok(gate::main(args.pipe, args.wrapper, &args.command)),
     }
 }
 

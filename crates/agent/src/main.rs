@@ -14,6 +14,9 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = konklave_agent::helper() {
+        return ExitCode::from(code);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,15 +1,18 @@
 //! `lock` and `elect`: a command that runs while a lock, or leadership, is ours.
 //!
-//! Three processes: the *wrapper* (this), which speaks with the agent; the *gate*, which becomes the
-//! command when the lock is there; and the *watchdog*, which stops the command in time when the wrapper
-//! cannot. Whoever of the three is killed or stopped, the command is gone before the deadline.
+//! Four processes: the *wrapper* (this), which speaks with the agent; the *watchdog*, which stops the
+//! command in time when the wrapper cannot; the *keeper*, which adopts all descendants of the command;
+//! and, as its child, the *gate*, which becomes the command when the lock is there. Whichever of them is
+//! killed or stopped, the command and all its descendants are gone before the deadline.
 
 pub(crate) mod gate;
 mod group;
+pub(crate) mod keeper;
 mod plan;
 mod running;
 mod signals;
 mod terminal;
+mod tree;
 pub(crate) mod watchdog;
 
 use std::collections::BTreeMap;
@@ -21,9 +24,9 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, raise};
 use tokio::time::Instant;
 
-use self::gate::Gate;
+use self::keeper::Keeper;
 use self::plan::Plan;
-use self::running::Running;
+use self::running::{Command, Running};
 use self::signals::Signals;
 use self::terminal::Terminal;
 use self::watchdog::Watchdog;
@@ -94,12 +97,46 @@ impl Job {
     }
 }
 
+/// If this process is one of the helpers that `lock` starts, does its work, and gives its exit code.
+///
+/// To be called first in `main`: each lock starts three of them, and to build and parse the whole command
+/// line would take longer than their own work does.
+#[must_use]
+pub fn helper() -> Option<u8> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (name, rest) = words.split_first()?;
+    let separator = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+    let (numbers, command) = rest.split_at(separator);
+    let command = command.get(1..).unwrap_or_default();
+    let numbers: Option<Vec<i32>> =
+        numbers.iter().map(|word| word.to_str()?.parse().ok()).collect();
+    match (name.to_str()?, numbers?.as_slice()) {
+        (watchdog::COMMAND, []) => Some(reported(watchdog::main(None))),
+        (watchdog::COMMAND, &[group, wrapper]) => {
+            Some(reported(watchdog::main(Some((group, wrapper)))))
+        }
+        (keeper::COMMAND, &[word, news, watchdog]) => {
+            Some(keeper::main(word, news, watchdog, command))
+        }
+        (gate::COMMAND, &[pipe, keeper]) => Some(gate::main(pipe, keeper, command)),
+        _ => None,
+    }
+}
+
+fn reported(result: Result<u8, Failure>) -> u8 {
+    result.unwrap_or_else(|failure| failure.report())
+}
+
 /// Runs the command under the lock; gives the exit code.
 pub fn run(job: &Job) -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::system("cannot start"))?;
+    // If the keeper is killed, what it kept is below us, and not below init. Best effort: without it
+    // the process group is what is left to look at.
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_child_subreaper(true);
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let (mut complaint, mut warned) = (Complaint::default(), false);
@@ -227,13 +264,13 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     }
     let session =
         |client: &Client| client.handle().map_err(Failure::system("cannot share the session"));
-    let mut watchdog = Watchdog::start(session(&client)?)?;
-    let gate = match job.command.is_empty() {
+    let mut watchdog = Watchdog::start(session(&client)?, None)?;
+    let mut keeper = match job.command.is_empty() {
         true => None,
-        false => Some(Gate::start(&job.command)?),
+        false => Some(Keeper::start(&job.command, watchdog.pid())?),
     };
-    if let Some(gate) = &gate {
-        watchdog.watch(gate.group()).map_err(Failure::system("the watchdog is gone"))?;
+    if let Some(keeper) = &keeper {
+        watchdog.watch(keeper.group()).map_err(Failure::system("the watchdog is gone"))?;
     }
     let claim = client
         .send(Request::Acquire {
@@ -246,7 +283,7 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     let (token, until) = match obtain(job, signals, &mut client, claim).await? {
         Obtained::Yes { token, until } => (token, until),
         Obtained::No(code) => {
-            drop(gate);
+            drop(keeper);
             watchdog.dismiss();
             return Ok(Ended::Code(code));
         }
@@ -255,14 +292,12 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
     let plan = Plan::new(Moment::now(), until, job.grace);
     if watchdog.renew(plan).is_err() {
         // Someone killed it while we waited: there was nothing to watch yet, and there is a new one.
-        watchdog = Watchdog::start(session(&client)?)?;
-        let fail = "the watchdog is gone";
-        if let Some(gate) = &gate {
-            watchdog.watch(gate.group()).map_err(Failure::system(fail))?;
-        }
-        watchdog.renew(plan).map_err(Failure::system(fail))?;
+        watchdog = Watchdog::start(session(&client)?, keeper.as_ref().map(Keeper::group))?;
+        watchdog.renew(plan).map_err(Failure::system("the watchdog is gone"))?;
     }
+    let terminal = Terminal::look();
     let variables = variables(job, &client.node, &token, until);
+    begin(keeper.as_mut(), &terminal, &variables)?;
     let running = Running {
         job,
         client,
@@ -272,20 +307,29 @@ async fn attempt(job: &Job, signals: &mut Signals, warned: &mut bool) -> Result<
         lost: None,
         farewell: None,
         connected: true,
-        command: gate.as_ref().map(Gate::pid),
-        terminal: Terminal::look(),
+        command: keeper.map(Command::new),
+        terminal,
     };
-    match gate {
-        Some(gate) => {
-            running.terminal.give(gate.group());
-            gate.open(&variables)?;
+    running.run(signals).await
+}
+
+/// Lets the command begin, with these variables; without one, prints the token.
+fn begin(
+    keeper: Option<&mut Keeper>,
+    terminal: &Terminal,
+    variables: &BTreeMap<&str, String>,
+) -> Result<(), Failure> {
+    match keeper {
+        Some(keeper) => {
+            terminal.give(keeper.group());
+            keeper.open(variables)
         }
         None => {
+            let token = variables.get("KONKLAVE_TOKEN").map_or("", String::as_str);
             let mut out = std::io::stdout().lock();
-            writeln!(out, "{token}").and_then(|()| out.flush())?;
+            Ok(writeln!(out, "{token}").and_then(|()| out.flush())?)
         }
     }
-    running.run(signals).await
 }
 
 /// How much of `wait` is left, in ms. Only who did not want to wait does not.

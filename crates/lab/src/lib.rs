@@ -45,6 +45,10 @@ use crate::failure::Failure;
 
 /// Runs the command that the arguments of this process name, on the algorithms of `catalog`.
 pub fn main(catalog: Catalog) -> ExitCode {
+    #[cfg(feature = "agent")]
+    if let Some(code) = konklave_agent::helper() {
+        return ExitCode::from(code);
+    }
     if let Err(error) = catalog.check() {
         return Failure::from(error).report();
     }

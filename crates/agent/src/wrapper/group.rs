@@ -9,6 +9,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::tree::processes;
+
 /// A process group that is not ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Group(pub(super) i32);
@@ -32,35 +34,13 @@ impl Group {
             Err(_) => false,
             Ok(()) => true,
         };
-        let Ok(processes) = fs::read_dir("/proc") else { return true };
-        let (mut seen, mut dead) = (false, false);
-        for process in processes.flatten() {
-            let name = process.file_name();
-            if !name.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
-                continue;
-            }
-            let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
-            seen = true;
-            match group_of(&stat) {
-                Some((group, true)) if group == self.0 => return true,
-                Some((group, false)) if group == self.0 => dead = true,
-                _ => {}
-            }
-        }
-        // Without a readable /proc the kernel's first word counts; and whom we may not signal we may
-        // not see there either (`hidepid`).
-        !seen || !reached && !dead
+        let Some(processes) = processes() else { return true };
+        let mut members =
+            processes.into_iter().filter(|process| process.group == self.0).peekable();
+        // Whom we may not signal we may not see there either (`hidepid`).
+        let hidden = !reached && members.peek().is_none();
+        hidden || members.any(|process| process.running)
     }
-}
-
-/// The process group of a process, by its line in /proc, and whether it runs.
-fn group_of(stat: &str) -> Option<(i32, bool)> {
-    // The name may contain anything, also brackets: the last one ends it.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?;
-    let group = fields.nth(1)?.parse().ok()?;
-    Some((group, !matches!(state, "Z" | "X" | "x")))
 }
 
 /// A command that runs this very program, as the hidden command `name`.
@@ -83,14 +63,6 @@ pub(super) fn pid_of(child: &Child) -> Pid {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_dead_do_not_count() {
-        assert_eq!(group_of("12 (a) b) S 1 77 77 0"), Some((77, true)));
-        assert_eq!(group_of("12 (x) Z 1 77 77 0"), Some((77, false)));
-        assert_eq!(group_of("12 (x"), None);
-        assert_eq!(group_of("12 (x) S 1"), None);
-    }
 
     #[test]
     fn nobody_signals_everything() {

@@ -3,15 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::sys::signal::{Signal, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
 
-use super::group::Group;
+use super::keeper::{Keeper, News};
 use super::plan::Plan;
 use super::signals::Signals;
 use super::terminal::Terminal;
+use super::tree::Tree;
 use super::watchdog::Watchdog;
 use super::{Ended, Job};
 use crate::client::Client;
@@ -24,8 +23,12 @@ const NAP: Duration = Duration::from_millis(200);
 /// How long the agent may take to say that the lock is given back.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The moment of a kill that is done.
-const NEVER: Moment = Moment(u64::MAX);
+/// How often descendants that should be dead are looked for and killed.
+const RESCAN: Duration = Duration::from_millis(5);
+/// How long a keeper without children may take to end.
+const ENDING: Duration = Duration::from_millis(200);
+/// The exit code when the keeper was killed: as the command, which the kernel killed with it.
+const KILLED: u8 = 128 + Signal::SIGKILL as u8;
 
 /// Why a lock is lost that nothing else is known of.
 const LATE: &str = "it was not renewed in time";
@@ -42,30 +45,60 @@ pub(super) struct Running<'a> {
     /// The lock is still ours and renewed, but the command is to end by then.
     pub(super) farewell: Option<Moment>,
     pub(super) connected: bool,
-    /// The command, which leads its process group.
-    pub(super) command: Option<Pid>,
+    /// The command and what keeps it; nothing if the lock is only held.
+    pub(super) command: Option<Command>,
     pub(super) terminal: Terminal,
 }
 
-impl Running<'_> {
-    fn group(&self) -> Option<Group> {
-        self.command.map(|pid| Group(pid.as_raw()))
-    }
+/// A command, seen by its wrapper.
+pub(super) struct Command {
+    keeper: Keeper,
+    /// All that is below us, but for the watchdog.
+    tree: Tree,
+    /// Whether descendants are known to be left when the command itself has ended.
+    left: bool,
+    /// Whether it was told that some of them cannot be killed.
+    told: bool,
+}
 
+impl Command {
+    pub(super) fn new(keeper: Keeper) -> Self {
+        let tree = Tree::of_ours(keeper.group());
+        Self { keeper, tree, left: false, told: false }
+    }
+}
+
+/// The next news of a command, if there is one; nothing if its keeper is gone.
+async fn news(command: &mut Option<Command>) -> Option<News> {
+    match command {
+        Some(command) => command.keeper.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Running<'_> {
     fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group() {
-            group.signal(signal);
+        if let Some(command) = &self.command {
+            command.tree.group().signal(signal);
         }
     }
 
-    fn kill(&self) {
-        if self.group().is_some_and(|group| !group.signal(Signal::SIGKILL)) {
+    fn kill(&mut self) {
+        let Some(command) = &mut self.command else { return };
+        if !command.tree.kill(Some(self.watchdog.pid()))
+            && !std::mem::replace(&mut command.told, true)
+        {
             eprintln!(
                 "konklave: the command runs as another user and cannot be stopped; others may have {} \
                  while it runs",
                 self.job.name
             );
         }
+    }
+
+    /// When to look again for what should be dead: whom we may not kill we only wait for.
+    fn rescan(&self) -> Duration {
+        if self.command.as_ref().is_some_and(|command| command.told) { NAP } else { RESCAN }
     }
 
     /// Runs until the command has ended and the lock is given back; says how it ended.
@@ -79,6 +112,11 @@ impl Running<'_> {
         self.clear().await;
         self.terminal.take();
         self.watchdog.dismiss();
+        // Orphans of a keeper that was killed.
+        while matches!(
+            waitpid(None, Some(WaitPidFlag::WNOHANG)),
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
+        ) {}
         if self.connected {
             let release = self.client.call(Request::Release { claim: self.claim });
             // If the agent does not answer, the end of the session says it.
@@ -103,6 +141,7 @@ impl Running<'_> {
         let mut asked = false;
         loop {
             let next = if asked { self.plan.kill } else { self.plan.ask };
+            let nap = if self.plan.kill.passed() { self.rescan() } else { next.left().min(NAP) };
             tokio::select! {
                 biased;
                 signal = signals.next() => {
@@ -110,9 +149,14 @@ impl Running<'_> {
                         return Ok(code);
                     }
                 }
+                news = news(&mut self.command) => {
+                    if let Some(code) = self.follow(news) {
+                        return Ok(code);
+                    }
+                }
                 reply = self.client.next(), if self.connected => self.learn(reply),
                 _ = pulse.tick(), if self.connected => self.pulse().await,
-                () = tokio::time::sleep(next.left().min(NAP)) => {}
+                () = tokio::time::sleep(nap) => {}
             }
             if !asked && self.plan.ask.passed() {
                 asked = true;
@@ -120,15 +164,14 @@ impl Running<'_> {
                     self.lose(LATE);
                 }
                 // Asked by the watchdog already? Programs may take a second request for an order.
-                if !self.watchdog.has_acted() {
-                    self.signal(Signal::SIGTERM);
-                    // One that is stopped hears of it only when it runs.
-                    self.signal(Signal::SIGCONT);
+                if !self.watchdog.has_acted()
+                    && let Some(command) = &self.command
+                {
+                    command.tree.ask(Some(self.watchdog.pid()));
                 }
             }
             if self.plan.kill.passed() {
                 self.kill();
-                self.plan.kill = NEVER;
             }
             if asked && self.command.is_none() {
                 return Ok(LOST);
@@ -136,10 +179,10 @@ impl Running<'_> {
         }
     }
 
-    /// A signal: news of a child, or something to pass on. Gives the exit code once the command ended.
+    /// A signal: news of a child, or something to pass on. Gives the exit code if there is no command.
     fn hear(&mut self, signal: Signal) -> Result<Option<u8>, Failure> {
         match signal {
-            Signal::SIGCHLD => return self.bury(),
+            Signal::SIGCHLD => self.bury()?,
             Signal::SIGCONT => self.resume(),
             Signal::SIGWINCH | Signal::SIGALRM if self.command.is_none() => {}
             passed if self.command.is_none() => return Ok(Some(128 + passed as u8)),
@@ -148,33 +191,30 @@ impl Running<'_> {
         Ok(None)
     }
 
-    fn bury(&mut self) -> Result<Option<u8>, Failure> {
-        let mut code = None;
-        loop {
-            match waitpid(None, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED)) {
-                Ok(WaitStatus::Exited(pid, status)) if Some(pid) == self.command => {
-                    code = Some(u8::try_from(status & 0xff).unwrap_or(u8::MAX));
-                }
-                Ok(WaitStatus::Signaled(pid, signal, _)) if Some(pid) == self.command => {
-                    code = Some(128 + signal as u8);
-                }
-                Ok(WaitStatus::Stopped(pid, why)) if Some(pid) == self.command => {
-                    self.suspend(why);
-                }
-                Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..))
-                    if pid == self.watchdog.pid() && code.is_none() =>
-                {
-                    self.replace_watchdog()?;
-                }
-                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(code),
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(error) => {
-                    return Err(Failure::System {
-                        what: "cannot wait for the command".into(),
-                        why: error.into(),
-                    });
-                }
+    /// What the keeper reports. Gives the exit code once the command ended.
+    fn follow(&mut self, news: Option<News>) -> Option<u8> {
+        let (code, left) = match news {
+            Some(News::Stopped(why)) => {
+                self.suspend(why);
+                return None;
             }
+            Some(News::Ended { code, left }) => (code, left),
+            None => {
+                eprintln!("konklave: the keeper of the command was killed: the command is stopped");
+                (KILLED, true)
+            }
+        };
+        if let Some(command) = &mut self.command {
+            command.left = left;
+        }
+        Some(code)
+    }
+
+    fn bury(&mut self) -> Result<(), Failure> {
+        // Only this one: how the keeper ended is asked for later.
+        match waitpid(self.watchdog.pid(), Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => self.replace_watchdog(),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -184,12 +224,9 @@ impl Running<'_> {
         if self.watchdog.has_acted() {
             self.lose(LATE);
         }
-        self.watchdog = Watchdog::start(session)?;
-        let fail = "the watchdog is gone";
-        if let Some(group) = self.group() {
-            self.watchdog.watch(group).map_err(Failure::system(fail))?;
-        }
-        self.tell_watchdog().map_err(Failure::system(fail))
+        let group = self.command.as_ref().map(|command| command.tree.group());
+        self.watchdog = Watchdog::start(session, group)?;
+        self.tell_watchdog().map_err(Failure::system("the watchdog is gone"))
     }
 
     fn tell_watchdog(&mut self) -> io::Result<()> {
@@ -218,7 +255,8 @@ impl Running<'_> {
     }
 
     fn resume(&mut self) {
-        if let Some(group) = self.group() {
+        if let Some(command) = &self.command {
+            let group = command.tree.group();
             if self.terminal.in_front() {
                 self.terminal.give(group);
             }
@@ -246,7 +284,7 @@ impl Running<'_> {
 
     fn renew(&mut self, until: Moment) {
         // A deadline never comes nearer by an answer that was overtaken; and dead is dead.
-        if until <= self.plan.deadline || self.plan.kill == NEVER || self.plan.kill.passed() {
+        if until <= self.plan.deadline || self.plan.kill.passed() {
             return;
         }
         let plan = Plan::new(Moment::now(), until, self.job.grace);
@@ -301,36 +339,57 @@ impl Running<'_> {
         self.lose(if late { LATE } else { why });
     }
 
-    /// The command has ended; whatever it left running in its group ends, too, before the lock is
-    /// given back.
+    /// The command has ended; whatever descendants it left ends, too, before the lock is given back.
     async fn clear(&mut self) {
-        let Some(group) = self.group() else { return };
-        if !group.alive() {
-            return;
-        }
-        self.job.says(|| "the command has ended; stopping what it left behind".to_owned());
-        group.signal(Signal::SIGTERM);
-        group.signal(Signal::SIGCONT);
-        let end = Moment::now().after(self.job.grace);
-        let mut told = false;
+        let ending = Moment::now().after(ENDING);
+        let mut end = None;
         let mut pulse = tokio::time::interval(self.client.keep_alive);
         pulse.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut pause = Duration::from_millis(1);
-        while group.alive() {
-            if self.plan.kill.min(end).passed() && !group.signal(Signal::SIGKILL) && !told {
-                told = true;
-                eprintln!(
-                    "konklave: what the command left behind runs as another user and cannot be \
-                     stopped; {} stays taken until it ends",
-                    self.job.name
-                );
-            }
+        let (mut pause, mut gone) = (Duration::from_millis(1), self.command.is_none());
+        while !(gone && self.nothing_left()) {
+            self.stop_the_rest(gone || ending.passed(), &mut end);
             // As long as someone is there, the lock is needed.
             tokio::select! {
+                news = news(&mut self.command), if !gone => gone = news.is_none(),
                 reply = self.client.next(), if self.connected => self.learn(reply),
                 _ = pulse.tick(), if self.connected => self.pulse().await,
                 () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_millis(20)),
             }
+        }
+    }
+
+    /// Once the keeper is gone: whether nothing else is left either.
+    fn nothing_left(&mut self) -> bool {
+        let Some(command) = &mut self.command else { return true };
+        let group = command.tree.group();
+        if command.keeper.ended_in_order() {
+            // Elsewhere than on Linux nobody is a subreaper.
+            !group.alive()
+        } else {
+            !command.tree.alive(Some(self.watchdog.pid()))
+        }
+    }
+
+    /// Asks what the command left behind to end, and kills it at `end`, or when the lock is lost. If
+    /// `late`, something is there although the keeper did not know of it.
+    fn stop_the_rest(&mut self, late: bool, end: &mut Option<Moment>) {
+        let Some(command) = &mut self.command else { return };
+        let watchdog = Some(self.watchdog.pid());
+        let kill = self.plan.kill.passed();
+        if end.is_none() && !kill && (command.left || late) {
+            self.job.says(|| "the command has ended; stopping what it left behind".to_owned());
+            command.tree.ask(watchdog);
+            *end = Some(Moment::now().after(self.job.grace));
+        }
+        if (kill || end.is_some_and(Moment::passed))
+            && !command.tree.kill(watchdog)
+            && !std::mem::replace(&mut command.told, true)
+        {
+            eprintln!(
+                "konklave: what the command left behind runs as another user and cannot be \
+                 stopped; {} stays taken until it ends",
+                self.job.name
+            );
         }
     }
 }

@@ -1,16 +1,17 @@
 //! The watchdog: a process of its own that stops a command in time even if nobody else can.
 //!
-//! It reads from its stdin what the wrapper says: which process group to watch, and when to stop it.
+//! It reads from its stdin what the wrapper says: which command to watch, and when to stop it.
 //! The wrapper renews that while it lives. When it is stopped (SIGSTOP, a debugger, a frozen cgroup),
-//! the time passes and the watchdog stops the group. When it is killed, its end of the pipe is closed
-//! and the watchdog kills the group at once.
+//! the time passes and the watchdog stops the command with all descendants. When it is killed, its end
+//! of the pipe is closed and the watchdog kills them at once.
 //!
 //! Before it stops anything it says so, on the same socket: however late the wrapper comes to look at
 //! its dead command, it can tell whether that ended by itself. The wrapper then says what happened; the
 //! watchdog does only if there is no wrapper left to.
 //!
 //! Its stdout is a second handle of the session with the agent, never written to: so the session of a
-//! wrapper that was killed ends only when the group is dead, and nobody is granted the lock before.
+//! wrapper that was killed ends only when all descendants of the command are dead, and nobody is granted
+//! the lock before.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -25,6 +26,7 @@ use nix::unistd::Pid;
 
 use super::group::{Group, self_command};
 use super::plan::Plan;
+use super::tree::Tree;
 use crate::clock::Moment;
 use crate::failure::Failure;
 use crate::protocol::{Call, Request, encode};
@@ -34,12 +36,14 @@ pub(crate) const COMMAND: &str = "lock-watchdog";
 
 /// How long the watchdog sleeps at most: timers of the kernel stand still while a machine sleeps.
 const NAP: Duration = Duration::from_millis(200);
-/// How often a group that was killed is looked at until it is gone.
+/// How often a keeper is looked at until it is gone.
 const GLANCE: Duration = Duration::from_millis(1);
+/// How often descendants that are still alive are looked for and killed.
+const RESCAN: Duration = Duration::from_millis(10);
 /// How often a session whose wrapper is dead gives a sign of life, where it must.
 const SIGN: Duration = Duration::from_millis(50);
 
-/// What it says before it stops the group.
+/// What it says before it stops the command.
 const STOPPING: &[u8] = b"stopping\n";
 
 /// The wrapper's end.
@@ -47,18 +51,21 @@ const STOPPING: &[u8] = b"stopping\n";
 pub(super) struct Watchdog {
     process: Child,
     line: UnixStream,
-    /// Whether it said that it stops the group.
+    /// Whether it said that it stops the command.
     acted: bool,
 }
 
 impl Watchdog {
-    /// Starts a watchdog that holds `session` open.
-    pub(super) fn start(session: OwnedFd) -> Result<Self, Failure> {
+    /// Starts a watchdog that holds `session` open. One that takes the place of another knows its command
+    /// from the start: if we were killed before we could name it, the session would end too early.
+    pub(super) fn start(session: OwnedFd, command: Option<Group>) -> Result<Self, Failure> {
         let start = || {
             let (line, theirs) = UnixStream::pair()?;
             // A watchdog that does not read must not keep us from our own work.
             line.set_nonblocking(true)?;
+            let own = std::process::id().to_string();
             let process = self_command(COMMAND)?
+                .args(command.iter().flat_map(|group| [group.0.to_string(), own.clone()]))
                 .stdin(OwnedFd::from(theirs))
                 .stdout(session)
                 // Signals of the terminal are for the command.
@@ -74,7 +81,7 @@ impl Watchdog {
         super::group::pid_of(&self.process)
     }
 
-    /// Whether it has stopped the group, or is about to. What it did before the command ended is known
+    /// Whether it has stopped the command, or is about to. What it did before the command ended is known
     /// here when that end is: it says so first.
     pub(super) fn has_acted(&mut self) -> bool {
         let mut said = [0; STOPPING.len()];
@@ -82,17 +89,17 @@ impl Watchdog {
         self.acted
     }
 
-    /// Names the group to be stopped.
+    /// Names the command to be stopped, by its group, whose number is that of the keeper.
     pub(super) fn watch(&mut self, group: Group) -> io::Result<()> {
-        writeln!(self.line, "group {}", group.0)
+        writeln!(self.line, "command {} {}", group.0, std::process::id())
     }
 
-    /// Renews the moments at which the group is asked to end, and killed.
+    /// Renews the moments at which the command is asked to end, and killed.
     pub(super) fn renew(&mut self, plan: Plan) -> io::Result<()> {
         writeln!(self.line, "until {} {}", plan.second().0, plan.kill.0)
     }
 
-    /// The wrapper asks the group to end itself; what remains is to kill it.
+    /// The wrapper asks the command to end itself; what remains is to kill it.
     pub(super) fn only_kill(&mut self, plan: Plan) -> io::Result<()> {
         writeln!(self.line, "until {} {}", plan.kill.0, plan.kill.0)
     }
@@ -119,11 +126,11 @@ impl OwnGroup for Command {
 /// What the watchdog knows.
 #[derive(Debug, Default)]
 struct Orders {
-    group: Option<Group>,
+    command: Option<Tree>,
     ask: Option<Moment>,
     kill: Option<Moment>,
     done: bool,
-    /// Whether the group was stopped because nobody renewed its time.
+    /// Whether the command was stopped because nobody renewed its time.
     acted: bool,
 }
 
@@ -133,10 +140,14 @@ impl Orders {
         let order = words.next();
         let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
         match order {
-            Some("group") => self.group = number().and_then(Group::new),
+            Some("command") => {
+                if let (Some(group), Some(wrapper)) = (number(), number()) {
+                    self.command = tree(group, wrapper);
+                }
+            }
             Some("until") => {
                 let (ask, kill) = (number().map(Moment), number().map(Moment));
-                // Half an order must not leave the group unwatched.
+                // Half an order must not leave the command unwatched.
                 if let (Some(ask), Some(kill)) = (ask, kill) {
                     (self.ask, self.kill) = (Some(ask), Some(kill));
                 }
@@ -151,30 +162,37 @@ impl Orders {
         [self.ask, self.kill].into_iter().flatten().map(Moment::left).fold(NAP, Duration::min)
     }
 
-    /// Stops the group if it is time to; tells the wrapper before.
+    /// Stops the command if it is time to; tells the wrapper before.
     fn act(&mut self, wrapper: &mut impl Write) {
-        let Some(group) = self.group else { return };
+        let Some(command) = &mut self.command else { return };
         let kill = self.kill.is_some_and(Moment::passed);
         if !kill && !self.ask.is_some_and(Moment::passed) {
             return;
         }
-        self.acted = true;
-        // If nobody is there to hear it, we will learn so soon enough.
-        let _ = wrapper.write_all(STOPPING);
+        // If nobody is there to hear it, we will learn so soon enough. Once is enough, too: a wrapper
+        // that is stopped does not read, and we must not wait for it.
+        if !std::mem::replace(&mut self.acted, true) {
+            let _ = wrapper.write_all(STOPPING);
+        }
         self.ask = None;
         if kill {
-            self.kill = None;
-            group.signal(Signal::SIGKILL);
+            command.kill(None);
+            // Something may have been forked meanwhile.
+            self.kill = command.alive(None).then(|| Moment::now().after(RESCAN));
         } else {
-            group.signal(Signal::SIGTERM);
-            // One that is stopped, too, hears of it only when it runs.
-            group.signal(Signal::SIGCONT);
+            command.ask(None);
         }
     }
 }
 
-/// The hidden command: watches until the wrapper is gone or says so.
-pub(crate) fn main() -> Result<u8, Failure> {
+/// The command of a group, whose wrapper is our parent.
+fn tree(group: u64, wrapper: u64) -> Option<Tree> {
+    let (group, wrapper) = (Group::new(group)?, Group::new(wrapper)?);
+    Some(Tree::of_parent(group, Pid::from_raw(wrapper.0)))
+}
+
+/// The hidden command: watches `command`, if it is known already, until the wrapper is gone or says so.
+pub(crate) fn main(command: Option<(i32, i32)>) -> Result<u8, Failure> {
     // Whoever ends "all of konklave" means the commands: we go when they are gone.
     let mut deaf = SigSet::empty();
     for signal in
@@ -184,11 +202,14 @@ pub(crate) fn main() -> Result<u8, Failure> {
     }
     let _ = deaf.thread_block();
     let mut orders = Orders::default();
+    if let Some((group, wrapper)) = command {
+        orders.obey(&format!("command {group} {wrapper}"));
+    }
     let listened = listen(&mut orders);
     if !orders.done
-        && let Some(group) = orders.group
+        && let Some(command) = orders.command
     {
-        outlive(group);
+        outlive(command);
         if orders.acted {
             eprintln!("konklave: the lock was not renewed in time: the command was stopped");
         }
@@ -196,23 +217,26 @@ pub(crate) fn main() -> Result<u8, Failure> {
     listened.map(|()| 0).map_err(Failure::system("the watchdog cannot read"))
 }
 
-/// Kills the group, and returns when it is gone: the session ends with us, and not before the last of
-/// them. Whom we may not kill (`sudo`) we wait for, and give the signs of life of the session meanwhile.
-fn outlive(group: Group) {
-    let mut told = false;
-    while group.alive() {
-        if group.signal(Signal::SIGKILL) {
-            std::thread::sleep(GLANCE);
-            continue;
+/// Kills the command with all descendants, and returns when the last one is gone: the session ends with
+/// us, and not before. Whom we may not kill (`sudo`) we wait for. Meanwhile the session needs signs of
+/// life, and has nobody else to give them.
+fn outlive(mut command: Tree) {
+    let (mut told, mut rescan, mut sign) = (false, Moment::now(), Moment::now().after(SIGN));
+    while command.alive(None) {
+        if rescan.passed() {
+            if !command.kill(None) && !std::mem::replace(&mut told, true) {
+                eprintln!(
+                    "konklave: the command runs as another user and cannot be stopped; its lock stays \
+                     taken until it ends"
+                );
+            }
+            rescan = Moment::now().after(if told { SIGN } else { RESCAN });
         }
-        if !std::mem::replace(&mut told, true) {
-            eprintln!(
-                "konklave: the command runs as another user and cannot be stopped; its lock stays \
-                 taken until it ends"
-            );
+        if sign.passed() {
+            let _ = live();
+            sign = Moment::now().after(SIGN);
         }
-        let _ = live();
-        std::thread::sleep(SIGN);
+        std::thread::sleep(if told { SIGN } else { GLANCE });
     }
 }
 
@@ -271,11 +295,22 @@ mod tests {
     #[test]
     fn orders_are_obeyed_and_nonsense_is_not() {
         let mut orders = Orders::default();
-        for line in ["group 0", "group 1", "group x", "until 5", "until 5 x", "", "hello 5"] {
+        for line in [
+            "command 0 7",
+            "command 1 7",
+            "command x 7",
+            "command 4711",
+            "command 4711 1",
+            "until 5",
+            "until 5 x",
+            "",
+            "hello 5",
+        ] {
             orders.obey(line);
-            assert!(orders.group.is_none() && orders.kill.is_none(), "{line}");
+            assert!(orders.command.is_none() && orders.kill.is_none(), "{line}");
         }
-        orders.obey("group 4711");
+        orders.obey("command 4711 7");
+        assert_eq!(orders.command.as_ref().map(Tree::group), Some(Group(4711)));
         orders.obey("until 5 7");
         assert_eq!((orders.ask, orders.kill), (Some(Moment(5)), Some(Moment(7))));
         orders.obey("until 9");

@@ -51,8 +51,14 @@ pub(crate) fn output(socket: &Path, arguments: &[&str]) -> Output {
 
 /// Starts it, with pipes.
 pub(crate) fn start(socket: &Path, arguments: &[&str]) -> Running {
+    start_with(socket, arguments, &[])
+}
+
+/// Starts it with more variables in its environment.
+pub(crate) fn start_with(socket: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
     let child = konklave(socket)
         .args(arguments)
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -130,6 +136,16 @@ pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) -> Duration 
 pub(crate) fn alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// The child of a wrapper that runs a hidden command.
+pub(crate) fn child_of(wrapper: i32, command: &str) -> Option<i32> {
+    let children = fs::read_to_string(format!("/proc/{wrapper}/task/{wrapper}/children")).ok()?;
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid: &i32| {
+        alive(*pid)
+            && fs::read(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(command))
+    })
 }
 
 /// The number in a file that a command wrote.

@@ -4,6 +4,7 @@ mod agents;
 mod answers;
 mod cluster;
 mod courtesy;
+mod descendants;
 mod doors;
 #[path = "../../../konklave/tests/it/engine.rs"]
 mod engine;

@@ -8,7 +8,7 @@ use konklave_agent::clock::Moment;
 use nix::sys::signal::Signal;
 
 use crate::fake::Fake;
-use crate::kit::{Folder, alive, code, konklave, number, output, start, until};
+use crate::kit::{Folder, alive, child_of, code, konklave, number, output, start, until};
 
 #[test]
 fn the_exit_code_is_the_commands_own() {
@@ -320,6 +320,41 @@ fn what_the_command_leaves_behind_ends_before_the_lock_is_free() {
 }
 
 #[test]
+fn daemon_that_the_command_leaves_behind_ends_before_the_lock_is_free() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let (pid, tidy) = (folder.file("pid"), folder.file("tidy"));
+    let daemon = format!(
+        "trap \"echo 1 > {tidy}; exit\" TERM; echo $$ > {pid}; while :; do sleep 0.01; done"
+    );
+    let script = format!(
+        "(setsid sh -c '{daemon}' >/dev/null 2>&1 &); while ! test -s {pid}; do sleep 0.01; done; exit 3"
+    );
+    let output = output(&socket, &["lock", "a", "-c", &script]);
+    assert_eq!(code(&output), 3);
+    assert!(!alive(number(&pid)));
+    // It was asked first.
+    assert_eq!(number(&tidy), 1);
+    assert!(fake.holders("a").is_empty());
+}
+
+#[test]
+fn killed_keeper_ends_the_command_and_the_wrapper() {
+    let folder = Folder::new();
+    let (fake, socket) = Fake::serve(folder.path());
+    let pid = folder.file("pid");
+    let script = format!("trap '' TERM; echo $$ > {pid}; while :; do sleep 0.05; done");
+    let wrapper = start(&socket, &["lock", "a", "-c", &script]);
+    let pid = number(&pid);
+    let keeper = child_of(wrapper.pid(), "lock-keeper").expect("a keeper");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper), Signal::SIGKILL).expect("there");
+    let (code, said) = wrapper.end();
+    assert_eq!(code, 137, "{said}");
+    assert!(said.contains("keeper of the command was killed"), "{said}");
+    assert!(!alive(pid) && fake.holders("a").is_empty());
+}
+
+#[test]
 fn a_killed_watchdog_is_replaced() {
     let folder = Folder::new();
     let (fake, socket) = Fake::serve(folder.path());
@@ -360,12 +395,7 @@ fn a_watchdog_that_is_killed_while_its_wrapper_waits_is_replaced() {
 
 /// The watchdog among the children of a wrapper.
 fn watchdog_of(wrapper: i32) -> Option<i32> {
-    let children = fs::read_to_string(format!("/proc/{wrapper}/task/{wrapper}/children")).ok()?;
-    children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid: &i32| {
-        alive(*pid)
-            && fs::read(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|line| String::from_utf8_lossy(&line).contains("lock-watchdog"))
-    })
+    child_of(wrapper, "lock-watchdog")
 }
 
 #[test]
