@@ -3,14 +3,55 @@
 use std::marker::PhantomData;
 
 use konklave_process::{
-    AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Portable, ProcessId,
+    AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Portable, ProcessId, Violation,
 };
+use konklave_sim::{AnyObserver, Config, Counts, Ending, Parts, Sim, Time};
 
 use crate::mutex::coterie::Figures;
 use crate::{Algorithm, DataSheet, Metric, Pause, Problem, Setup, SetupError, Watch, Workload};
 
 /// What is measured of a run, to be written down.
 pub type AnySummary = Box<dyn erased_serde::Serialize>;
+
+/// A run to be simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulation<'a> {
+    /// Group, topology, mistake, variants.
+    pub setup: &'a Setup,
+    /// Who asks how often.
+    pub workload: &'a Workload,
+    /// What is judged.
+    pub watch: &'a Watch,
+    /// The world.
+    pub config: &'a Config,
+    /// Whether the processes are wanted when it is over.
+    pub keep_processes: bool,
+}
+
+/// A run that was simulated.
+#[derive(Debug)]
+pub struct Simulated {
+    /// How it ended.
+    pub ending: Ending,
+    /// When, in ticks.
+    pub now: Time,
+    /// How many messages and steps there were.
+    pub counts: Counts,
+    /// How many messages of each kind were sent.
+    pub kinds: Vec<(String, u64)>,
+    /// What broke, and when.
+    pub violations: Vec<(Time, Violation)>,
+    /// Who waits for an answer.
+    pub waiting: Vec<ProcessId>,
+    /// Whether nobody waits or has anything more to ask.
+    pub served: bool,
+    /// The processes in node order, if they were wanted.
+    pub processes: Vec<AnyProcess>,
+    /// The measures.
+    pub meter: AnyMeter,
+    /// The judges.
+    pub monitor: AnyMonitor,
+}
 
 /// An algorithm with all that its problem brings along, behind the seam.
 pub trait AnyAlgorithm: Send + Sync {
@@ -50,6 +91,8 @@ pub trait AnyAlgorithm: Send + Sync {
     fn served(&self, meter: &AnyMeter) -> Vec<(ProcessId, u64)>;
     /// What was measured under `metric`.
     fn measured(&self, meter: &AnyMeter, metric: Metric, unit: f64) -> Option<f64>;
+    /// Simulates a run, and judges its end if it has one.
+    fn simulate(&self, run: Simulation<'_>, observer: Option<&mut dyn AnyObserver>) -> Simulated;
 }
 
 impl dyn AnyAlgorithm {
@@ -126,5 +169,47 @@ where
     }
     fn measured(&self, meter: &AnyMeter, metric: Metric, unit: f64) -> Option<f64> {
         P::Problem::measured(meter.get(), metric, unit)
+    }
+    // The one part of a world that is compiled for each algorithm: a step of the simulator takes no longer than
+    // a call through a table of functions would.
+    fn simulate(&self, run: Simulation<'_>, observer: Option<&mut dyn AnyObserver>) -> Simulated {
+        let Simulation { setup, workload, watch, config, keep_processes } = run;
+        let application = match config.script.is_empty() {
+            true => P::Problem::application(workload, setup),
+            false => P::Problem::scripted(workload, setup),
+        };
+        let parts = Parts {
+            processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
+            application,
+            monitor: P::Problem::monitor(watch, setup),
+            meter: P::Problem::meter(setup),
+            observer,
+        };
+        let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
+        let mut sim = Sim::new(setup.group.clone(), parts, config, is_hold);
+        let ending = sim.run();
+        if ending == Ending::Quiet || self.is_endless() {
+            sim.judge(ending);
+        }
+        let (now, counts) = (sim.now(), sim.counts().clone());
+        let kinds = sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect();
+        let (waiting, served) = (sim.waiting(), sim.is_served());
+        let violations = sim.violations().to_vec();
+        let (mut processes, meter, monitor) = sim.into_parts();
+        processes.truncate(if keep_processes { processes.len() } else { 0 });
+        let processes = processes.into_iter().map(AnyProcess::new).collect();
+        let (meter, monitor) = (AnyMeter::new::<P>(meter), AnyMonitor::new::<P>(monitor));
+        Simulated {
+            ending,
+            now,
+            counts,
+            kinds,
+            violations,
+            waiting,
+            served,
+            processes,
+            meter,
+            monitor,
+        }
     }
 }

@@ -15,7 +15,7 @@ mod setup;
 mod sheet;
 mod shown;
 
-pub use erased::{AnyAlgorithm, AnySummary, erased};
+pub use erased::{AnyAlgorithm, AnySummary, Simulated, Simulation, erased};
 pub use sample::Spread;
 pub use setup::{Chosen, Setup, SetupError, Shared};
 pub use sheet::{

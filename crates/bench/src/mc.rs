@@ -167,7 +167,7 @@ pub(crate) fn model(
     k: u8,
     no_tie_break: bool,
     options: Options,
-) -> Model<AnyProcess, AnyApplication, AnyMonitor> {
+) -> Model {
     let node = Node {
         clock: 0,
         phase: Phase::Idle,

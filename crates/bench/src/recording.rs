@@ -8,12 +8,12 @@ use std::time::Instant;
 use konklave_algorithms::election::chang_roberts::ChangRoberts;
 use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
 use konklave_algorithms::{Algorithm, Setup, Workload};
-use konklave_process::{Effect, Group, Input, ProcessId, Topology};
+use konklave_process::{Effect, EffectView, Group, Input, ProcessId, Recordable, Topology};
 use konklave_sim::{Config, Delay, Observer, Pace, Parts, Sim, Time};
 use konklave_trace::compact::CompactRecorder;
 use konklave_trace::diagram::Options;
 use konklave_trace::export::html;
-use konklave_trace::{Header, Recordable, Recorder, Run, Sink, Writer, svg};
+use konklave_trace::{Header, Recorder, Run, Sink, Writer, svg};
 use serde_json::json;
 
 use crate::measure::cpu_nanos;
@@ -125,7 +125,7 @@ fn rows<P: Algorithm + Recordable>(scene: &Scene, runs: u32, as_json: bool) -> R
 fn pictures(runs: u32, as_json: bool) -> Result<(), String> {
     let scene = mutex(5, 250);
     let header = header::<RicartAgrawala>(&scene);
-    let recorder = Watcher { recorder: Recorder::<RicartAgrawala, Run>::new(header) };
+    let recorder = Watcher { recorder: Recorder::<Run>::new(header) };
     let Watcher { recorder } = go(&scene, recorder);
     let run = recorder.finish(None);
     let options = Options::default();
@@ -174,7 +174,7 @@ fn compact<P: Algorithm + Recordable>(scene: &Scene, path: &Path) -> Result<(), 
 
 fn lines<P: Algorithm + Recordable>(scene: &Scene, path: &Path) -> Result<(), String> {
     let out = BufWriter::with_capacity(1 << 16, create(path)?);
-    let recorder = Recorder::<P, Writer<_>>::writing(&header::<P>(scene), out);
+    let recorder = Recorder::<Writer<_>>::writing(&header::<P>(scene), out);
     let Watcher { recorder } = go(scene, Watcher { recorder });
     on_disk(recorder.finish(None).map_err(failed)?.get_ref())
 }
@@ -245,13 +245,13 @@ impl<P: Recordable> Observer<P> for Streamer {
     type Tag = u64;
 
     fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
-        self.0.begin(now, at, input, *tag);
+        self.0.begin(now, at, input.view(), *tag);
     }
     fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
-        self.0.effect(effect)
+        self.0.effect(effect.view())
     }
     fn on_send(&mut self, _now: Time, _at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
-        self.0.send(to, message)
+        self.0.effect(EffectView::Send(to, message))
     }
     fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
         self.0.end(process);
@@ -259,18 +259,18 @@ impl<P: Recordable> Observer<P> for Streamer {
 }
 
 /// Records as JSON, to memory or to a file.
-struct Watcher<P, S> {
-    recorder: Recorder<P, S>,
+struct Watcher<S> {
+    recorder: Recorder<S>,
 }
 
-impl<P: Recordable, S: Sink> Observer<P> for Watcher<P, S> {
+impl<P: Recordable, S: Sink> Observer<P> for Watcher<S> {
     type Tag = u64;
 
     fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
-        self.recorder.begin(now, at, input, *tag);
+        self.recorder.begin(now, at, input.view(), *tag);
     }
     fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
-        self.recorder.effect(effect)
+        self.recorder.effect(effect.view())
     }
     fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
         self.recorder.end(process);

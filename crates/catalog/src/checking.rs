@@ -390,9 +390,12 @@ pub(crate) fn record(
                 RunEntry::Step(Step {
                     at,
                     node: node.0,
-                    input: InputRecord::new(input, *message),
+                    input: InputRecord::new(input.view(), *message),
                     draws: draws.clone(),
-                    effects: effects.iter().map(|(e, id)| EffectRecord::new(e, *id)).collect(),
+                    effects: effects
+                        .iter()
+                        .map(|(e, id)| EffectRecord::new(e.view(), *id))
+                        .collect(),
                     state,
                 })
             }

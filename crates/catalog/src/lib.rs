@@ -44,11 +44,9 @@ pub use simulate::Outcome;
 use std::fmt;
 use std::io::{self, Write};
 
-use konklave_algorithms::{Algorithm, AnyAlgorithm, DataSheet, Problem, Setup, SetupError, erased};
+use konklave_algorithms::{Algorithm, AnyAlgorithm, DataSheet, Setup, SetupError, erased};
 use konklave_process::Portable;
 use konklave_trace::{Difference, Header, Replayed, Run};
-
-use simulate::{Ran, Recording};
 
 /// An algorithm of the catalog: what it is (its data sheet) and what can be done with it.
 #[derive(Clone)]
@@ -58,7 +56,6 @@ pub struct Entry {
     /// Its data sheet.
     pub sheet: DataSheet,
     pub(crate) algorithm: &'static dyn AnyAlgorithm,
-    pub(crate) simulate: fn(&Plan, &mut Recording<'_>) -> Ran,
     /// The hardened form, where that is a process of its own: chosen by the switch `mode`.
     hardened: Option<Box<Self>>,
 }
@@ -72,18 +69,18 @@ impl fmt::Debug for Entry {
 impl Entry {
     /// The entry of the algorithm `P`.
     pub fn new<P: Algorithm + Portable>() -> Self {
-        Self {
-            problem: <P::Problem as Problem<P>>::NAME,
-            sheet: P::SHEET,
-            algorithm: erased::<P>(),
-            simulate: simulate::simulate_typed::<P>,
-            hardened: None,
-        }
+        Self::of(erased::<P>())
+    }
+
+    /// The entry of an algorithm without its type.
+    pub fn of(algorithm: &'static dyn AnyAlgorithm) -> Self {
+        let (problem, sheet) = (algorithm.problem(), algorithm.sheet());
+        Self { problem, sheet, algorithm, hardened: None }
     }
 
     /// With a hardened form that is a process of its own.
-    pub fn hardened<P: Algorithm + Portable>(mut self) -> Self {
-        self.hardened = Some(Box::new(Self::new::<P>()));
+    pub fn hardened(mut self, form: &'static dyn AnyAlgorithm) -> Self {
+        self.hardened = Some(Box::new(Self::of(form)));
         self
     }
 

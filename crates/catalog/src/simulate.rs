@@ -3,19 +3,17 @@
 mod bounds;
 mod recording;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use konklave_algorithms::{Algorithm, Pause, Problem, Setup};
-use konklave_process::{AnyMeter, AnyMonitor, Portable, ProcessId, Violation};
-use konklave_sim::{Counts, Ending, Parts, Sim, UNIT};
+use konklave_algorithms::{Setup, Simulation};
+use konklave_process::{AnyMeter, AnyMonitor, ProcessId};
+use konklave_sim::{AnyObserver, Ending, UNIT};
 use konklave_trace::compact::CompactRecorder;
 use konklave_trace::{Comparison, Difference, Footer, Recorder, Run};
 use serde_json::{Map, Value, json};
 
 use bounds::{bounds, broken};
-use recording::Book;
-pub(crate) use recording::Recording;
+use recording::{Book, Recording};
 
 use crate::report::{Messages, RunReport, Verdict, ViolationReport};
 use crate::{Entry, Error, Plan, command, header};
@@ -78,76 +76,36 @@ fn footer(report: &RunReport) -> Footer {
 }
 
 fn run(entry: &Entry, plan: &Plan, recording: &mut Recording<'_>) -> RunReport {
-    let Ran { facts, meter, monitor } = (entry.simulate)(plan, recording);
-    report(entry, plan, facts, &meter, &monitor)
-}
-
-/// A run that is over, with what was measured and judged.
-pub(crate) struct Ran {
-    pub(crate) facts: RunFacts,
-    pub(crate) meter: AnyMeter,
-    pub(crate) monitor: AnyMonitor,
-}
-
-/// Runs `plan` with processes of type `P`: the one part of a world that is compiled for each algorithm,
-/// since a step of the simulator takes no longer than a call through a table of functions would.
-pub(crate) fn simulate_typed<P>(plan: &Plan, recording: &mut Recording<'_>) -> Ran
-where
-    P: Algorithm + Portable,
-{
-    let setup = &plan.setup;
-    let application = match plan.config.script.is_empty() {
-        true => P::Problem::application(&plan.workload, setup),
-        false => P::Problem::scripted(&plan.workload, setup),
+    let (setup, workload, watch, config) = (&plan.setup, &plan.workload, &plan.watch, &plan.config);
+    let simulation = Simulation { setup, workload, watch, config, keep_processes: false };
+    let observer = match recording {
+        Recording::Off => None,
+        recording => Some(recording as &mut dyn AnyObserver),
     };
-    let parts = Parts {
-        processes: setup.group.members().iter().map(|&p| P::new(p, setup)).collect::<Vec<P>>(),
-        application,
-        monitor: P::Problem::monitor(&plan.watch, setup),
-        meter: P::Problem::meter(setup),
-        observer: recording,
-    };
-    let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
-    let mut sim = Sim::new(setup.group.clone(), parts, &plan.config, is_hold);
-    let ending = sim.run();
-    if ending == Ending::Quiet || P::Problem::ENDLESS || P::ENDLESS {
-        sim.judge(ending);
-    }
-    let kinds = sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect();
-    let (waiting, served) = (sim.waiting(), sim.is_served());
-    let facts = simulated((sim.now(), ending), sim.counts(), kinds, sim.violations());
-    let facts = RunFacts { waiting, served, ..facts };
-    let (meter, monitor) = sim.into_measures();
-    Ran { facts, meter: AnyMeter::new::<P>(meter), monitor: AnyMonitor::new::<P>(monitor) }
-}
-
-fn simulated(
-    (now, ending): (u64, Ending),
-    counts: &Counts,
-    by_kind: BTreeMap<String, u64>,
-    violations: &[(u64, Violation)],
-) -> RunFacts {
-    RunFacts {
+    let ran = entry.algorithm.simulate(simulation, observer);
+    let facts = RunFacts {
         world: "sim",
         unit: UNIT as f64,
-        now,
-        steps: counts.steps,
+        now: ran.now,
+        steps: ran.counts.steps,
         timers: 0,
         messages: Messages {
-            sent: counts.sent,
-            delivered: counts.delivered,
-            lost: counts.lost,
-            duplicated: counts.duplicated,
-            by_kind,
+            sent: ran.counts.sent,
+            delivered: ran.counts.delivered,
+            lost: ran.counts.lost,
+            duplicated: ran.counts.duplicated,
+            by_kind: ran.kinds.into_iter().collect(),
         },
-        violations: violations
-            .iter()
-            .map(|(at, v)| (*at, v.property.to_owned(), v.detail.clone()))
+        violations: ran
+            .violations
+            .into_iter()
+            .map(|(at, v)| (at, v.property.to_owned(), v.detail))
             .collect(),
-        waiting: Vec::new(),
-        served: false,
-        cut_off: ending == Ending::CutOff,
-    }
+        waiting: ran.waiting,
+        served: ran.served,
+        cut_off: ran.ending == Ending::CutOff,
+    };
+    report(entry, plan, facts, &ran.meter, &ran.monitor)
 }
 
 /// What a host knows of a run when it is over.

@@ -177,7 +177,7 @@ impl Judge {
         self.counts.timers += u64::from(matches!(input, Input::Timer(_)));
         let now = self.now();
         if let Some(recorder) = &mut self.recorder {
-            recorder.begin(now, me, &input, message_id);
+            recorder.begin(now, me, input.view(), message_id);
         }
         let asked = matches!(input, Input::Request(_));
         let Node { group, place, process, rng, timers, outbox, .. } = node;

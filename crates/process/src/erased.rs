@@ -9,12 +9,14 @@ mod data;
 mod judge;
 mod meter;
 mod process;
+mod view;
 
 pub use client::AnyApplication;
 pub use data::{AnyData, AnyTag, AnyTimer, Data, OrderedData};
 pub use judge::AnyMonitor;
 pub use meter::AnyMeter;
 pub use process::{AnyProcess, Portable, Recordable};
+pub use view::{EffectView, InputView};
 
 /// What every world fails with if data of one algorithm is handed to another: a bug of the host.
 const FOREIGN: &str = "data of another algorithm crossed the seam";

@@ -68,8 +68,8 @@ pub use application::Application;
 pub use clock::{LamportClock, Timestamp, VectorClock};
 pub use context::{Context, Host, Indications};
 pub use erased::{
-    AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, AnyTimer, Data, OrderedData,
-    Portable, Recordable,
+    AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, AnyTimer, Data, EffectView,
+    InputView, OrderedData, Portable, Recordable,
 };
 pub use fixed::Fixed;
 pub use group::{Group, GroupError};

@@ -21,6 +21,6 @@ mod world;
 pub use config::{Config, Pace, UNIT};
 pub use delay::{Delay, FORMS as DELAY_FORMS};
 pub use fault::{FORMS as FAULT_FORMS, Fault, Memory, Mishap, Selector, What, When};
-pub use observer::{Incident, Observer};
+pub use observer::{AnyObserver, Incident, Observer};
 pub use queue::{Time, Wheel};
 pub use sim::{Counts, Ending, Parts, Sim};

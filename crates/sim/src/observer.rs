@@ -1,6 +1,8 @@
 //! Who watches a run.
 
-use konklave_process::{Effect, Input, Process, ProcessId};
+use konklave_process::{
+    Data, Effect, EffectView, Input, InputView, Process, ProcessId, Recordable,
+};
 
 use crate::{Memory, Time};
 
@@ -61,6 +63,85 @@ impl<P: Process> Observer<P> for () {
 
     #[inline]
     fn on_send(&mut self, _: Time, _: ProcessId, _: ProcessId, _: &P::Message) {}
+}
+
+/// Watches a run of any algorithm. Messages have numbers, not 0, by which it knows them again.
+pub trait AnyObserver {
+    /// A step begins; `id` is the number of the message that arrives, or 0.
+    fn before_step(&mut self, now: Time, at: ProcessId, input: InputView<'_>, id: u64);
+    /// The process does something: the number of the message if it sends one, else 0.
+    fn on_effect(&mut self, now: Time, at: ProcessId, effect: EffectView<'_>) -> u64;
+    /// The process drew a number.
+    fn on_draw(&mut self, drawn: u32);
+    /// A step is over.
+    fn after_step(&mut self, now: Time, at: ProcessId, process: &dyn Data);
+    /// Message `id` will not arrive.
+    fn on_lost(&mut self, now: Time, id: u64);
+    /// Message `id` will arrive twice.
+    fn on_duplicated(&mut self, now: Time, id: u64);
+    /// A message of the application leaves: its number.
+    fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64;
+    /// Something happened to the world.
+    fn on_incident(&mut self, now: Time, incident: &Incident);
+}
+
+/// What an observer without types needs of one that has them. The simulator is compiled for each algorithm and
+/// each type of observer: with this one type for all it is compiled once for each algorithm.
+impl<P: Recordable> Observer<P> for Option<&mut dyn AnyObserver> {
+    type Tag = u64;
+
+    fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
+        if let Some(observer) = self {
+            observer.before_step(now, at, input.view(), *tag);
+        }
+    }
+    fn before_message(
+        &mut self,
+        now: Time,
+        at: ProcessId,
+        from: ProcessId,
+        message: &P::Message,
+        tag: &u64,
+    ) {
+        if let Some(observer) = self {
+            observer.before_step(now, at, InputView::Message(from, message), *tag);
+        }
+    }
+    fn on_effect(&mut self, now: Time, at: ProcessId, effect: &Effect<P>) -> u64 {
+        self.as_mut().map_or(0, |observer| observer.on_effect(now, at, effect.view()))
+    }
+    fn on_send(&mut self, now: Time, at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
+        let sent = EffectView::Send(to, message);
+        self.as_mut().map_or(0, |observer| observer.on_effect(now, at, sent))
+    }
+    fn on_draw(&mut self, drawn: u32) {
+        if let Some(observer) = self {
+            observer.on_draw(drawn);
+        }
+    }
+    fn after_step(&mut self, now: Time, at: ProcessId, process: &P) {
+        if let Some(observer) = self {
+            observer.after_step(now, at, process);
+        }
+    }
+    fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
+        if let Some(observer) = self {
+            observer.on_lost(now, *tag);
+        }
+    }
+    fn on_duplicated(&mut self, now: Time, tag: &u64) {
+        if let Some(observer) = self {
+            observer.on_duplicated(now, *tag);
+        }
+    }
+    fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
+        self.as_mut().map_or(0, |observer| observer.on_app_message(now, from, to))
+    }
+    fn on_incident(&mut self, now: Time, incident: &Incident) {
+        if let Some(observer) = self {
+            observer.on_incident(now, incident);
+        }
+    }
 }
 
 /// Something that happens to the world rather than in a step.

@@ -439,8 +439,8 @@ where
         self.world.observer
     }
 
-    /// The measures and the judges.
-    pub fn into_measures(self) -> (T, M) {
-        (self.world.meter, self.world.monitor)
+    /// The processes in node order, the measures and the judges.
+    pub fn into_parts(self) -> (Vec<P>, T, M) {
+        (self.processes, self.world.meter, self.world.monitor)
     }
 }

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use konklave_algorithms::{Algorithm, Order, Pause, Problem, Setup, Watch, Workload, erased};
+use konklave_algorithms::{Algorithm, Order, Problem, Setup, Simulation, Watch, Workload, erased};
 use konklave_check::{Clock, Cue, Model, Options, Outcome, Timing};
 use konklave_process::{Group, Portable, ProcessId, Topology};
-use konklave_sim::{Config, Ending, Parts, Sim, UNIT};
+use konklave_sim::{Config, Ending, UNIT};
 
 /// A group of one algorithm, built up call by call.
 #[derive(Clone, Debug)]
@@ -207,10 +207,6 @@ impl<P: Algorithm + Portable> Case<P> {
         self
     }
 
-    fn processes(&self) -> Vec<P> {
-        self.setup.group.members().iter().map(|&p| P::new(p, &self.setup)).collect()
-    }
-
     fn model(&self) -> Model {
         let algorithm = erased::<P>();
         Model {
@@ -261,37 +257,31 @@ impl<P: Algorithm + Portable> Case<P> {
 
     /// Runs once in the simulator.
     pub fn simulate(&self) -> Seen<P> {
-        let parts = Parts {
-            processes: self.processes(),
-            application: P::Problem::application(&self.workload, &self.setup),
-            monitor: P::Problem::monitor(
-                &Watch { order: self.watch.order, ..Watch::all(&P::SHEET) },
-                &self.setup,
-            ),
-            meter: P::Problem::meter(&self.setup),
-            observer: (),
+        let watch = Watch { order: self.watch.order, ..Watch::all(&P::SHEET) };
+        let run = Simulation {
+            setup: &self.setup,
+            workload: &self.workload,
+            watch: &watch,
+            config: &self.config,
+            keep_processes: true,
         };
-        let is_hold = |request: &P::Request| P::Problem::pause(request) == Pause::Hold;
-        let mut sim = Sim::new(self.setup.group.clone(), parts, &self.config, is_hold);
-        let ending = sim.run();
-        if ending == Ending::Quiet || P::Problem::ENDLESS || P::ENDLESS {
-            sim.judge(ending);
-        }
+        let ran = erased::<P>().simulate(run, None);
+        let (meter, monitor) = (ran.meter.get(), ran.monitor.get());
         Seen {
-            ending,
-            sent: sim.counts().sent,
-            kinds: sim.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect(),
-            time: sim.now() as f64 / UNIT as f64,
-            violations: sim
-                .violations()
+            ending: ran.ending,
+            sent: ran.counts.sent,
+            kinds: ran.kinds,
+            time: ran.now as f64 / UNIT as f64,
+            violations: ran
+                .violations
                 .iter()
                 .map(|(at, v)| format!("{} at {at}: {}", v.property, v.detail))
                 .collect(),
-            waiting: sim.waiting(),
-            summary: P::Problem::summary(sim.meter(), sim.monitor(), UNIT as f64),
-            processes: sim.processes().to_vec(),
-            monitor: sim.monitor().clone(),
-            steps: sim.counts().steps,
+            waiting: ran.waiting,
+            summary: P::Problem::summary(meter, monitor, UNIT as f64),
+            processes: ran.processes.iter().map(|process| process.get::<P>().clone()).collect(),
+            monitor: monitor.clone(),
+            steps: ran.counts.steps,
         }
     }
 }

@@ -13,7 +13,7 @@ mod value;
 
 use std::io::{self, Write};
 
-use konklave_process::{Data, Effect, Input, ProcessId, Recordable};
+use konklave_process::{Data, EffectView, InputView, ProcessId};
 use rustc_hash::FxHashMap;
 
 use crate::record::json;
@@ -136,52 +136,49 @@ impl<W: Write> CompactRecorder<W> {
     }
 
     /// A step begins; `id` is the number of the message that arrives, or 0.
-    pub fn begin<P: Recordable>(&mut self, at: u64, node: ProcessId, input: &Input<P>, id: u64) {
+    pub fn begin(&mut self, at: u64, node: ProcessId, input: InputView<'_>, id: u64) {
         self.close();
         self.clear();
         let known = (1..self.told_id).contains(&id);
         let kind = match input {
-            Input::Message { .. } if known => {
+            InputView::Message(..) if known => {
                 put_varint(&mut self.input, self.told_id - id);
                 ARRIVAL
             }
-            Input::Start => START,
-            Input::Recover(None) => RECOVER,
-            Input::Recover(Some(saved)) => self.put_input(saved, RECOVER_SAVED),
-            Input::Request(request) => self.put_input(request, REQUEST),
-            Input::Message { from, message } => {
+            InputView::Start => START,
+            InputView::Recover(None) => RECOVER,
+            InputView::Recover(Some(saved)) => self.put_input(saved, RECOVER_SAVED),
+            InputView::Request(request) => self.put_input(request, REQUEST),
+            InputView::Message(from, message) => {
                 put_varint(&mut self.input, u64::from(from.0));
                 put_varint(&mut self.input, id);
                 self.put_input(message, MESSAGE)
             }
-            Input::Timer(timer) => self.put_input(timer, TIMER),
-            Input::Suspect(peer) => self.put_peer(peer.0, SUSPECT),
-            Input::Trust(peer) => self.put_peer(peer.0, TRUST),
-            Input::Stamp { from, stamp } => self.put_stamp(from.0, id, *stamp),
+            InputView::Timer(timer) => self.put_input(timer, TIMER),
+            InputView::Suspect(peer) => self.put_peer(peer.0, SUSPECT),
+            InputView::Trust(peer) => self.put_peer(peer.0, TRUST),
+            InputView::Stamp(from, stamp) => self.put_stamp(from.0, id, stamp),
         };
         self.open = Some(Open { at, place: self.place(node.0), input: kind });
     }
 
-    /// The process sends a message: its number.
-    pub fn send(&mut self, to: ProcessId, message: &dyn Data) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.put_send(to.0, id, message);
-        id
-    }
-
     /// The process does something: the number of the message if it sends one, else 0.
-    pub fn effect<P: Recordable>(&mut self, effect: &Effect<P>) -> u64 {
+    pub fn effect(&mut self, effect: EffectView<'_>) -> u64 {
         match effect {
-            Effect::Send { to, message } => return self.send(*to, message),
-            Effect::SetTimer { timer, after } => {
+            EffectView::Send(to, message) => {
+                let id = self.next_id;
+                self.next_id += 1;
+                self.put_send(to.0, id, message);
+                return id;
+            }
+            EffectView::SetTimer(timer, after) => {
                 let after = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
                 self.put_timer(timer, after);
             }
-            Effect::CancelTimer { timer } => self.put_effect(CANCEL, timer),
-            Effect::Indicate(indication) => self.put_effect(INDICATE, indication),
-            Effect::Save(record) => self.put_effect(SAVE, record),
-            Effect::Unexpected(what) => self.put_effect(UNEXPECTED, what),
+            EffectView::CancelTimer(timer) => self.put_effect(CANCEL, timer),
+            EffectView::Indicate(indication) => self.put_effect(INDICATE, indication),
+            EffectView::Save(record) => self.put_effect(SAVE, record),
+            EffectView::Unexpected(what) => self.put_effect(UNEXPECTED, &what),
         }
         0
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use konklave_process::{AnyData, AnyProcess, Data, Effect, Input, ProcessId, Recordable};
+use konklave_process::{AnyData, AnyProcess, Data, EffectView, Input, InputView, ProcessId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,20 +17,18 @@ pub(crate) fn json(value: &dyn erased_serde::Serialize) -> Value {
 
 impl InputRecord {
     /// `input` as data; `id` is the number of the message, where it is one.
-    pub fn new<P: Recordable>(input: &Input<P>, id: u64) -> Self {
+    pub fn new(input: InputView<'_>, id: u64) -> Self {
         match input {
-            Input::Start => Self::Start,
-            Input::Recover(saved) => {
-                Self::Recover { saved: saved.as_ref().map(|saved| json(saved)) }
-            }
-            Input::Request(request) => Self::Request(json(request)),
-            Input::Message { from, message } => {
+            InputView::Start => Self::Start,
+            InputView::Recover(saved) => Self::Recover { saved: saved.map(|saved| json(saved)) },
+            InputView::Request(request) => Self::Request(json(request)),
+            InputView::Message(from, message) => {
                 Self::Message { from: from.0, id, body: json(message) }
             }
-            Input::Timer(timer) => Self::Timer(json(timer)),
-            Input::Suspect(peer) => Self::Suspect(peer.0),
-            Input::Trust(peer) => Self::Trust(peer.0),
-            Input::Stamp { from, stamp } => Self::Stamp { from: from.0, id, stamp: *stamp },
+            InputView::Timer(timer) => Self::Timer(json(timer)),
+            InputView::Suspect(peer) => Self::Suspect(peer.0),
+            InputView::Trust(peer) => Self::Trust(peer.0),
+            InputView::Stamp(from, stamp) => Self::Stamp { from: from.0, id, stamp },
         }
     }
 
@@ -60,17 +58,17 @@ impl InputRecord {
 
 impl EffectRecord {
     /// `effect` as data; `id` is the number of the message, where it is one.
-    pub fn new<P: Recordable>(effect: &Effect<P>, id: u64) -> Self {
+    pub fn new(effect: EffectView<'_>, id: u64) -> Self {
         match effect {
-            Effect::Send { to, message } => Self::Send { to: to.0, id, body: json(message) },
-            Effect::SetTimer { timer, after } => Self::SetTimer {
+            EffectView::Send(to, message) => Self::Send { to: to.0, id, body: json(message) },
+            EffectView::SetTimer(timer, after) => Self::SetTimer {
                 timer: json(timer),
                 after_ns: u64::try_from(after.as_nanos()).unwrap_or(u64::MAX),
             },
-            Effect::CancelTimer { timer } => Self::Cancel { timer: json(timer) },
-            Effect::Indicate(indication) => Self::Indicate(json(indication)),
-            Effect::Save(record) => Self::Save(json(record)),
-            Effect::Unexpected(what) => Self::Unexpected((*what).to_owned()),
+            EffectView::CancelTimer(timer) => Self::Cancel { timer: json(timer) },
+            EffectView::Indicate(indication) => Self::Indicate(json(indication)),
+            EffectView::Save(record) => Self::Save(json(record)),
+            EffectView::Unexpected(what) => Self::Unexpected(what.to_owned()),
         }
     }
 }
@@ -176,41 +174,20 @@ impl<S: Sink> Recorder<S> {
     }
 
     /// A step begins; `id` is the number of the message that arrives, or 0.
-    pub fn begin<P: Recordable>(&mut self, at: u64, node: ProcessId, input: &Input<P>, id: u64) {
-        self.begin_with(at, node, InputRecord::new(input, id));
-    }
-
-    fn begin_with(&mut self, at: u64, node: ProcessId, input: InputRecord) {
+    pub fn begin(&mut self, at: u64, node: ProcessId, input: InputView<'_>, id: u64) {
         self.close(None);
+        let input = InputRecord::new(input, id);
         let (draws, effects) = (Vec::new(), Vec::new());
         self.open = Some(Step { at, node: node.0, input, draws, effects, state: None });
     }
 
     /// The process does something: the number of the message if it sends one, else 0.
-    pub fn effect<P: Recordable>(&mut self, effect: &Effect<P>) -> u64 {
-        let id = match effect {
-            Effect::Send { .. } => self.take_id(),
-            Effect::SetTimer { .. }
-            | Effect::CancelTimer { .. }
-            | Effect::Indicate(_)
-            | Effect::Save(_)
-            | Effect::Unexpected(_) => 0,
-        };
-        self.add(EffectRecord::new(effect, id));
-        id
-    }
-
-    /// The process sends a message: its number.
-    pub fn send(&mut self, to: ProcessId, message: &dyn Data) -> u64 {
-        let id = self.take_id();
-        self.add(EffectRecord::Send { to: to.0, id, body: json(message) });
-        id
-    }
-
-    fn add(&mut self, effect: EffectRecord) {
+    pub fn effect(&mut self, effect: EffectView<'_>) -> u64 {
+        let id = if let EffectView::Send(..) = effect { self.take_id() } else { 0 };
         if let Some(step) = &mut self.open {
-            step.effects.push(effect);
+            step.effects.push(EffectRecord::new(effect, id));
         }
+        id
     }
 
     /// The process drew a number.

@@ -179,7 +179,7 @@ impl Replayer {
                 Some(EffectRecord::Send { id, .. }) => *id,
                 _ => 0,
             };
-            let replayed = found.get(i).map(|effect| EffectRecord::new(effect, id));
+            let replayed = found.get(i).map(|effect| EffectRecord::new(effect.view(), id));
             if recorded != replayed.as_ref() {
                 let show =
                     |e: Option<&EffectRecord>| e.map_or("nothing".into(), |e| text(&json(e)));

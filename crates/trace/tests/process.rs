@@ -69,7 +69,7 @@ struct Watched<'a> {
 
 impl<P: Recordable> Host<P> for Watched<'_> {
     fn perform(&mut self, effect: Effect<P>) {
-        let id = self.recorder.effect(&effect);
+        let id = self.recorder.effect(effect.view());
         self.ids.extend((id > 0).then_some(id));
     }
     fn choose(&mut self, _bound: u32) -> u32 {
@@ -85,7 +85,7 @@ fn all_inputs() -> Run {
     let mut dice = [Dice { count: 0 }, Dice { count: 0 }];
     let (p0, p1) = (ProcessId(0), ProcessId(1));
     let mut step = |recorder: &mut Recorder<Run>, at, p: ProcessId, input: Input<Dice>, id| {
-        recorder.begin(at, p, &input, id);
+        recorder.begin(at, p, input.view(), id);
         let process = &mut dice[p.0 as usize];
         let mut host = Watched { recorder, draws: vec![4, 5], ids: Vec::new() };
         process.handle(input, &mut Context::new(p, &group, &mut host));

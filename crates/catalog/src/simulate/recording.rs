@@ -2,17 +2,16 @@
 
 use std::io::Write;
 
-use konklave_process::{Effect, Input, ProcessId, Recordable};
-use konklave_sim::{Incident, Observer, Time};
+use konklave_process::{Data, EffectView, InputView, ProcessId};
+use konklave_sim::{AnyObserver, Incident, Time};
 use konklave_trace::compact::CompactRecorder;
 use konklave_trace::{
     Comparison, Difference, Entry, Footer, Header, IncidentKind, Recorder, Run, Sink,
 };
 
-/// What is written down, and how. One type for all ways, since the simulator is compiled for each algorithm
-/// and each type of observer.
+/// What is written down, and how.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
-pub(crate) enum Recording<'a> {
+pub(super) enum Recording<'a> {
     /// Nothing.
     Off,
     /// In memory, or against a recording that is there.
@@ -23,7 +22,7 @@ pub(crate) enum Recording<'a> {
 
 /// Where a run is written, or what it is compared with.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
-pub(crate) enum Book<'a> {
+pub(super) enum Book<'a> {
     /// Pages that are filled.
     Written(Run),
     /// Pages that are filled already.
@@ -32,7 +31,7 @@ pub(crate) enum Book<'a> {
 
 /// What became of a [`Book`].
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
-pub(crate) enum Closed {
+pub(super) enum Closed {
     Written(Run),
     Compared(Option<Difference>),
 }
@@ -77,71 +76,59 @@ impl Sink for Book<'_> {
     }
 }
 
-impl<P: Recordable> Observer<P> for &mut Recording<'_> {
-    /// The number of the message; 0 where nobody counts.
-    type Tag = u64;
-
-    fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
+impl AnyObserver for Recording<'_> {
+    fn before_step(&mut self, now: Time, at: ProcessId, input: InputView<'_>, id: u64) {
         match self {
-            Recording::Off => {}
-            Recording::Whole(recorder) => recorder.begin(now, at, input, *tag),
-            Recording::Compact(recorder) => recorder.begin(now, at, input, *tag),
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.begin(now, at, input, id),
+            Self::Compact(recorder) => recorder.begin(now, at, input, id),
         }
     }
-    fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
+    fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: EffectView<'_>) -> u64 {
         match self {
-            Recording::Off => 0,
-            Recording::Whole(recorder) => recorder.effect(effect),
-            Recording::Compact(recorder) => recorder.effect(effect),
-        }
-    }
-    fn on_send(&mut self, _now: Time, _at: ProcessId, to: ProcessId, message: &P::Message) -> u64 {
-        match self {
-            Recording::Off => 0,
-            Recording::Whole(recorder) => recorder.send(to, message),
-            Recording::Compact(recorder) => recorder.send(to, message),
+            Self::Off => 0,
+            Self::Whole(recorder) => recorder.effect(effect),
+            Self::Compact(recorder) => recorder.effect(effect),
         }
     }
     fn on_draw(&mut self, drawn: u32) {
         match self {
-            Recording::Off => {}
-            Recording::Whole(recorder) => recorder.draw(drawn),
-            Recording::Compact(recorder) => recorder.draw(drawn),
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.draw(drawn),
+            Self::Compact(recorder) => recorder.draw(drawn),
         }
     }
-    fn after_step(&mut self, _now: Time, _at: ProcessId, process: &P) {
+    fn after_step(&mut self, _now: Time, _at: ProcessId, process: &dyn Data) {
         match self {
-            Recording::Off => {}
-            Recording::Whole(recorder) => recorder.end(process),
-            Recording::Compact(recorder) => recorder.end(process),
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.end(process),
+            Self::Compact(recorder) => recorder.end(process),
         }
     }
-    fn on_lost(&mut self, now: Time, _from: ProcessId, _to: ProcessId, tag: &u64) {
-        match self {
-            Recording::Off => {}
-            Recording::Whole(recorder) => recorder.lost(now, *tag),
-            Recording::Compact(recorder) => recorder.incident(now, IncidentKind::Lost(*tag)),
-        }
+    fn on_lost(&mut self, now: Time, id: u64) {
+        self.incident(now, IncidentKind::Lost(id));
     }
-    fn on_duplicated(&mut self, now: Time, tag: &u64) {
-        match self {
-            Recording::Off => {}
-            Recording::Whole(recorder) => recorder.duplicated(now, *tag),
-            Recording::Compact(recorder) => recorder.incident(now, IncidentKind::Duplicated(*tag)),
-        }
+    fn on_duplicated(&mut self, now: Time, id: u64) {
+        self.incident(now, IncidentKind::Duplicated(id));
     }
     fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64 {
         match self {
-            Recording::Off => 0,
-            Recording::Whole(recorder) => recorder.app_message(now, from, to),
-            Recording::Compact(recorder) => recorder.app_message(now, from, to),
+            Self::Off => 0,
+            Self::Whole(recorder) => recorder.app_message(now, from, to),
+            Self::Compact(recorder) => recorder.app_message(now, from, to),
         }
     }
     fn on_incident(&mut self, now: Time, incident: &Incident) {
+        self.incident(now, incident_kind(incident));
+    }
+}
+
+impl Recording<'_> {
+    fn incident(&mut self, now: Time, kind: IncidentKind) {
         match self {
-            Recording::Off => {}
-            Recording::Whole(recorder) => recorder.incident(now, incident_kind(incident)),
-            Recording::Compact(recorder) => recorder.incident(now, incident_kind(incident)),
+            Self::Off => {}
+            Self::Whole(recorder) => recorder.incident(now, kind),
+            Self::Compact(recorder) => recorder.incident(now, kind),
         }
     }
 }

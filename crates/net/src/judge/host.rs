@@ -24,7 +24,7 @@ impl Host<AnyProcess> for At<'_> {
     fn perform(&mut self, effect: Effect<AnyProcess>) {
         let judge = &mut *self.judge;
         // The recording numbers messages, if there is one; nobody else then.
-        let recorded = judge.recorder.as_mut().map(|recorder| recorder.effect(&effect));
+        let recorded = judge.recorder.as_mut().map(|recorder| recorder.effect(effect.view()));
         match effect {
             Effect::Send { to, message } => {
                 judge.last_id = recorded.unwrap_or(judge.last_id + 1);

@@ -16,10 +16,10 @@ impl<P: Recordable, S: Sink> Observer<P> for Watcher<S> {
     type Tag = u64;
 
     fn before_step(&mut self, now: Time, at: ProcessId, input: &Input<P>, tag: &u64) {
-        self.recorder.begin(now, at, input, *tag);
+        self.recorder.begin(now, at, input.view(), *tag);
     }
     fn on_effect(&mut self, _now: Time, _at: ProcessId, effect: &Effect<P>) -> u64 {
-        self.recorder.effect(effect)
+        self.recorder.effect(effect.view())
     }
     fn on_draw(&mut self, drawn: u32) {
         self.recorder.draw(drawn);
