@@ -14,11 +14,7 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Algorithm, AnyAlgorithm, Pause, Problem, Setup, Watch, Workload, erased};
-
-/// Every algorithm that solves the problem, without its type, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 2] =
-    [erased::<heartbeat::Heartbeat>(), erased::<phi_accrual::PhiAccrual>()];
+use crate::{Algorithm, Pause, Problem, Setup, Watch, Workload};
 
 /// What the application is told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -35,31 +35,7 @@ pub use starters::Starters;
 use konklave_process::{Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Algorithm, AnyAlgorithm, Metric, Pause, Problem, Setup, Watch, Workload, erased};
-
-/// Every algorithm that solves the problem, without its type, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 16] = [
-    erased::<adoption::Adoption>(),
-    erased::<bully::Bully>(),
-    erased::<bully_1982::Bully1982>(),
-    erased::<chang_roberts::ChangRoberts>(),
-    erased::<dolev_klawe_rodeh::DolevKlaweRodeh>(),
-    erased::<extinction::Extinction>(),
-    erased::<firewire::FireWire>(),
-    erased::<franklin::Franklin>(),
-    erased::<hirschberg_sinclair::HirschbergSinclair>(),
-    erased::<invitation::Invitation>(),
-    erased::<itai_rodeh::ItaiRodeh>(),
-    erased::<quorum::Quorum>(),
-    erased::<ring_list::RingList>(),
-    erased::<tree_wave::TreeWave>(),
-    erased::<virtual_tree::VirtualTree>(),
-    erased::<virtual_tree_wave::VirtualTreeWave>(),
-];
-
-/// Chang and Roberts's election in its hardened form.
-pub static CHANG_ROBERTS_HARDENED: &dyn AnyAlgorithm =
-    erased::<chang_roberts::hardened::Hardened>();
+use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
 
 /// What the application asks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

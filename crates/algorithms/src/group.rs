@@ -30,17 +30,7 @@ use konklave_process::{Process, ProcessId, ProcessSet};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{
-    Algorithm, AnyAlgorithm, Assumption, Metric, Pause, Problem, Setup, Watch, Workload, erased,
-};
-
-/// Every algorithm that solves the problem, without its type, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 4] = [
-    erased::<leader::Leader>(),
-    erased::<lifted::Lifted>(),
-    erased::<lock_table::LockTable>(),
-    erased::<virtual_synchrony::VirtualSynchrony>(),
-];
+use crate::{Algorithm, Assumption, Metric, Pause, Problem, Setup, Watch, Workload};
 
 /// What a group carries: commands, parts of a state, summaries. To the group they are all alike.
 pub trait Data:

@@ -33,21 +33,7 @@ use std::fmt;
 use konklave_process::{Process, ProcessId};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Algorithm, AnyAlgorithm, Metric, Pause, Problem, Setup, Watch, Workload, erased};
-
-/// Every algorithm that solves the problem, without its type, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 10] = [
-    erased::<ack::Ack>(),
-    erased::<best_effort::BestEffort>(),
-    erased::<causal::Causal>(),
-    erased::<fifo::Fifo>(),
-    erased::<isis::Isis>(),
-    erased::<lamport_order::LamportOrder>(),
-    erased::<nack::Nack>(),
-    erased::<sequencer::Sequencer>(),
-    erased::<srm::Srm>(),
-    erased::<token_order::TokenOrder>(),
-];
+use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
 
 /// What the application asks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

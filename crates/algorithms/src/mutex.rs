@@ -36,27 +36,7 @@ use std::fmt;
 use konklave_process::{Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Algorithm, AnyAlgorithm, Metric, Pause, Problem, Setup, Watch, Workload, erased};
-
-/// Every algorithm that solves the problem, without its type, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 16] = [
-    erased::<cao_singhal::CaoSinghal>(),
-    erased::<carvalho_roucairol::CarvalhoRoucairol>(),
-    erased::<central::Central>(),
-    erased::<lamport::Lamport>(),
-    erased::<maekawa::Maekawa>(),
-    erased::<naimi_trehel::NaimiTrehel>(),
-    erased::<neilsen_mizuno::NeilsenMizuno>(),
-    erased::<raymond::Raymond>(),
-    erased::<ricart_agrawala::RicartAgrawala>(),
-    erased::<ricart_agrawala_acknowledged::RicartAgrawalaAcknowledged>(),
-    erased::<ricart_agrawala_token::RicartAgrawalaToken>(),
-    erased::<sanders::Sanders>(),
-    erased::<singhal::Singhal>(),
-    erased::<suzuki_kasami::SuzukiKasami>(),
-    erased::<token_ring::TokenRing>(),
-    erased::<voting::Voting>(),
-];
+use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
 
 /// What the application asks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -126,7 +126,7 @@ fn pictures(runs: u32, as_json: bool) -> Result<(), String> {
     let scene = mutex(5, 250);
     let header = header::<RicartAgrawala>(&scene);
     let recorder = Watcher { recorder: Recorder::<Run>::new(header) };
-    let Watcher { recorder } = go(&scene, recorder);
+    let Watcher { recorder } = go::<RicartAgrawala, _>(&scene, recorder);
     let run = recorder.finish(None);
     let options = Options::default();
     let mut bytes = 0;
@@ -175,7 +175,7 @@ fn compact<P: Algorithm + Recordable>(scene: &Scene, path: &Path) -> Result<(), 
 fn lines<P: Algorithm + Recordable>(scene: &Scene, path: &Path) -> Result<(), String> {
     let out = BufWriter::with_capacity(1 << 16, create(path)?);
     let recorder = Recorder::<Writer<_>>::writing(&header::<P>(scene), out);
-    let Watcher { recorder } = go(scene, Watcher { recorder });
+    let Watcher { recorder } = go::<P, _>(scene, Watcher { recorder });
     on_disk(recorder.finish(None).map_err(failed)?.get_ref())
 }
 

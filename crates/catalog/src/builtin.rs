@@ -1,6 +1,9 @@
 //! The algorithms that come with Konklave, by problem.
 
-use konklave_algorithms::{detector, election, group, multicast, mutex};
+use konklave_builtin_election as election;
+use konklave_builtin_group as group;
+use konklave_builtin_multicast as multicast;
+use konklave_builtin_mutex as mutex;
 
 use crate::Entry;
 
@@ -11,7 +14,7 @@ pub(crate) fn entries() -> Vec<Entry> {
         &group::ALGORITHMS,
         &multicast::ALGORITHMS,
         &mutex::ALGORITHMS,
-        &detector::ALGORITHMS,
+        &group::DETECTORS,
     ];
     let entry = |algorithm| match Entry::of(algorithm) {
         entry if entry.sheet.name == "chang-roberts" => {

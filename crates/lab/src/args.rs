@@ -89,6 +89,10 @@ pub(crate) enum Command {
     Ring(RingArgs),
     /// A tour of ten seconds
     Demo(DemoArgs),
+    /// Be one of the members that `demo` starts
+    #[cfg(feature = "agent")]
+    #[command(hide = true)]
+    DemoMember(DemoMemberArgs),
     /// Explain the syntax of faults, topologies, delays, properties
     Help(HelpArgs),
     /// Be one member of a group whose members are operating system processes
@@ -285,9 +289,20 @@ pub(crate) struct RingArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  konklave demo\n  konklave demo --svg tour.svg")]
 pub(crate) struct DemoArgs {
-    /// Where the picture goes
-    #[arg(long, value_name = "FILE", default_value = "konklave-demo.svg")]
-    pub(crate) svg: PathBuf,
+    /// Draw the run of the second act
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+#[cfg(feature = "agent")]
+#[derive(Args, Debug)]
+pub(crate) struct DemoMemberArgs {
+    /// Where all members listen
+    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true)]
+    pub(crate) seeds: Vec<String>,
+    /// Which of them this one is, from 0
+    #[arg(long, value_name = "I")]
+    pub(crate) index: usize,
 }
 
 #[derive(Args, Debug)]

@@ -62,6 +62,8 @@ pub(crate) fn dispatch(catalog: &'static Catalog, cli: Cli) -> Done {
         Command::New(args) => new::new(catalog, &args),
         Command::Ring(args) => ring::ring(catalog, &args),
         Command::Demo(args) => demo::demo(catalog, &args),
+        #[cfg(feature = "agent")]
+        Command::DemoMember(args) => demo::members::member(&args),
         Command::Help(args) => help::help(&args),
         Command::Member(args) => member::member(catalog, &args),
         Command::Buffer(args) => buffer::buffer(&args),

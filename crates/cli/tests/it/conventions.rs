@@ -77,6 +77,7 @@ fn every_command_has_help_with_examples() {
         "ui",
         "ring",
         "demo",
+        "new",
         "agent",
         "lock",
         "elect",
@@ -195,19 +196,43 @@ fn a_reader_who_goes_away_is_no_error() {
 }
 
 #[test]
-fn the_demo_shows_all_four_acts() {
+fn demo_plays_five_acts_and_leaves_no_file_behind() {
     let folder = Folder::new("demo");
+    let start = std::time::Instant::now();
+    let said = command(&["demo"]).current_dir(folder.file("")).output().unwrap();
+    let took = start.elapsed();
+    let (out, err) =
+        (String::from_utf8(said.stdout).unwrap(), String::from_utf8_lossy(&said.stderr));
+    assert_eq!(said.status.code(), Some(0), "{err}");
+    for act in [
+        "Elect a leader",
+        "Take a lock",
+        "Do not believe the slide",
+        "Crash the holder",
+        "The real thing",
+    ] {
+        assert!(out.contains(act), "{act}");
+    }
+    assert!(out.contains("p99 leads") && out.contains("6 steps to a deadlock"), "{out}");
+    assert!(out.contains("the next holder after"), "{out}");
+    assert!(out.contains("a late write of member 1") && out.contains("is refused"), "{out}");
+    assert_eq!(
+        (out.matches("is accepted").count(), out.matches("is refused").count()),
+        (2, 1),
+        "{out}"
+    );
+    assert!(took.as_secs() < 15, "a tour of ten seconds took {took:?}");
+    assert!(out.contains("--svg FILE"), "{out}");
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "the demo left a file behind");
+}
+
+#[test]
+fn demo_draws_the_lock_if_asked() {
+    let folder = Folder::new("demo-picture");
     let picture = folder.file("demo.svg");
     let said = konklave(&["demo", "--svg", &picture]);
     assert_eq!(said.code, 0, "{}", said.err);
-    for act in ["Elect a leader", "Take a lock", "Do not believe the slide", "Crash the holder"] {
-        assert!(said.out.contains(act), "{act}");
-    }
-    assert!(
-        said.out.contains("p99 leads") && said.out.contains("6 steps to a deadlock"),
-        "{}",
-        said.out
-    );
+    assert!(said.out.contains(&picture), "{}", said.out);
     assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
 }
 

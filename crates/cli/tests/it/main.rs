@@ -11,6 +11,7 @@ mod house;
 mod measuring;
 mod mistakes;
 mod namespaces;
+mod new;
 mod outputs;
 mod processes;
 mod replays;

@@ -15,8 +15,8 @@ Examples:
   konklave new my-lock --lab ~/src/konklave/crates/lab
 Then:
   cd my-election && cargo run -- check my-election -n 3
-Exit codes: 0 written · 64 a name that cannot be used · 66 no konklave-lab in --lab · 73 the folder exists, or
-cannot be written")]
+Exit codes: 0 written · 64 a name that cannot be used · 66 no konklave-lab in --lab
+73 the folder exists, or cannot be written")]
 pub(crate) struct NewArgs {
     /// The name of the crate and of the algorithm: letters, digits, `-` and `_`
     pub(crate) name: String,

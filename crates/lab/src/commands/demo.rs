@@ -1,5 +1,8 @@
 //! `demo`: a tour of ten seconds: what happens, why it matters, what to type next.
 
+#[cfg(feature = "agent")]
+pub(super) mod members;
+
 use std::io::{self, Write};
 
 use konklave_catalog::{Catalog, CheckOptions, CheckPlan, Scenario};
@@ -10,24 +13,30 @@ use crate::Done;
 use crate::args::DemoArgs;
 use crate::output::{Colour, Target, paint, stdout};
 
+/// The last act needs the library for real groups.
+const ACTS: &str = if cfg!(feature = "agent") { "five" } else { "four" };
+
 pub(crate) fn demo(catalog: &Catalog, args: &DemoArgs) -> Done {
-    let picture = Target::open(&args.svg)?;
+    let picture = Target::open_if(args.svg.as_ref())?;
     let mut out = stdout();
     writeln!(
         out,
         "Konklave: processes that share no memory elect a leader, take a lock, speak as a group.\n\
-         Each algorithm is written once and runs in three worlds; here are four short acts.\n"
+         Each algorithm is written once and runs in three worlds; here are {ACTS} short acts.\n"
     )?;
     election(catalog, &mut out)?;
     lock(catalog, &mut out, picture, args)?;
     mistake(catalog, &mut out)?;
     crash(catalog, &mut out)?;
+    #[cfg(feature = "agent")]
+    members::kill_holder(&mut out)?;
     writeln!(
         out,
         "{}\n  konklave list                                   every algorithm, its price, its promises\n  \
          konklave run suzuki-kasami -n 5 --entries 3     another lock, another price\n  \
          konklave check chang-roberts -n 3 --crash 1     what one crash does to an election\n  \
          konklave ring 8 -n 3 --sleep 0 --worker-sleep 10 --log   real threads, a real ring\n  \
+         konklave new my-lock --problem mutex            a crate for an algorithm of your own\n  \
          konklave help faults                            everything that can go wrong",
         heading("What to type next")
     )?;
@@ -78,7 +87,7 @@ fn election(catalog: &Catalog, out: &mut impl Write) -> Result<(), crate::Failur
 fn lock(
     catalog: &Catalog,
     out: &mut impl Write,
-    picture: Target,
+    picture: Option<Target>,
     args: &DemoArgs,
 ) -> Result<(), crate::Failure> {
     writeln!(out, "{}", heading("2. Take a lock"))?;
@@ -101,13 +110,18 @@ fn lock(
     for line in grants.lines().filter(|l| l.contains("asked") || l.contains("Granted")) {
         writeln!(out, "  {line}")?;
     }
-    picture.finish(svg::draw(&run, &diagram::Options::default()).as_bytes())?;
     writeln!(
         out,
         "→ never two inside; every grant has a fence number that only grows, so that a resource\n  \
-         can refuse a holder of the past. The run as a picture: {}\n",
-        args.svg.display()
+         can refuse a holder of the past."
     )?;
+    match (picture, &args.svg) {
+        (Some(picture), Some(path)) => {
+            picture.finish(svg::draw(&run, &diagram::Options::default()).as_bytes())?;
+            writeln!(out, "  The run as a picture: {}\n", path.display())?;
+        }
+        _ => writeln!(out, "  `konklave demo --svg FILE` draws the run.\n")?,
+    }
     Ok(())
 }
 

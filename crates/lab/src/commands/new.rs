@@ -102,8 +102,8 @@ pub(crate) fn new(catalog: &Catalog, args: &NewArgs) -> Done {
             let mut out = stdout();
             let folder = folder.display();
             writeln!(out, "{}/{name} is in {folder}; {lab}.", template.problem)?;
-            for (path, content) in &files {
-                writeln!(out, "  {path:<16} {} lines", content.lines().count())?;
+            for (path, _) in &files {
+                writeln!(out, "  {path}")?;
             }
             writeln!(out, "Next:\n  cd {folder}")?;
             for command in &next {
@@ -178,7 +178,10 @@ fn name(catalog: &Catalog, given: &str, problem: &str) -> Result<String, Error> 
         return refuse("it is longer than 64 characters".into(), "my-lock");
     }
     let name = kebab(given);
-    let better = format!("my-{name}");
+    let better = match name.starts_with("my-") {
+        true => format!("{name}-2"),
+        false => format!("my-{name}"),
+    };
     if KEYWORDS.contains(&name.as_str()) {
         return refuse("it is a keyword of Rust; take another name".into(), &better);
     }
@@ -249,7 +252,7 @@ impl Lab {
             file: format!("--lab {}", given.display()),
             why: io::Error::new(
                 why.kind(),
-                format!("{why}; it is the folder `crates/lab` of Konklave's sources"),
+                format!("{why}; name the folder `crates/lab` of Konklave's sources"),
             ),
         };
         let folder = fs::canonicalize(given).map_err(wrong)?;

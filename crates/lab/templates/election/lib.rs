@@ -65,7 +65,10 @@ impl Process for MyAlgorithm {
             Message::Elected(id) if id == me => {}
             Message::Elected(id) => {
                 self.participant = false;
-                ctx.indicate(Indication::Following { leader: Some(id), epoch: 0 });
+                ctx.indicate(Indication::Following {
+                    leader: Some(id),
+                    epoch: 0,
+                });
                 ctx.send(*self.successor, message);
             }
         }
@@ -79,8 +82,8 @@ impl Process for MyAlgorithm {
 
 const PASSES_ALL: Mistake = Mistake {
     name: "passes-all",
-    what: "a process passes lower ids on, too: more than one comes home",
-    breaks: "one leader at a time",
+    what: "a process passes lower ids on, too: the first id that comes home wins",
+    breaks: "right winner",
     caught_by: "-n 2",
 };
 
@@ -115,7 +118,11 @@ impl Algorithm for MyAlgorithm {
                 bound: |f| Some(Bound::AtMost(f.n() * (f.n() + 1.0) / 2.0 + f.n())),
             },
         ],
-        guarantees: &[Guarantee::UniqueLeader, Guarantee::Agreement, Guarantee::Termination],
+        guarantees: &[
+            Guarantee::UniqueLeader,
+            Guarantee::Agreement,
+            Guarantee::Termination,
+        ],
         mistakes: &[PASSES_ALL],
         ..DataSheet::BLANK
     };
@@ -132,7 +139,9 @@ impl Algorithm for MyAlgorithm {
 /// The initiator's id goes to the process with the highest id, d hops. That process sends its own id
 /// round the ring, and then the result: 2n hops. `run` measures and compares.
 fn one_starts(facts: &Facts<'_>) -> Option<Bound> {
-    let &[initiator] = facts.initiators else { return None };
+    let &[initiator] = facts.initiators else {
+        return None;
+    };
     let (setup, n) = (facts.setup, facts.setup.group.len());
     let hops = n + setup.place(setup.group.highest()) - setup.place(initiator);
     Some(Bound::Exactly((hops % n) as f64 + 2.0 * n as f64))

@@ -46,7 +46,10 @@ impl Process for MyAlgorithm {
     /// A client of this process multicasts.
     fn on_request(&mut self, Request::Multicast(number): Request, ctx: &mut Context<'_, Self>) {
         ctx.send_to_others(Message::Data(number));
-        ctx.indicate(Indication::Delivered(Unit { from: ctx.me(), number }));
+        ctx.indicate(Indication::Delivered(Unit {
+            from: ctx.me(),
+            number,
+        }));
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
@@ -59,7 +62,10 @@ impl Process for MyAlgorithm {
         stream.early.insert(number);
         while stream.early.remove(&(stream.delivered + 1)) {
             stream.delivered += 1;
-            ctx.indicate(Indication::Delivered(Unit { from, number: stream.delivered }));
+            ctx.indicate(Indication::Delivered(Unit {
+                from,
+                number: stream.delivered,
+            }));
         }
     }
 
@@ -84,7 +90,11 @@ impl Algorithm for MyAlgorithm {
         title: "MyAlgorithm",
         idea: "Number the messages of each sender and deliver them in that order.",
         source: "after V. Hadzilacos, S. Toueg, \"Fault-tolerant broadcasts\", 1993",
-        assumes: &[Assumption::Reliable, Assumption::NoRestart, Assumption::KnownMembership],
+        assumes: &[
+            Assumption::Reliable,
+            Assumption::NoRestart,
+            Assumption::KnownMembership,
+        ],
         topologies: &[Shape::Connected],
         costs: &[
             Cost {
@@ -100,13 +110,20 @@ impl Algorithm for MyAlgorithm {
                 bound: |f| f.delay_max.map(Bound::AtMost),
             },
         ],
-        guarantees: &[Guarantee::Validity, Guarantee::Integrity, Guarantee::FifoOrder],
+        guarantees: &[
+            Guarantee::Validity,
+            Guarantee::Integrity,
+            Guarantee::FifoOrder,
+        ],
         mistakes: &[DROPS_EARLY],
         ..DataSheet::BLANK
     };
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {
-        Self { streams: BTreeMap::new(), drops_early: setup.makes(&DROPS_EARLY) }
+        Self {
+            streams: BTreeMap::new(),
+            drops_early: setup.makes(&DROPS_EARLY),
+        }
     }
 }
 

@@ -5,13 +5,18 @@ use my_algorithm::MyAlgorithm;
 
 #[test]
 fn ten_processes_deliver_each_message_once() {
-    let run = Case::<MyAlgorithm>::complete(10).requests(&[5; 10]).simulate();
+    let run = Case::<MyAlgorithm>::complete(10)
+        .requests(&[5; 10])
+        .simulate();
     assert_eq!(run.well().sent, 50 * 9);
 }
 
 #[test]
 fn every_run_of_three_processes_delivers_in_fifo_order() {
-    let found = Case::<MyAlgorithm>::complete(3).requests(&[2, 1, 0]).no_fifo().check();
+    let found = Case::<MyAlgorithm>::complete(3)
+        .requests(&[2, 1, 0])
+        .no_fifo()
+        .check();
     assert_eq!(found.verdict, "exhausted", "{found:?}");
 }
 

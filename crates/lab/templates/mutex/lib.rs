@@ -74,7 +74,9 @@ impl MyAlgorithm {
 
 /// Fence numbers grow from grant to grant: a resource can refuse the holder of an earlier one.
 fn granted(number: u64) -> Indication {
-    Indication::Granted { fence: Some(Fence(0, number)) }
+    Indication::Granted {
+        fence: Some(Fence(0, number)),
+    }
 }
 
 impl Process for MyAlgorithm {
@@ -163,5 +165,7 @@ impl Algorithm for MyAlgorithm {
 
 /// A request, a grant, a release. `run` measures and compares.
 fn three_per_entry(facts: &Facts<'_>) -> Option<Bound> {
-    Some(Bound::Exactly(3.0 * facts.entries_but(facts.setup.group.id(0))))
+    Some(Bound::Exactly(
+        3.0 * facts.entries_but(facts.setup.group.id(0)),
+    ))
 }

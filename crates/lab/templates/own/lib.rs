@@ -127,5 +127,7 @@ impl Algorithm for MyAlgorithm {
 
 /// A question and an answer. `run` measures and compares.
 fn two_per_increment(facts: &Facts<'_>) -> Option<Bound> {
-    Some(Bound::Exactly(2.0 * facts.entries_but(facts.setup.group.id(0))))
+    Some(Bound::Exactly(
+        2.0 * facts.entries_but(facts.setup.group.id(0)),
+    ))
 }

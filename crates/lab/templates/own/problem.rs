@@ -37,7 +37,10 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
         for (&p, &requests) in setup.group.members().iter().zip(&workload.requests) {
             left[p] = requests;
         }
-        Clients { left, waiting: ProcessSet::new() }
+        Clients {
+            left,
+            waiting: ProcessSet::new(),
+        }
     }
 
     fn monitor(_watch: &Watch, _setup: &Setup) -> NoLostIncrement {
@@ -46,7 +49,12 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
 
     fn meter(setup: &Setup) -> Waits {
         let asked = ProcessMap::new(&setup.group, 0);
-        Waits { served: asked.clone(), asked, total: 0, longest: 0 }
+        Waits {
+            served: asked.clone(),
+            asked,
+            total: 0,
+            longest: 0,
+        }
     }
 
     fn pause(Request::Increment: &Request) -> Pause {

@@ -1,0 +1,27 @@
+//! Every election of Konklave, compiled for the worlds: a crate for each problem, so that they are built side by side.
+
+use konklave_algorithms::{AnyAlgorithm, erased};
+
+/// Every election, in the order of their names.
+pub static ALGORITHMS: [&dyn AnyAlgorithm; 16] = [
+    erased::<konklave_algorithms::election::adoption::Adoption>(),
+    erased::<konklave_algorithms::election::bully::Bully>(),
+    erased::<konklave_algorithms::election::bully_1982::Bully1982>(),
+    erased::<konklave_algorithms::election::chang_roberts::ChangRoberts>(),
+    erased::<konklave_algorithms::election::dolev_klawe_rodeh::DolevKlaweRodeh>(),
+    erased::<konklave_algorithms::election::extinction::Extinction>(),
+    erased::<konklave_algorithms::election::firewire::FireWire>(),
+    erased::<konklave_algorithms::election::franklin::Franklin>(),
+    erased::<konklave_algorithms::election::hirschberg_sinclair::HirschbergSinclair>(),
+    erased::<konklave_algorithms::election::invitation::Invitation>(),
+    erased::<konklave_algorithms::election::itai_rodeh::ItaiRodeh>(),
+    erased::<konklave_algorithms::election::quorum::Quorum>(),
+    erased::<konklave_algorithms::election::ring_list::RingList>(),
+    erased::<konklave_algorithms::election::tree_wave::TreeWave>(),
+    erased::<konklave_algorithms::election::virtual_tree::VirtualTree>(),
+    erased::<konklave_algorithms::election::virtual_tree_wave::VirtualTreeWave>(),
+];
+
+/// Chang and Roberts's election in its hardened form.
+pub static CHANG_ROBERTS_HARDENED: &dyn AnyAlgorithm =
+    erased::<konklave_algorithms::election::chang_roberts::hardened::Hardened>();

@@ -1,0 +1,17 @@
+//! Every group algorithm and failure detector of Konklave, compiled for the worlds: a crate for each problem, so that they are built side by side.
+
+use konklave_algorithms::{AnyAlgorithm, erased};
+
+/// Every group algorithm, in the order of their names.
+pub static ALGORITHMS: [&dyn AnyAlgorithm; 4] = [
+    erased::<konklave_algorithms::group::leader::Leader>(),
+    erased::<konklave_algorithms::group::lifted::Lifted>(),
+    erased::<konklave_algorithms::group::lock_table::LockTable>(),
+    erased::<konklave_algorithms::group::virtual_synchrony::VirtualSynchrony>(),
+];
+
+/// Every failure detector, in the order of their names.
+pub static DETECTORS: [&dyn AnyAlgorithm; 2] = [
+    erased::<konklave_algorithms::detector::heartbeat::Heartbeat>(),
+    erased::<konklave_algorithms::detector::phi_accrual::PhiAccrual>(),
+];

@@ -1,0 +1,17 @@
+//! Every multicast of Konklave, compiled for the worlds: a crate for each problem, so that they are built side by side.
+
+use konklave_algorithms::{AnyAlgorithm, erased};
+
+/// Every multicast, in the order of their names.
+pub static ALGORITHMS: [&dyn AnyAlgorithm; 10] = [
+    erased::<konklave_algorithms::multicast::ack::Ack>(),
+    erased::<konklave_algorithms::multicast::best_effort::BestEffort>(),
+    erased::<konklave_algorithms::multicast::causal::Causal>(),
+    erased::<konklave_algorithms::multicast::fifo::Fifo>(),
+    erased::<konklave_algorithms::multicast::isis::Isis>(),
+    erased::<konklave_algorithms::multicast::lamport_order::LamportOrder>(),
+    erased::<konklave_algorithms::multicast::nack::Nack>(),
+    erased::<konklave_algorithms::multicast::sequencer::Sequencer>(),
+    erased::<konklave_algorithms::multicast::srm::Srm>(),
+    erased::<konklave_algorithms::multicast::token_order::TokenOrder>(),
+];
