@@ -10,14 +10,18 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid, getpgrp};
 
 use super::GRANT;
 use crate::failure::{NOT_EXECUTABLE, NOT_FOUND};
 
 /// The name of the hidden command.
 pub(crate) const COMMAND: &str = "lock-gate";
+
+/// How often the gate looks whether the keeper has left the group.
+const GLANCE: Duration = Duration::from_micros(100);
 
 /// The hidden command: waits for the word on descriptor `pipe`, and becomes `command`.
 pub(crate) fn main(pipe: i32, keeper: i32, command: &[OsString]) -> u8 {
@@ -52,6 +56,11 @@ pub(crate) fn main(pipe: i32, keeper: i32, command: &[OsString]) -> u8 {
             return 70;
         }
     };
+    // A keeper that is still in the group of the command would be killed with it, and nobody would have
+    // its orphans.
+    while getpgid(Some(Pid::from_raw(keeper))) == Ok(getpgrp()) {
+        std::thread::sleep(GLANCE);
+    }
     let Some((program, arguments)) = command.split_first() else { return 64 };
     let mut command = Command::new(program);
     command.args(arguments);

@@ -137,9 +137,9 @@ impl Keeper {
         }
     }
 
-    /// Once the keeper is gone: whether it ended by itself, so that no descendant is left.
-    pub(super) fn ended_in_order(&mut self) -> bool {
-        self.process.wait().is_ok_and(|status| status.success())
+    /// Once the keeper is gone: its exit code, unless it was killed. With 0, no descendant is left.
+    pub(super) fn exit_code(&mut self) -> Option<u8> {
+        self.process.wait().ok()?.code().and_then(|code| u8::try_from(code).ok())
     }
 }
 
@@ -159,8 +159,9 @@ pub(crate) fn main(word: i32, news: i32, watchdog: i32, command: &[OsString]) ->
             .args(command)
             .spawn()?;
         close(word)?;
-        // Signals for the group of the command, and SIGKILL above all, are not for us.
-        let _ = setpgid(Pid::from_raw(0), Pid::from_raw(watchdog));
+        // Signals for the group of the command, and SIGKILL above all, are not for us. The gate waits
+        // until we have left.
+        setpgid(Pid::from_raw(0), Pid::from_raw(watchdog))?;
         let _ = SigSet::all().thread_block();
         Ok::<_, io::Error>((wrapper, out, pid_of(&child)))
     };

@@ -199,10 +199,16 @@ impl Running<'_> {
                 return None;
             }
             Some(News::Ended { code, left }) => (code, left),
-            None => {
-                eprintln!("konklave: the keeper of the command was killed: the command is stopped");
-                (KILLED, true)
-            }
+            None => match self.command.as_mut().and_then(|command| command.keeper.exit_code()) {
+                // It has said why it could not start the command.
+                Some(code) => (code, true),
+                None => {
+                    eprintln!(
+                        "konklave: the keeper of the command was killed: the command is stopped"
+                    );
+                    (KILLED, true)
+                }
+            },
         };
         if let Some(command) = &mut self.command {
             command.left = left;
@@ -362,7 +368,7 @@ impl Running<'_> {
     fn nothing_left(&mut self) -> bool {
         let Some(command) = &mut self.command else { return true };
         let group = command.tree.group();
-        if command.keeper.ended_in_order() {
+        if command.keeper.exit_code() == Some(0) {
             // Elsewhere than on Linux nobody is a subreaper.
             !group.alive()
         } else {
