@@ -162,12 +162,7 @@ impl Monitor<Node> for Exclusion {
 }
 
 /// MC(n, k), with or without the mistake that ids do not break ties.
-pub(crate) fn model(
-    n: usize,
-    k: u8,
-    no_tie_break: bool,
-    options: Options,
-) -> Model {
+pub(crate) fn model(n: usize, k: u8, no_tie_break: bool, options: Options) -> Model {
     let node = Node {
         clock: 0,
         phase: Phase::Idle,

@@ -71,16 +71,10 @@ pub enum Happened {
 }
 
 /// Writes a run down while it is done again.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Log {
     pub(crate) moments: Vec<Moment>,
     messages: u64,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self { moments: Vec::new(), messages: 0 }
-    }
 }
 
 impl Log {

@@ -286,12 +286,11 @@ fn mark_best(lines: &mut [Line], columns: &[Column]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use konklave_catalog::find;
 
     fn contest(problem: &str, names: &[&str]) -> Contest {
         Contest {
             problem: problem.into(),
-            entries: names.iter().map(|name| find(name).unwrap()).collect(),
+            entries: names.iter().map(|name| crate::builtin().find(name).unwrap()).collect(),
             base: Scenario { nodes: Some(4), entries: Some(3), ..Scenario::default() },
             loads: vec![Load::Low, Load::High],
             seeds: 3,

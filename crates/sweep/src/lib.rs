@@ -17,3 +17,11 @@ pub use results::{Heading, Results, Row, merge};
 pub use statistics::{Group, Spread, groups, spread};
 pub use study::{Case, Impossible, Shard, Study, StudyError};
 pub use work::{Progress, work};
+
+/// The built-in catalog, for tests.
+#[cfg(test)]
+fn builtin() -> &'static konklave_catalog::Catalog {
+    static CATALOG: std::sync::LazyLock<konklave_catalog::Catalog> =
+        std::sync::LazyLock::new(konklave_catalog::Catalog::builtin);
+    &CATALOG
+}

@@ -316,7 +316,7 @@ mod tests {
         let study = study(
             "algorithms = [\"central\", \"ricart-agrawala\"]\nnodes = [2, 3]\nseeds = 5\n[vary]\nhold = [1, 2]\n",
         );
-        let (cases, impossible) = study.cases().unwrap();
+        let (cases, impossible) = study.cases(crate::builtin()).unwrap();
         assert_eq!((cases.len(), impossible.len()), (2 * 2 * 2 * 5, 0));
         assert!(cases.iter().enumerate().all(|(i, c)| c.number == i as u64));
         assert_eq!(cases[0].scenario.hold.as_deref(), Some("1"));
@@ -325,10 +325,10 @@ mod tests {
     #[test]
     fn an_impossible_combination_stops_the_study_or_is_left_out() {
         let text = "algorithms = [\"tree-wave\"]\nnodes = [4]\nseeds = 1\n[vary]\ntopology = [\"path\", \"ring\"]\n";
-        let error = study(text).cases().unwrap_err().to_string();
+        let error = study(text).cases(crate::builtin()).unwrap_err().to_string();
         assert!(error.contains("tree-wave n=4 topology=\"ring\""), "{error}");
         let (cases, left_out) =
-            Study { impossible: Impossible::Skip, ..study(text) }.cases().unwrap();
+            Study { impossible: Impossible::Skip, ..study(text) }.cases(crate::builtin()).unwrap();
         assert_eq!((cases.len(), left_out.len()), (1, 1));
     }
 
@@ -336,7 +336,9 @@ mod tests {
     fn a_wrong_key_is_named_with_its_line() {
         let error = Study::parse("algorithms = []\nsedes = 3\n", "s.toml").unwrap_err().to_string();
         assert!(error.starts_with("s.toml:2:") && error.contains("sedes"), "{error}");
-        let error = study("algorithms = [\"central\"]\n[vary]\nholt = [1]\n").cases().unwrap_err();
+        let error = study("algorithms = [\"central\"]\n[vary]\nholt = [1]\n")
+            .cases(crate::builtin())
+            .unwrap_err();
         assert!(error.to_string().contains("holt"), "{error}");
     }
 
@@ -348,7 +350,7 @@ mod tests {
             ("algorithms = [\"central\"]\n[vary]\nhold = [1, \"1\"]\n", "hold: 1 is there"),
             ("algorithms = [\"central\"]\n[[only]]\nhold = 1\n[[only]]\nhold = 1\n", "only: "),
         ] {
-            let error = study(text).cases().unwrap_err().to_string();
+            let error = study(text).cases(crate::builtin()).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }
     }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn results(study: &Study, shard: Shard, threads: usize) -> Vec<u8> {
-        let (cases, _) = study.cases().unwrap();
+        let (cases, _) = study.cases(crate::builtin()).unwrap();
         let mut out = Vec::new();
         Heading::new(study.hash(), cases.len() as u64, shard).write(&mut out).unwrap();
         let ours: Vec<Case> = cases.into_iter().filter(|c| shard.has(c.number)).collect();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn stopping_keeps_what_is_done() {
-        let (cases, _) = study().cases().unwrap();
+        let (cases, _) = study().cases(crate::builtin()).unwrap();
         let stop = AtomicBool::new(false);
         let mut out = Vec::new();
         let enough = |p: Progress| stop.store(p.done >= 5, Ordering::Relaxed);

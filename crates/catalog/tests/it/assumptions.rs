@@ -1,6 +1,8 @@
 //! What a verdict says of what did not hold.
 
-use konklave_catalog::{Assumption, Plan, Scenario, find};
+use konklave_catalog::{Assumption, Plan, Scenario};
+
+use crate::find;
 
 /// The plan of a run with these wishes.
 fn plan(name: &str, change: impl FnOnce(&mut Scenario)) -> Plan {

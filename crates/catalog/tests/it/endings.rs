@@ -1,6 +1,8 @@
 //! How runs end that have no end of their own.
 
-use konklave_catalog::{Scenario, Verdict, find};
+use konklave_catalog::{Scenario, Verdict};
+
+use crate::find;
 
 #[test]
 fn a_group_that_only_watches_when_everyone_is_served_ends_well() {

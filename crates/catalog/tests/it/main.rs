@@ -6,3 +6,17 @@ mod replays;
 mod scenario;
 mod sweeps;
 mod tolerance;
+
+use std::sync::LazyLock;
+
+use konklave_catalog::{Catalog, Entry, Error};
+
+/// The built-in catalog.
+fn catalog() -> &'static Catalog {
+    static CATALOG: LazyLock<Catalog> = LazyLock::new(Catalog::builtin);
+    &CATALOG
+}
+
+fn find(name: &str) -> Result<&'static Entry, Error> {
+    catalog().find(name)
+}

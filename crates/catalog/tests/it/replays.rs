@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use konklave_catalog::{CheckPlan, Error, RealWorld, Scenario, Transport, find, plan_of};
+use konklave_catalog::{CheckPlan, Error, RealWorld, Scenario, Transport};
 use konklave_trace::{Difference, Place, Run};
 use serde_json::Value;
+
+use crate::{catalog, find};
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, "test").expect("a scenario")
@@ -28,7 +30,7 @@ fn on_threads(text: &str) -> Run {
 /// What a replay finds in a file; an edit may also make it no recording at all.
 fn found(text: &str) -> Result<Option<Difference>, Error> {
     let run = Run::read("x.run", text.as_bytes()).map_err(|e| Error::Data(e.to_string()))?;
-    let (entry, plan) = plan_of(&run)?;
+    let (entry, plan) = catalog().plan_of(&run)?;
     Ok(entry.replay(&plan, &run).err())
 }
 
@@ -172,7 +174,7 @@ fn what_is_missing_at_the_end_is_told_there() {
     assert_eq!(difference.place, Place::End, "{difference}");
     // Of what was cut off, what is there is compared.
     short.footer = None;
-    let (entry, plan) = plan_of(&short).unwrap();
+    let (entry, plan) = catalog().plan_of(&short).unwrap();
     assert!(entry.replay(&plan, &short).is_ok());
     short.entries.swap(2, 3);
     assert!(entry.replay(&plan, &short).is_err());

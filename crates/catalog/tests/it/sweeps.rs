@@ -2,9 +2,11 @@
 //! everyone is served. `KONKLAVE_LONG=1` makes it five times as many.
 
 use konklave_algorithms::Assumption;
-use konklave_catalog::{Catalog, Entry, Error, RunReport, Scenario, Verdict};
+use konklave_catalog::{Entry, Error, RunReport, Scenario, Verdict};
 use konklave_process::Rng;
 use konklave_process::topology::Shape;
+
+use crate::catalog;
 
 fn seeds() -> u64 {
     if std::env::var_os("KONKLAVE_LONG").is_some() { 1000 } else { 200 }
@@ -60,7 +62,7 @@ fn run(entry: &Entry, seed: u64) -> RunReport {
 #[test]
 fn every_lock_serves_everyone_in_every_world_it_is_made_for() {
     let mut failures = Vec::new();
-    for entry in Catalog::builtin().entries().iter().filter(|entry| entry.problem == "mutex") {
+    for entry in catalog().entries().iter().filter(|entry| entry.problem == "mutex") {
         for seed in 1..=seeds() {
             let report = run(entry, seed);
             let wanted = report.problem["mutex"]["entries_per_node"].as_array();

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use super::{Folder, Said, command, konklave};
+use super::{Folder, Said, command};
 
 /// Cargo in one of the new crates. They share a target folder, so their dependencies are built once.
 fn cargo(crate_folder: &Path, args: &[&str]) -> Said {
@@ -140,10 +140,4 @@ fn lab_is_the_folder_of_the_crate() {
     let lab = lab.canonicalize().unwrap();
     assert!(manifest.contains(&format!("path = \"{}\"", lab.display())), "{manifest}");
     assert!(manifest.contains("\n[workspace]\n"), "{manifest}");
-}
-
-#[test]
-fn help_of_new_has_examples() {
-    let said = konklave(&["new", "--help"]);
-    assert!(said.code == 0 && said.out.contains("Examples:"), "{}", said.out);
 }

@@ -107,7 +107,8 @@ pub(crate) fn verdicts() -> String {
 
 /// Every mistake: what it breaks, and in how few steps.
 pub(crate) fn mistakes() -> String {
-    let locks = Catalog::builtin().entries().iter().filter(|entry| entry.problem == "mutex");
+    let catalog = Catalog::builtin();
+    let locks = catalog.of_problem("mutex").into_iter();
     let all: Vec<_> = locks
         .flat_map(|entry| entry.sheet.mistakes.iter().map(move |mistake| (entry, mistake)))
         .collect();

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use konklave_catalog::Catalog;
 use konklave_web::{Options, Workbench};
 use serde_json::Value;
 
@@ -37,7 +38,9 @@ impl Server {
     pub(crate) fn start() -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let listen = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let options = Options { listen, port: 0, agents: vec!["/nowhere/agent.sock".into()] };
+        let catalog: &'static Catalog = Box::leak(Box::new(Catalog::builtin()));
+        let agents = vec!["/nowhere/agent.sock".into()];
+        let options = Options { catalog, listen, port: 0, agents };
         let workbench = runtime.block_on(Workbench::open(options)).unwrap();
         let (address, link) = (workbench.address(), workbench.link());
         runtime.spawn(workbench.serve());
