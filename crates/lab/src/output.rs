@@ -169,8 +169,7 @@ impl Picture {
         if !self.png {
             return self.target.finish(svg.as_bytes());
         }
-        let failed = |e| Error::Unavailable(format!("cannot draw as PNG: {e}"));
-        self.target.finish(&konklave_trace::export::png(svg, 2.0).map_err(failed)?)
+        self.target.finish(&crate::formats::png(svg, 2.0)?)
     }
 }
 
