@@ -192,3 +192,36 @@ fn a_link_may_break_where_there_is_one() {
         assert_eq!(found(&format!("{line} --mistake {mistake}"), 1)["property"], breaks, "{line}");
     }
 }
+
+#[test]
+fn every_arrangement_of_ids_is_explored_one_after_the_other() {
+    // Turning a ring changes nothing: 3! of 4! arrangements are different.
+    let all = konklave_line("check chang-roberts -n 4 --ids every");
+    assert_eq!(all.code, 0, "{}{}", all.out, all.err);
+    assert!(all.out.contains("6 of 6 arrangements"), "{}", all.out);
+    assert!(all.out.contains("again       konklave check"), "{}", all.out);
+    assert!(all.out.contains("--ids every"), "{}", all.out);
+    // A tree has no such symmetry.
+    let all = konklave_line("check tree-wave -n 4 --topology star --ids every --format json");
+    let report: Value = serde_json::from_str(&all.out).expect("JSON");
+    assert_eq!(report["arrangements"], serde_json::json!({"explored": 24, "of": 24}));
+    // The one that breaks something is named.
+    let mistake = "check dolev-klawe-rodeh --mistake detector-is-leader -n 3 --ids every";
+    let broken = konklave_line(mistake);
+    assert_eq!(broken.code, 1, "{}{}", broken.out, broken.err);
+    assert!(
+        broken.out.contains("--ids 0,1,2") || broken.out.contains("--ids 0,2,1"),
+        "{}",
+        broken.out
+    );
+}
+
+#[test]
+fn every_arrangement_is_for_small_groups_and_for_check() {
+    let large = konklave_line("check chang-roberts -n 9 --ids every");
+    assert_eq!(large.code, 64, "{}", large.err);
+    assert!(large.err.contains("up to 8"), "{}", large.err);
+    let run = konklave_line("run chang-roberts -n 4 --ids every");
+    assert_eq!(run.code, 64, "{}", run.err);
+    assert!(run.err.contains("`check`"), "{}", run.err);
+}
