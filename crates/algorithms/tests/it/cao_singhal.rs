@@ -275,6 +275,6 @@ fn any_ids_and_large_groups_work() {
     let requests: Vec<u32> = (0..n).map(|i| u32::from(i % 20 == 0)).collect();
     let case = Case::<CaoSinghal>::complete(n).set("quorums", "plane").requests(&requests);
     let seen = case.config(|c| c.hold = Pace::Constant(2.0)).simulate();
-    assert_eq!(seen.well().summary.entries, requests.iter().sum::<u32>().into());
+    assert_eq!(seen.well().summary.entries, u64::from(requests.iter().sum::<u32>()));
     assert_eq!(seen.summary.sync_delay.unwrap().p50, 1.0);
 }

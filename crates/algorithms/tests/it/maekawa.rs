@@ -353,7 +353,7 @@ fn ten_thousand_processes_enter_by_grid_and_by_plane() {
         let requests: Vec<u32> = (0..n).map(|i| u32::from(i % 5 == 0)).collect();
         let case = Case::<Maekawa>::complete(n).set("quorums", quorums).requests(&requests);
         let seen = case.simulate();
-        let entries = requests.iter().sum::<u32>().into();
+        let entries = u64::from(requests.iter().sum::<u32>());
         assert_eq!(seen.well().summary.entries, entries);
         assert!(seen.sent >= entries * 3 * (k - 1) && seen.sent <= entries * (6 * (k - 1) + 3));
     }

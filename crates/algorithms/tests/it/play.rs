@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use konklave_process::{Effect, Group, Input, Process, ProcessId, Rng};
+use konklave_process::{Effect, Group, Input, Inspect, Process, ProcessId, Rng};
 use konklave_testkit::Bench;
 
 /// Processes, what is on its way between them, and what they told.
@@ -16,7 +16,7 @@ pub(crate) struct Play<P: Process> {
     pub(crate) sent: usize,
 }
 
-impl<P: Process> Play<P> {
+impl<P: Inspect> Play<P> {
     /// These processes, all started.
     pub(crate) fn new(group: &Group, build: impl Fn(ProcessId) -> P) -> Self {
         let member = |&p: &ProcessId| (p.0, Bench::new(build(p), p, group));

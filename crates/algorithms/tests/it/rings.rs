@@ -103,10 +103,7 @@ where
         let measured = match cost.metric {
             Metric::Messages => Some(seen.sent as f64),
             Metric::Time => seen.summary.time_to_all,
-            Metric::MessagesPerEntry
-            | Metric::SyncDelay
-            | Metric::EntryDelay
-            | Metric::Delivery => None,
+            _ => None,
         };
         if let (Some(bound), Some(measured)) = ((cost.bound)(&facts), measured) {
             let (n, k) = (facts.n(), facts.k());

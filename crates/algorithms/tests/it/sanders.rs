@@ -210,7 +210,11 @@ fn structures_of_any_size_and_any_ids_work() {
         for n in [1, 2, 3, 5, 30] {
             let ids: Vec<u32> = (0..n).map(|i| (i * 37 + 11) % 101).collect();
             let case = instance(structure, n as usize).ids(&ids);
-            assert_eq!(case.simulate().well().summary.entries, n.into(), "{structure}, n = {n}");
+            assert_eq!(
+                case.simulate().well().summary.entries,
+                u64::from(n),
+                "{structure}, n = {n}"
+            );
         }
     }
     let requests: Vec<u32> = (0..10_000).map(|i| u32::from(i % 10 == 0)).collect();

@@ -24,7 +24,7 @@ const SCHEDULES: &[(&str, u32)] = &[
 fn names() -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["tests/it", "tests/multicast", "src/multicast"] {
+    for folder in ["tests/it", "src/multicast"] {
         collect(&root.join(folder), &mut files);
     }
     let mut names = BTreeSet::new();

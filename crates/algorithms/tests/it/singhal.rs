@@ -144,7 +144,7 @@ fn t_s1_a_late_request_is_ignored_as_printed_and_2_waits_for_ever() {
         let mut run = Script::<Singhal>::mistaken(3, mistake);
         late_request(&mut run);
         run.settle();
-        assert_eq!(run.inside, [], "{mistake}");
+        assert!(run.inside.is_empty(), "{mistake}");
     }
 }
 

@@ -128,7 +128,7 @@ where
     #[track_caller]
     pub(crate) fn all_well(&self) {
         assert_eq!((self.most_inside, self.waiting_ids()), (1, vec![]));
-        assert_eq!(self.restless_ids(), []);
+        assert_eq!(self.restless_ids(), Vec::<u32>::new());
     }
 
     /// The ids of those who are not at rest.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use konklave_algorithms::group::virtual_synchrony::{Standing, Timer, VirtualSynchrony};
 use konklave_algorithms::group::{Bytes, Indication, Request};
-use konklave_process::{Process, ProcessId, Rng};
+use konklave_process::{Inspect, ProcessId, Rng};
 use konklave_sim::{Delay, Ending, Pace};
 use konklave_testkit::{Case, Found, Seen};
 

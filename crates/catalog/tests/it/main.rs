@@ -1,6 +1,7 @@
 //! The catalog as a whole.
 
 mod assumptions;
+mod compact;
 mod endings;
 mod replays;
 mod scenario;

@@ -62,7 +62,7 @@ fn run(entry: &Entry, seed: u64) -> RunReport {
 #[test]
 fn every_lock_serves_everyone_in_every_world_it_is_made_for() {
     let mut failures = Vec::new();
-    for entry in catalog().entries().iter().filter(|entry| entry.problem == "mutex") {
+    for entry in catalog().entries().iter().filter(|entry| entry.problem.name == "mutex") {
         for seed in 1..=seeds() {
             let report = run(entry, seed);
             let wanted = report.problem["mutex"]["entries_per_node"].as_array();

@@ -97,7 +97,7 @@ fn on_a_tree_the_whole_path_must_be_there() {
 #[test]
 fn a_crash_or_a_loss_blocks_but_lets_two_in_only_where_silence_counts_as_consent() {
     let mut unsafe_rows = Vec::new();
-    for entry in catalog().entries().iter().filter(|entry| entry.problem == "mutex") {
+    for entry in catalog().entries().iter().filter(|entry| entry.problem.name == "mutex") {
         for row in tolerance(entry, 7, &[]).unwrap() {
             if !row.safe {
                 unsafe_rows.push(format!("{}: {}", row.algorithm, row.fault));

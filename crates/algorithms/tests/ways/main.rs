@@ -1,4 +1,0 @@
-//! Ways around what fails: broken links of a graph, crashed arbiters of a tree.
-
-mod links;
-mod trees;

@@ -1,0 +1,176 @@
+//! The engine, on processes small enough to know everything about.
+
+use konklave_check::{Bounded, Options, Outcome, Report, Swarm};
+use konklave_process::ProcessId;
+
+use crate::lock::model;
+
+fn explore(n: usize, left: Option<u8>, fair: bool, options: Options) -> Report {
+    model(n, left, fair, options).explore(|_| true)
+}
+
+#[test]
+fn as_many_states_and_the_same_witness_for_any_number_of_threads() {
+    let run = |threads| {
+        let options = Options { threads, fifo: false, ..Options::default() };
+        let found = explore(5, Some(3), true, options);
+        assert!(matches!(found.outcome, Outcome::Exhausted), "{:?}", found.outcome);
+        (found.states, found.transitions, found.depth, found.ends)
+    };
+    let alone = run(1);
+    assert!(alone.0 > 50_000, "large enough for all threads to be called: {alone:?}");
+    assert_eq!(run(2), alone);
+    assert_eq!(run(5), alone);
+    let story = |threads| {
+        let options = Options { threads, duplicates: 1, fifo: false, ..Options::default() };
+        match explore(5, Some(3), false, options).outcome {
+            Outcome::Violated(witness) => format!("{:?}", witness.moments),
+            other => panic!("a doubled message lets two in: {other:?}"),
+        }
+    };
+    assert_eq!(story(1), story(3));
+}
+
+#[test]
+fn fingerprints_alone_find_as_many_states_in_a_fraction_of_the_memory() {
+    let properties = vec!["mutual exclusion".to_owned(), "deadlock".to_owned()];
+    let run = |compact| {
+        let options = Options { compact, properties: properties.clone(), ..Options::default() };
+        explore(5, Some(2), true, options)
+    };
+    let (exact, compact) = (run(false), run(true));
+    assert_eq!((exact.states, exact.transitions), (compact.states, compact.transitions));
+    assert!(exact.missed == 0.0 && compact.missed > 0.0 && compact.missed < 1e-8);
+    assert!(compact.peak_bytes < exact.peak_bytes);
+}
+
+#[test]
+fn fingerprints_alone_tell_whether_a_run_can_go_round_but_not_whether_that_is_fair() {
+    let compact = Options { compact: true, ..Options::default() };
+    let found = explore(3, None, false, compact.clone());
+    assert!(matches!(found.outcome, Outcome::Bounded(Bounded::Compact)), "{:?}", found.outcome);
+    for threads in [1, 2] {
+        let found = explore(5, Some(2), true, Options { threads, ..compact.clone() });
+        assert!(matches!(found.outcome, Outcome::Exhausted), "it ends: {:?}", found.outcome);
+    }
+}
+
+#[test]
+fn where_runs_go_round_nobody_stands_for_another() {
+    let symmetry = Options { symmetry: true, ..Options::default() };
+    let few = explore(4, Some(1), true, symmetry.clone());
+    let found = few.symmetry.expect("it was asked for");
+    assert_eq!(found.permutations, 6, "{found:?}");
+    assert!(few.states < explore(4, Some(1), true, Options::default()).states);
+    let found = explore(4, None, true, symmetry);
+    assert!(matches!(found.outcome, Outcome::Exhausted), "{:?}", found.outcome);
+    let found = found.symmetry.expect("it was asked for");
+    assert_eq!(found.permutations, 1);
+}
+
+#[test]
+fn whoever_is_passed_over_for_ever_starves_and_the_lasso_is_fair() {
+    let Outcome::Violated(witness) = explore(4, None, false, Options::default()).outcome else {
+        panic!("the lowest are always served first");
+    };
+    assert_eq!(witness.violation.property, "starvation");
+    assert!(witness.loops_from.is_some_and(|from| from < witness.moments.len()));
+    let found = explore(4, None, true, Options::default());
+    assert!(matches!(found.outcome, Outcome::Exhausted), "first come, first served: {found:?}");
+}
+
+#[test]
+fn of_two_visitors_one_starves_only_if_requests_overtake_releases() {
+    let fifo = explore(3, None, false, Options::default());
+    assert!(matches!(fifo.outcome, Outcome::Exhausted), "{:?}", fifo.outcome);
+    let unordered = explore(3, None, false, Options { fifo: false, ..Options::default() });
+    let Outcome::Violated(witness) = unordered.outcome else { panic!("it is overtaken for ever") };
+    assert_eq!(witness.violation.property, "starvation");
+}
+
+#[test]
+fn the_dearest_run_has_as_many_messages_as_the_most() {
+    let found = explore(3, Some(2), true, Options { count_messages: true, ..Options::default() });
+    assert_eq!(found.messages, Some((12, 12)));
+    let dearest = found.dearest.expect("all is well");
+    let sent: usize = dearest
+        .moments
+        .iter()
+        .map(|moment| match moment {
+            konklave_check::Moment::Step { effects, .. } => {
+                effects.iter().filter(|(_, id)| *id > 0).count()
+            }
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(sent, 12);
+}
+
+#[test]
+fn a_cut_channel_leaves_its_messages_undelivered() {
+    let options = Options { cuts: 1, properties: vec!["deadlock".into()], ..Options::default() };
+    match explore(2, Some(1), true, options).outcome {
+        Outcome::Violated(witness) => assert_eq!(witness.len(), 3),
+        other => panic!("who is cut off waits for ever: {other:?}"),
+    }
+}
+
+#[test]
+fn a_link_that_breaks_takes_both_ways_at_once_and_only_where_there_is_one() {
+    let deadlock = vec!["deadlock".to_owned()];
+    let options = Options { breaks: 1, properties: deadlock, ..Options::default() };
+    // Where they are told, both are: that takes two steps more.
+    for (detector, steps) in [(false, 3), (true, 5)] {
+        let options = Options { detector, ..options.clone() };
+        match explore(2, Some(1), true, options).outcome {
+            Outcome::Violated(witness) => assert_eq!(witness.len(), steps),
+            other => panic!("who is cut off waits for ever: {other:?}"),
+        }
+    }
+    // The visitors have no link, so nothing that breaks between them matters.
+    let links = vec![(ProcessId(1), ProcessId(2))];
+    let apart = Options { links, ..options };
+    assert!(matches!(explore(3, Some(1), true, apart).outcome, Outcome::Exhausted));
+}
+
+#[test]
+fn what_a_crash_or_a_cut_swallows_is_no_loss_of_its_own_in_a_schedule() {
+    let deadlock = vec!["deadlock".to_owned()];
+    let crash = Options { crashes: 1, properties: deadlock, ..Options::default() };
+    let cut = Options { crashes: 0, cuts: 1, ..crash.clone() };
+    let snap = Options { crashes: 0, breaks: 1, ..crash.clone() };
+    for (fault, options) in [("crash", crash), ("cut", cut), ("break", snap)] {
+        let model = model(3, Some(1), true, options);
+        let Outcome::Violated(witness) = model.explore(|_| true).outcome else {
+            panic!("{fault}: whom the keeper does not hear waits for ever");
+        };
+        let cues = witness.cues();
+        let least = model.shrink(&cues, "deadlock").expect("it breaks again");
+        let words: Vec<String> = least.iter().map(ToString::to_string).collect();
+        assert!(words.iter().any(|cue| cue.starts_with(fault)), "{fault}: {words:?}");
+        assert!(!words.iter().any(|cue| cue.starts_with("lose")), "{fault}: {words:?}");
+    }
+}
+
+#[test]
+fn random_runs_find_what_breaks_easily_and_promise_nothing() {
+    let swarm = Swarm { shard: 0, of: 2, seed: 7, runs: 200 };
+    let options = Options { swarm: Some(swarm), ..Options::default() };
+    let well = explore(5, Some(2), true, options.clone());
+    assert!(matches!(well.outcome, Outcome::Bounded(Bounded::Sample)));
+    let again = explore(5, Some(2), true, options.clone());
+    assert_eq!((well.states, well.transitions), (again.states, again.transitions));
+    let found = explore(5, Some(2), true, Options { duplicates: 1, ..options });
+    assert!(matches!(found.outcome, Outcome::Violated(_)), "{:?}", found.outcome);
+}
+
+#[test]
+fn a_search_that_gives_up_says_why() {
+    let bounded = |options| match explore(5, Some(3), true, options).outcome {
+        Outcome::Bounded(bound) => bound,
+        other => panic!("it gives up: {other:?}"),
+    };
+    assert_eq!(bounded(Options { max_states: 1000, ..Options::default() }), Bounded::States);
+    assert_eq!(bounded(Options { max_depth: 5, ..Options::default() }), Bounded::Depth);
+    assert_eq!(bounded(Options { max_bytes: 1 << 16, ..Options::default() }), Bounded::Memory);
+}
