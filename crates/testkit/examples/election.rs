@@ -4,7 +4,7 @@
 use konklave_algorithms::election::{Election, Indication, Request};
 use konklave_algorithms::{Algorithm, DataSheet, Guarantee, Setup, Winner};
 use konklave_process::topology::Shape;
-use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
+use konklave_process::{Context, Inspect, NoRecord, NoTimer, Process, ProcessId};
 use konklave_testkit::Case;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,8 @@ impl Process for Ring {
         }
     }
 }
+
+impl Inspect for Ring {}
 
 impl Algorithm for Ring {
     type Problem = Election;

@@ -4,7 +4,9 @@
 use konklave_algorithms::mutex::{Indication, Mutex, Request};
 use konklave_algorithms::{Algorithm, DataSheet, Guarantee, Setup};
 use konklave_process::topology::Shape;
-use konklave_process::{Context, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessSet};
+use konklave_process::{
+    Context, Inspect, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessSet,
+};
 use konklave_testkit::Case;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +96,8 @@ impl Process for Lock {
         }
     }
 }
+
+impl Inspect for Lock {}
 
 impl Algorithm for Lock {
     type Problem = Mutex;

@@ -246,26 +246,31 @@ impl<P: Algorithm + Portable> Case<P> {
             transitions: report.transitions,
             messages: report.messages,
             witness: match &report.outcome {
-                Outcome::Violated(w) => {
-                    let lines: Vec<String> = w.moments.iter().map(|m| format!("{m:?}")).collect();
-                    format!("{}\n{:?}", lines.join("\n"), w.violation)
-                }
+                Outcome::Violated(w) => konklave_catalog::story(&self.setup.group, w).join("\n"),
                 Outcome::Exhausted | Outcome::Bounded(_) => String::new(),
             },
         }
     }
 
-    /// Runs once in the simulator.
-    pub fn simulate(&self) -> Seen<P> {
-        let watch = Watch { order: self.watch.order, ..Watch::all(&P::SHEET) };
-        let run = Simulation {
+    /// What is judged of a simulated run.
+    fn simulated_watch(&self) -> Watch {
+        Watch { order: self.watch.order, ..Watch::all(&P::SHEET) }
+    }
+
+    fn simulation<'a>(&'a self, watch: &'a Watch) -> Simulation<'a> {
+        Simulation {
             setup: &self.setup,
             workload: &self.workload,
-            watch: &watch,
+            watch,
             config: &self.config,
             keep_processes: true,
-        };
-        let ran = erased::<P>().simulate(run, None);
+        }
+    }
+
+    /// Runs once in the simulator.
+    pub fn simulate(&self) -> Seen<P> {
+        let watch = self.simulated_watch();
+        let ran = erased::<P>().simulate(self.simulation(&watch), None);
         let (meter, monitor) = (ran.meter.get(), ran.monitor.get());
         Seen {
             ending: ran.ending,
@@ -282,6 +287,7 @@ impl<P: Algorithm + Portable> Case<P> {
             processes: ran.processes.iter().map(|process| process.get::<P>().clone()).collect(),
             monitor: monitor.clone(),
             steps: ran.counts.steps,
+            case: self.clone(),
         }
     }
 }
@@ -307,8 +313,11 @@ pub struct Found {
 
 impl fmt::Debug for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?} in {} steps, ", self.verdict, self.property, self.length)?;
-        write!(f, "{} states, {} transitions", self.states, self.transitions)?;
+        f.write_str(self.verdict)?;
+        if let Some(property) = self.property {
+            write!(f, ": {property} breaks in {} steps", self.length)?;
+        }
+        write!(f, ", {} states, {} transitions", self.states, self.transitions)?;
         if let Some((least, most)) = self.messages {
             write!(f, ", {least}…{most} messages")?;
         }
@@ -330,6 +339,12 @@ impl Found {
         assert_eq!(found, ("violated", Some(property), length), "{self:?}");
     }
 }
+
+/// How many steps of a run a failing test shows.
+const LAST_STEPS: usize = 60;
+
+/// Longer runs are not recorded for it.
+const MOST_TOLD: u64 = 100_000;
 
 /// What the simulator saw.
 #[derive(Debug)]
@@ -354,15 +369,38 @@ pub struct Seen<P: Algorithm> {
     pub monitor: <P::Problem as Problem<P>>::Monitor,
     /// How many steps processes made.
     pub steps: u64,
+    /// What was simulated, to be told step by step if a test fails.
+    case: Case<P>,
 }
 
-impl<P: Algorithm> Seen<P> {
+impl<P: Algorithm + Portable> Seen<P> {
     /// All went well and everyone was served.
     #[track_caller]
     pub fn well(&self) -> &Self {
-        assert!(self.violations.is_empty(), "{:?}", self.violations);
-        assert!(self.waiting.is_empty(), "{:?} wait for ever", self.waiting);
+        assert!(
+            self.violations.is_empty(),
+            "{}\n{}",
+            self.violations.join("\n"),
+            self.last_steps()
+        );
+        let waiting: Vec<String> = self.waiting.iter().map(ProcessId::to_string).collect();
+        assert!(waiting.is_empty(), "{} wait for ever\n{}", waiting.join(", "), self.last_steps());
         self
+    }
+
+    /// The end of the story; the run is simulated once more for it.
+    fn last_steps(&self) -> String {
+        if self.steps > MOST_TOLD {
+            return format!("({} steps: too many to be told)", self.steps);
+        }
+        let watch = self.case.simulated_watch();
+        let story = konklave_catalog::simulated_story(erased::<P>(), self.case.simulation(&watch));
+        let skipped = story.len().saturating_sub(LAST_STEPS);
+        let mut lines = story[skipped..].join("\n");
+        if skipped > 0 {
+            lines.insert_str(0, &format!("(after {skipped} steps)\n"));
+        }
+        lines
     }
 
     /// How many messages of this kind were sent.

@@ -7,7 +7,7 @@ pub use case::{Case, Found, Seen};
 
 use std::time::Duration;
 
-use konklave_process::{Context, Effect, Group, Host, Input, Process, ProcessId};
+use konklave_process::{Context, Effect, Group, Host, Input, Inspect, Process, ProcessId};
 
 /// A process under test, with its group, and the answers that `choose` shall give.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Bench<P: Process> {
     draws: Vec<u32>,
 }
 
-impl<P: Process> Bench<P> {
+impl<P: Inspect> Bench<P> {
     /// `process` as member `me` of `group`.
     pub fn new(process: P, me: ProcessId, group: &Group) -> Self {
         Self { process, me, group: group.clone(), draws: Vec::new() }
