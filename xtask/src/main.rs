@@ -45,6 +45,10 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command line with everything it can have: that switches on all features of the library, too. One set of
+/// features for all commands, so that nothing is built twice.
+const FULL: &str = "konklave-cli/full";
+
 /// Everything that must hold, in the order of what fails quickest.
 fn test(args: &[&str]) -> Result<()> {
     let long = args.contains(&"--long");
@@ -54,25 +58,23 @@ fn test(args: &[&str]) -> Result<()> {
     if filter.is_empty() {
         verify()?;
     }
-    // The default features of the command line switch on `nats` and `tls` in the library, too: in a
-    // run of the whole workspace all of its tests are there, as they are for clippy and for the docs.
     let mut command = if has("nextest") {
         // Not `--all-targets`: that would build the catalog a second time, as a test without tests.
-        let mut command = cargo(&["nextest", "run", "--workspace", "--tests"]);
+        let mut command = cargo(&["nextest", "run", "--workspace", "--features", FULL, "--tests"]);
         if env::var_os("CI").is_some() {
             command.args(["--profile", "ci"]);
         }
         command
     } else {
         println!("xtask: cargo-nextest is not here; `cargo test` does the same, a little slower");
-        cargo(&["test", "--workspace", "--tests"])
+        cargo(&["test", "--workspace", "--features", FULL, "--tests"])
     };
     if long {
         command.env("KONKLAVE_LONG", "1");
     }
     run(command.args(&filter))?;
     if filter.is_empty() {
-        run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
+        run(&mut cargo(&["test", "--workspace", "--features", FULL, "--doc", "--quiet"]))?;
     }
     Ok(())
 }
@@ -83,13 +85,16 @@ fn verify() -> Result<()> {
     run(&mut cargo(&[
         "clippy",
         "--workspace",
+        "--features",
+        FULL,
         "--all-targets",
         "--quiet",
         "--",
         "-D",
         "warnings",
     ]))?;
-    // Most users of the library add it without features.
+    // Most users of the library add it without features, and most programs have a few of them.
+    run(&mut cargo(&["clippy", "-p", "konklave-cli", "--quiet", "--", "-D", "warnings"]))?;
     run(&mut cargo(&[
         "clippy",
         "-p",
@@ -102,7 +107,7 @@ fn verify() -> Result<()> {
         "-D",
         "warnings",
     ]))?;
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
+    let mut docs = cargo(&["doc", "--workspace", "--features", FULL, "--no-deps", "--quiet"]);
     run(docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     if has("deny") {
         run(&mut cargo(&["deny", "check", "bans", "licenses", "sources"]))?;
@@ -113,7 +118,15 @@ fn verify() -> Result<()> {
 }
 
 fn fix() -> Result<()> {
-    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty"]))?;
+    run(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--features",
+        FULL,
+        "--all-targets",
+        "--fix",
+        "--allow-dirty",
+    ]))?;
     run(&mut cargo(&["fmt", "--all"]))
 }
 
