@@ -53,11 +53,35 @@ export async function check(wish, news, signal) {
 
 /** @param {any} wish */
 export async function download(wish) {
-  const answer = await ask('export', wish);
+  const png = wish.form === 'png';
+  const answer = await ask('export', png ? { ...wish, form: 'svg' } : wish);
   const named = /filename="([^"]+)"/.exec(answer.headers.get('Content-Disposition') || '');
+  const name = named ? named[1] : 'run';
+  const content = png ? await pngOf(await answer.blob()) : await answer.blob();
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(await answer.blob());
-  link.download = named ? named[1] : 'run';
+  link.href = URL.createObjectURL(content);
+  link.download = png ? name.replace(/svg$/, 'png') : name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// The largest picture that every browser can paint, in points.
+const MOST_POINTS = 8192 * 8192;
+
+/** Paints an SVG picture, twice as large where that fits. */
+async function pngOf(svg) {
+  const image = new Image();
+  image.src = URL.createObjectURL(svg);
+  try {
+    await image.decode();
+  } finally {
+    URL.revokeObjectURL(image.src);
+  }
+  const { naturalWidth: width, naturalHeight: height } = image;
+  const scale = 4 * width * height <= MOST_POINTS ? 2 : 1;
+  const canvas = Object.assign(document.createElement('canvas'), { width: width * scale, height: height * scale });
+  canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+  const points = await new Promise((done) => canvas.toBlob(done, 'image/png'));
+  if (!points) throw new Error('this picture is too large for PNG: export it as SVG');
+  return points;
 }

@@ -54,7 +54,7 @@ export function form(app, change) {
     if (!shown.length) continue;
     parts.push(h('details', { open, ontoggle: (e) => { if (e.target.open) app.open.add(name); else app.open.delete(name); } },
       h('summary', {}, t(name)),
-      ...shown.filter((key) => sheet.problem === 'mutex' || !LOCK_ONLY.has(key)).map((key) => (key === 'fifo' ? fifo(wish, change) : text(key, wish, change, NUMBERS.has(key) ? { type: 'number', min: 0, step: 'any' } : {}, CHOICES[key])))));
+      ...shown.filter((key) => sheet.holds || !LOCK_ONLY.has(key)).map((key) => (key === 'fifo' ? fifo(wish, change) : text(key, wish, change, NUMBERS.has(key) ? { type: 'number', min: 0, step: 'any' } : {}, CHOICES[key])))));
   }
   if (mode === 'check') parts.push(budgets(wish, change));
   return parts;

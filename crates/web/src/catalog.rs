@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
-use konklave_catalog::{Catalog, Entry, PROPERTIES};
+use konklave_catalog::{Catalog, Entry};
 use konklave_process::topology::Spec;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) async fn catalog(State(shared): State<Arc<Shared>>) -> impl IntoRespo
 /// All that the page has to know of `catalog`.
 pub(crate) fn text(catalog: &Catalog) -> String {
     let topologies: Vec<_> = Spec::kinds().iter().filter(|(kind, _)| *kind != "FILE").collect();
-    let properties: Vec<_> = PROPERTIES.iter().map(|(name, _, what)| (name, what)).collect();
+    let properties: Vec<_> = catalog.properties().iter().map(|p| (p.word, p.meaning)).collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "algorithms": catalog.entries().iter().map(sheet).collect::<Vec<_>>(),
@@ -40,7 +40,8 @@ fn sheet(entry: &Entry) -> Value {
     let default = sheet.topologies.first().map(|&shape| Spec::default_for(shape).to_string());
     json!({
         "name": entry.name(),
-        "problem": entry.problem,
+        "problem": entry.problem.name,
+        "holds": entry.problem.holds,
         "title": sheet.title,
         "idea": sheet.idea,
         "source": sheet.source,

@@ -164,7 +164,7 @@ fn planned(catalog: &'static Catalog, wish: Wish) -> Result<Planned, Refusal> {
         arguments: budgets.arguments(),
         ..CheckPlan::default()
     };
-    check.refuse(&plan)?;
+    check.refuse(entry.problem, &plan)?;
     Ok(Planned { entry, plan, check })
 }
 

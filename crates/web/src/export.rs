@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use konklave_trace::diagram::{Options, layout_all};
-use konklave_trace::export::{csv, html_race, mermaid, plantuml, png, shiviz, tikz};
+use konklave_trace::export::{csv, html_race, mermaid, plantuml, shiviz, tikz};
 use konklave_trace::{Filter, Run, svg};
 use serde::Deserialize;
 
@@ -30,7 +30,6 @@ pub(crate) struct Wish {
 #[serde(rename_all = "kebab-case")]
 enum Form {
     Svg,
-    Png,
     Html,
     Tikz,
     Mermaid,
@@ -60,15 +59,10 @@ pub(crate) fn export(shared: &Shared, wish: &Wish) -> Result<File, Refusal> {
     let picture = || svg::stack(&layout_all(&all, &options));
     let one = || match all.as_slice() {
         [run] => Ok(*run),
-        _ => Err(Refusal::senseless("a race can be exported as SVG, PNG or HTML")),
+        _ => Err(Refusal::senseless("a race can be exported as SVG or HTML")),
     };
     let (ending, kind, content) = match wish.form {
         Form::Svg => ("svg", "image/svg+xml", picture().into_bytes()),
-        Form::Png => {
-            let points = png(&picture(), 2.0).or_else(|_| png(&picture(), 1.0));
-            let points = points.map_err(|e| Refusal::too_large(e.to_string()))?;
-            ("png", "image/png", points)
-        }
         Form::Html => ("html", "text/html", html_race(&all, &options).into_bytes()),
         Form::Tikz => ("tex", "application/x-tex", tikz(one()?, &options).into_bytes()),
         Form::Mermaid => ("mmd", "text/plain", mermaid(one()?, &options).into_bytes()),

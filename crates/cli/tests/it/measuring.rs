@@ -179,6 +179,7 @@ fn a_plot_has_a_line_for_every_algorithm() {
 }
 
 #[test]
+#[cfg(all(feature = "parquet", feature = "png"))]
 fn tables_and_plots_take_the_form_of_their_names() {
     let folder = Folder::new("tables");
     let (csv, parquet, png) =
