@@ -5,6 +5,9 @@
 
 pub mod heartbeat;
 pub mod phi_accrual;
+mod sheet;
+
+pub use sheet::SHEET;
 
 use std::collections::BTreeMap;
 
@@ -14,7 +17,7 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Algorithm, Pause, Problem, Setup, Watch, Workload};
+use crate::{Algorithm, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
 /// What the application is told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -35,7 +38,7 @@ impl<P: Algorithm + Process<Request = NoRequest, Indication = Indication>> Probl
     type Meter = Measures;
     type Summary = Summary;
 
-    const NAME: &'static str = "detector";
+    const SHEET: ProblemSheet = SHEET;
     const ENDLESS: bool = true;
 
     fn application(_workload: &Workload, _setup: &Setup) -> Nobody {

@@ -6,7 +6,8 @@
 mod edges;
 mod measures;
 mod properties;
-mod ring;
+pub mod ring;
+mod sheet;
 mod starters;
 mod ticked;
 
@@ -30,12 +31,13 @@ pub mod virtual_tree_wave;
 pub use measures::{Measures, Summary};
 pub use properties::Properties;
 pub use ring::Way;
+pub use sheet::SHEET;
 pub use starters::Starters;
 
 use konklave_process::{Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
+use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
 /// What the application asks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -89,7 +91,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     type Meter = Measures;
     type Summary = Summary;
 
-    const NAME: &'static str = "election";
+    const SHEET: ProblemSheet = SHEET;
 
     fn application(workload: &Workload, setup: &Setup) -> Starters {
         Starters::new(&setup.group, workload)

@@ -8,7 +8,9 @@ use konklave_process::{
 use konklave_sim::{AnyObserver, Config, Counts, Ending, Parts, Sim, Time};
 
 use crate::mutex::coterie::Figures;
-use crate::{Algorithm, DataSheet, Metric, Pause, Problem, Setup, SetupError, Watch, Workload};
+use crate::{
+    Algorithm, DataSheet, Metric, Pause, Problem, ProblemSheet, Setup, SetupError, Watch, Workload,
+};
 
 /// What is measured of a run, to be written down.
 pub type AnySummary = Box<dyn erased_serde::Serialize>;
@@ -55,8 +57,8 @@ pub struct Simulated {
 
 /// An algorithm with all that its problem brings along, behind the seam.
 pub trait AnyAlgorithm: Send + Sync {
-    /// The name of its problem.
-    fn problem(&self) -> &'static str;
+    /// The data sheet of its problem.
+    fn problem(&self) -> &'static ProblemSheet;
     /// Its data sheet.
     fn sheet(&self) -> DataSheet;
     /// The data sheet of the variant that `setup` chose.
@@ -116,8 +118,8 @@ impl<P> AnyAlgorithm for Typed<P>
 where
     P: Algorithm + Portable,
 {
-    fn problem(&self) -> &'static str {
-        P::Problem::NAME
+    fn problem(&self) -> &'static ProblemSheet {
+        const { &<P::Problem as Problem<P>>::SHEET }
     }
     fn sheet(&self) -> DataSheet {
         P::SHEET

@@ -8,6 +8,7 @@
 mod clients;
 mod measures;
 mod properties;
+mod sheet;
 mod view;
 
 pub mod leader;
@@ -19,6 +20,7 @@ pub mod virtual_synchrony;
 pub use clients::{Clients, Plan};
 pub use measures::{Measures, Summary};
 pub use properties::Properties;
+pub use sheet::SHEET;
 pub use view::{Member, View, ViewId};
 
 use std::collections::BTreeMap;
@@ -30,7 +32,7 @@ use konklave_process::{Process, ProcessId, ProcessSet};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Algorithm, Assumption, Metric, Pause, Problem, Setup, Watch, Workload};
+use crate::{Algorithm, Assumption, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
 /// What a group carries: commands, parts of a state, summaries. To the group they are all alike.
 pub trait Data:
@@ -154,7 +156,7 @@ where
     type Meter = Measures;
     type Summary = Summary;
 
-    const NAME: &'static str = "group";
+    const SHEET: ProblemSheet = SHEET;
 
     fn application(workload: &Workload, setup: &Setup) -> Clients {
         Clients::new(workload, setup)

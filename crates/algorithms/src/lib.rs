@@ -10,23 +10,25 @@ mod erased;
 pub mod group;
 pub mod multicast;
 pub mod mutex;
+pub mod problem;
 mod sample;
 mod setup;
 mod sheet;
 mod shown;
 
 pub use erased::{AnyAlgorithm, AnySummary, Simulated, Simulation, erased};
-pub use sample::Spread;
+pub use problem::ProblemSheet;
+pub use sample::{Sample, Spread};
 pub use setup::{Chosen, Setup, SetupError, Shared};
 pub use sheet::{
     Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch, Winner,
 };
 
-use konklave_process::{Application, Data, Meter, Monitor, Process, ProcessId};
+use konklave_process::{Application, Data, Inspect, Meter, Monitor, ProcessId};
 use serde::Serialize;
 
 /// A process of the catalog: it has a data sheet and can be built for a place in a topology.
-pub trait Algorithm: Process {
+pub trait Algorithm: Inspect {
     /// The problem it solves.
     type Problem: Problem<Self>;
 
@@ -80,8 +82,8 @@ pub trait Problem<P: Algorithm>: 'static {
     /// What is measured, for people and machines.
     type Summary: Serialize + std::fmt::Debug + 'static;
 
-    /// The name of the problem: the first half of an algorithm's full name.
-    const NAME: &'static str;
+    /// What commands and tables need to know of it.
+    const SHEET: ProblemSheet;
 
     /// Whether runs have no end of their own: they are cut off, and that is all right.
     const ENDLESS: bool = false;

@@ -8,6 +8,7 @@ mod few;
 mod measures;
 mod numbers;
 mod properties;
+mod sheet;
 mod table;
 mod window;
 
@@ -26,6 +27,7 @@ pub use clients::Clients;
 pub use measures::{Measures, Summary};
 pub use numbers::Numbers;
 pub use properties::Properties;
+pub use sheet::SHEET;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,7 +35,7 @@ use std::fmt;
 use konklave_process::{Process, ProcessId};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
+use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
 /// What the application asks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -95,7 +97,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     type Meter = Measures;
     type Summary = Summary;
 
-    const NAME: &'static str = "multicast";
+    const SHEET: ProblemSheet = SHEET;
 
     fn application(workload: &Workload, setup: &Setup) -> Clients {
         Clients::new(&setup.group, &workload.requests)

@@ -8,6 +8,7 @@ mod hand_over;
 mod locking;
 mod measures;
 mod properties;
+mod sheet;
 
 pub mod cao_singhal;
 pub mod carvalho_roucairol;
@@ -30,13 +31,14 @@ pub mod voting;
 pub use clients::Clients;
 pub use measures::{Measures, Summary};
 pub use properties::{Knowledge, Properties};
+pub use sheet::SHEET;
 
 use std::fmt;
 
 use konklave_process::{Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
+use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
 /// What the application asks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -80,7 +82,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     type Meter = Measures;
     type Summary = Summary;
 
-    const NAME: &'static str = "mutex";
+    const SHEET: ProblemSheet = SHEET;
 
     fn application(workload: &Workload, setup: &Setup) -> Clients {
         Clients::new(&setup.group, &workload.requests)

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Times in ticks: mean and extremes exactly, percentiles from a histogram of 64 · 32 buckets. A
 /// percentile is the mean of its bucket: never more than 3 % off, and exact where its times are alike.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sample {
+pub struct Sample {
     count: u64,
     sum: u64,
     min: u64,
@@ -23,7 +23,7 @@ const SUB: u32 = 32;
 
 impl Sample {
     /// Takes note of one.
-    pub(crate) fn add(&mut self, ticks: u64) {
+    pub fn add(&mut self, ticks: u64) {
         self.min = if self.count == 0 { ticks } else { self.min.min(ticks) };
         self.max = self.max.max(ticks);
         self.count += 1;
@@ -58,12 +58,12 @@ impl Sample {
     }
 
     /// The most, in units of T; none of nothing.
-    pub(crate) fn max(&self, unit: f64) -> Option<f64> {
+    pub fn max(&self, unit: f64) -> Option<f64> {
         (self.count > 0).then(|| self.max as f64 / unit)
     }
 
     /// How they spread; none of nothing.
-    pub(crate) fn spread(&self, unit: f64) -> Option<Spread> {
+    pub fn spread(&self, unit: f64) -> Option<Spread> {
         (self.count > 0).then(|| Spread {
             count: self.count,
             mean: self.sum as f64 / self.count as f64 / unit,

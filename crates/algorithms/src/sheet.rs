@@ -207,6 +207,9 @@ pub enum Guarantee {
     UniformDelivery,
     /// Nobody delivers what not everyone holds.
     SafeDelivery,
+    /// A promise of another problem, in words.
+    #[serde(untagged)]
+    Other(&'static str),
 }
 
 impl fmt::Display for Guarantee {
@@ -239,6 +242,7 @@ impl fmt::Display for Guarantee {
             Self::CausalOrder => "causal order",
             Self::UniformDelivery => "uniform delivery",
             Self::SafeDelivery => "safe delivery",
+            Self::Other(name) => name,
         })
     }
 }
@@ -299,6 +303,9 @@ pub enum Metric {
     Time,
     /// From a multicast to its last delivery: the longest, in T.
     Delivery,
+    /// A measure of another problem, by its name: [`Problem::measured`](crate::Problem::measured) knows it.
+    #[serde(untagged)]
+    Other(&'static str),
 }
 
 /// What an algorithm costs under one metric.

@@ -2,8 +2,8 @@
 //! so that its workload stays what it is.
 
 use konklave_process::{
-    Application, Context, End, Meter, Monitor, NoRecord, NoTimer, Process, ProcessId, Verdict,
-    Violation,
+    Application, Context, End, Inspect, Meter, Monitor, NoRecord, NoTimer, Process, ProcessId,
+    Verdict, Violation,
 };
 
 /// One process.
@@ -71,6 +71,8 @@ impl Process for Echo {
         }
     }
 }
+
+impl Inspect for Echo {}
 
 /// The client of process 0 starts one wave.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]

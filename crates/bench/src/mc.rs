@@ -6,8 +6,8 @@
 
 use konklave_check::{Model, Options, Outcome};
 use konklave_process::{
-    AnyApplication, AnyMonitor, AnyProcess, Application, Context, Fixed, Group, Monitor, NoRecord,
-    NoTimer, Process, ProcessId, Verdict, Violation,
+    AnyApplication, AnyMonitor, AnyProcess, Application, Context, Fixed, Group, Inspect, Monitor,
+    NoRecord, NoTimer, Process, ProcessId, Verdict, Violation,
 };
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +98,8 @@ impl Process for Node {
         }
     }
 }
+
+impl Inspect for Node {}
 
 /// The clients, by node: (phase, requests left).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

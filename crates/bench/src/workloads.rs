@@ -5,7 +5,7 @@ use std::time::Instant;
 use konklave_algorithms::election::chang_roberts::ChangRoberts;
 use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
 use konklave_algorithms::{Algorithm, Order, Pause, Problem, Setup, Watch, Workload};
-use konklave_process::{Application, Group, Meter, Monitor, Process, ProcessId, Rng, Topology};
+use konklave_process::{Application, Group, Inspect, Meter, Monitor, ProcessId, Rng, Topology};
 use konklave_sim::{Config, Counts, Delay, Ending, Pace, Parts, Sim};
 
 use crate::echo::{Echo, Everywhere, Once, Span};
@@ -207,7 +207,7 @@ fn run<P, A, M, T>(
     is_hold: fn(&P::Request) -> bool,
 ) -> Result<(Taken, Counts), String>
 where
-    P: Process,
+    P: Inspect,
     A: Application<P>,
     M: Monitor<P>,
     T: Meter<P>,

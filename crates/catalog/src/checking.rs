@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use konklave_algorithms::{Order, Setup, Watch, Workload};
+use konklave_algorithms::{Order, ProblemSheet, Setup, Watch, Workload};
 use konklave_check::{
     Bounded, CheckpointError, Checkpoints, Happened, Model, Moment, Options, Outcome, Progress,
     Witness,
 };
-use konklave_process::{AnyProcess, ProcessId};
+use konklave_process::{AnyProcess, Group, ProcessId, Violation};
 use konklave_trace::{
-    EffectRecord, Entry as RunEntry, Footer, Incident, IncidentKind, InputRecord, Memory, Run, Step,
+    EffectRecord, Entry as RunEntry, Footer, Header, Incident, IncidentKind, InputRecord, Memory,
+    Run, Step,
 };
 use serde_json::json;
 
@@ -33,7 +34,7 @@ pub struct CheckPlan {
 
 impl CheckPlan {
     /// Refuses what cannot be explored; all of it is known before the work.
-    pub fn refuse(&self, plan: &Plan) -> Result<(), Error> {
+    pub fn refuse(&self, problem: &ProblemSheet, plan: &Plan) -> Result<(), Error> {
         let n = plan.setup.group.len();
         if n > 64 {
             return Err(Error::Usage(format!(
@@ -45,7 +46,7 @@ impl CheckPlan {
                 "--nodes {n}: channels are cut and links broken in groups of up to 8"
             )));
         }
-        watched(&self.options.properties).map(drop)?;
+        watched(problem, &self.options.properties).map(drop)?;
         let Some(clock) = self.options.clock else { return Ok(()) };
         let odd = |what: &str| Err(Error::Usage(format!("--clock: {what}")));
         if clock.step.is_zero() {
@@ -78,71 +79,6 @@ pub struct Checked {
     pub test: Option<String>,
 }
 
-/// The names of properties on the command line, with the properties they stand for.
-pub const PROPERTIES: &[(&str, &[&str], &str)] = &[
-    ("exclusion", &["mutual exclusion"], "at most one is inside"),
-    ("token", &["one token"], "there is at most one token"),
-    ("fence", &["growing fences", "growing epochs"], "fence numbers and epochs only grow"),
-    ("order", &["happened-before order"], "who asked first, causally, gets first"),
-    ("bypass", &["bounded bypass"], "nobody is overtaken more than K times (bypass:K)"),
-    (
-        "overtaking",
-        &["bounded overtaking"],
-        "by those who knew of its request when they asked, nobody is overtaken more than K times",
-    ),
-    ("unique", &["one leader at a time", "one leader per epoch"], "one leader, now or per epoch"),
-    ("agreement", &["agreement"], "in the end all name the same leader, or have the same messages"),
-    ("stability", &["stability"], "no leader is deposed by what another says (asked for by name)"),
-    ("alive", &["live leader"], "in the end nobody follows a dead process"),
-    ("winner", &["right winner"], "the right one wins"),
-    ("views", &["view agreement", "growing views", "self-inclusion"], "all agree on the views"),
-    ("synchrony", &["virtual synchrony", "self-delivery", "sending view"], "a view is a barrier"),
-    ("total", &["total order"], "all deliver one row of messages"),
-    (
-        "uniform",
-        &["uniform agreement", "total order", "uniform delivery"],
-        "all deliver the same in the same order, and nothing that a majority does not hold",
-    ),
-    ("delivery", &["no gaps", "integrity"], "each message once, in the sender's order"),
-    ("loss", &["told of loss"], "who loses a lock is told"),
-    ("progress", &["view progress"], "in the end all live members are in one view"),
-    ("termination", &["termination"], "in the end all know who leads"),
-    ("tree", &["acyclic parents", "spanning tree"], "parents form no cycle, in the end a tree"),
-    ("validity", &["validity"], "what one that stays up multicasts reaches all that stay up"),
-    ("integrity", &["no duplication", "no creation"], "nothing twice, nothing invented"),
-    ("fifo", &["fifo order"], "the messages of one sender come in its order"),
-    ("causal", &["causal order"], "no message comes before what led to it"),
-    ("accuracy", &["accuracy"], "nobody who is up is given up; accuracy:K, not more than K times"),
-    ("completeness", &["completeness", "consistency"], "who has crashed is suspected in the end"),
-    ("expected", &["expected inputs", "usage"], "nobody meets an input its assumptions rule out"),
-    ("bound", &["bound"], "no run has more than K messages (bound:K)"),
-    ("deadlock", &["deadlock"], "nobody waits for ever"),
-    ("quiescence", &["quiescence"], "in the end everything is at rest"),
-    ("livelock", &["livelock"], "no run goes round for ever"),
-    ("starvation", &["starvation"], "nobody waits for ever while others go on fairly"),
-];
-
-/// The problems that a property is about, where these are not all.
-const ABOUT: &[(&[&str], &[&str])] = &[
-    (&["mutex"], &["token", "order", "bypass", "overtaking"]),
-    (&["mutex", "group"], &["exclusion"]),
-    (&["mutex", "election", "group"], &["fence"]),
-    (&["election"], &["tree", "winner"]),
-    (&["election", "group"], &["unique", "alive", "stability", "termination"]),
-    (&["election", "group", "multicast"], &["agreement"]),
-    (&["group"], &["views", "synchrony", "delivery", "loss", "progress"]),
-    (&["group", "multicast"], &["total", "uniform", "integrity"]),
-    (&["multicast"], &["validity", "fifo", "causal"]),
-    (&["detector", "multicast"], &["accuracy"]),
-    (&["detector"], &["completeness"]),
-];
-
-/// Whether a property of the command line is about another problem than this: then nothing breaks it.
-pub fn is_about_another(property: &str, problem: &str) -> bool {
-    let word = property.split(':').next().unwrap_or_default();
-    ABOUT.iter().any(|(of, words)| words.contains(&word) && !of.contains(&problem))
-}
-
 /// Explores `plan`; `watch` is told how far it has come, and says whether to go on.
 pub(crate) fn check(
     entry: &Entry,
@@ -150,9 +86,10 @@ pub(crate) fn check(
     check: &CheckPlan,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Checked, Error> {
-    check.refuse(plan)?;
+    check.refuse(entry.problem, plan)?;
     let setup = &plan.setup;
-    let Watched { watch: judged, properties, most_messages } = watched(&check.options.properties)?;
+    let Watched { watch: judged, properties, most_messages } =
+        watched(entry.problem, &check.options.properties)?;
     let (down, links) = (setup.down.clone(), links(setup));
     let fifo = plan.config.fifo;
     let options = Options { properties, most_messages, down, links, fifo, ..check.options.clone() };
@@ -183,6 +120,7 @@ pub(crate) fn check(
         states_per_second: found.states as f64 / seconds.max(1e-9),
         peak_bytes: found.peak_bytes,
         reduction: if found.reduced { "commutation" } else { "none" },
+        arrangements: None,
         symmetry: found.symmetry.as_ref().map(|found| SymmetryReport {
             permutations: found.permutations,
             interchangeable: found
@@ -235,7 +173,7 @@ pub(crate) fn check(
             report.witness_loops_from = witness.loops_from.map(|at| at - witness.starts);
             let run = record(entry, plan, &witness, &report.command, memory);
             report.witness = told(&run, witness.starts);
-            report.explanation = Some(explain(&witness.violation, &report.witness));
+            report.explanation = Some(explain(entry.problem, &witness.violation, &report.witness));
             test = emit(entry, plan, &judged, &model.options, &witness, &report.command);
             Some(run)
         }
@@ -308,15 +246,16 @@ struct Watched {
 }
 
 /// What the names of the command line mean for the judges and for the search.
-fn watched(names: &[String]) -> Result<Watched, Error> {
+fn watched(problem: &ProblemSheet, names: &[String]) -> Result<Watched, Error> {
     let mut watch = Watch::default();
     let (mut properties, mut most_messages) = (Vec::new(), None);
     for name in names {
         let (word, argument) = name.split_once(':').map_or((&**name, None), |(w, a)| (w, Some(a)));
-        let Some((_, meant, _)) = PROPERTIES.iter().find(|(known, ..)| *known == word) else {
-            let known: Vec<&str> = PROPERTIES.iter().map(|(known, ..)| *known).collect();
+        let Some(property) = problem.all_properties().find(|known| known.word == word) else {
+            let known: Vec<&str> = problem.all_properties().map(|known| known.word).collect();
             return Err(Error::Usage(format!(
-                "--property {name}: properties are {}{}",
+                "--property {name}: the properties of {} are {}{}",
+                problem.name,
                 known.join(", "),
                 crate::did_you_mean(word, known.iter().copied())
             )));
@@ -343,7 +282,7 @@ fn watched(names: &[String]) -> Result<Watched, Error> {
             "bound" => most_messages = Some(most()?),
             _ => {}
         }
-        properties.extend(meant.iter().map(|&p| p.to_owned()));
+        properties.extend(property.broken_by.iter().map(|&p| p.to_owned()));
     }
     Ok(Watched { watch, properties, most_messages })
 }
@@ -377,6 +316,41 @@ pub(crate) fn record(
     command: &str,
     memory: Memory,
 ) -> Run {
+    let entries = entries_of(witness, memory);
+    let violation = &witness.violation;
+    let mut header = Header { command: command.to_owned(), ..header(entry, plan, "check") };
+    count_steps(&mut header);
+    let verdict = if is_broken(violation) { "violated" } else { "ok" };
+    let footer = Footer {
+        verdict: verdict.into(),
+        summary: json!({
+            "property": violation.property,
+            "detail": violation.detail,
+        }),
+    };
+    Run { header, entries, footer: Some(footer) }
+}
+
+/// The story of a witness of `group`, line by line, from the first step after all have started.
+pub fn story(group: &Group, witness: &Witness) -> Vec<String> {
+    let mut header = Header::new("", group.members().iter().map(|p| p.0).collect());
+    count_steps(&mut header);
+    let entries = entries_of(witness, Memory::Saved);
+    told(&Run { header, entries, footer: None }, witness.starts)
+}
+
+fn count_steps(header: &mut Header) {
+    header.unit = 1.0;
+    header.time = "steps".into();
+}
+
+/// Whether it is a violation, not only a figure that was asked for.
+fn is_broken(violation: &Violation) -> bool {
+    let figures = [konklave_check::MOST_MESSAGES, konklave_check::FEWEST_MESSAGES];
+    !figures.contains(&violation.property)
+}
+
+fn entries_of(witness: &Witness, memory: Memory) -> Vec<RunEntry> {
     let mut entries = Vec::new();
     let mut states: BTreeMap<u32, Box<AnyProcess>> = BTreeMap::new();
     for (i, moment) in witness.moments.iter().enumerate() {
@@ -421,9 +395,7 @@ pub(crate) fn record(
     }
     let last = entries.last().map_or(0, RunEntry::at);
     let violation = &witness.violation;
-    let figures = [konklave_check::MOST_MESSAGES, konklave_check::FEWEST_MESSAGES];
-    let is_broken = !figures.contains(&violation.property);
-    if is_broken {
+    if is_broken(violation) {
         entries.push(incident(
             last,
             IncidentKind::Violation {
@@ -432,19 +404,7 @@ pub(crate) fn record(
             },
         ));
     }
-    let mut header = header(entry, plan, "check");
-    header.unit = 1.0;
-    header.time = "steps".into();
-    header.command = command.to_owned();
-    let verdict = if is_broken { "violated" } else { "ok" };
-    let footer = Footer {
-        verdict: verdict.into(),
-        summary: json!({
-            "property": violation.property,
-            "detail": violation.detail,
-        }),
-    };
-    Run { header, entries, footer: Some(footer) }
+    entries
 }
 
 /// The entries after the first `skip`, one line each.

@@ -1,6 +1,7 @@
 //! The catalog: a value that holds algorithms, ours and those of others.
 
 use konklave_algorithms::Algorithm;
+use konklave_algorithms::problem::{ProblemSheet, Property};
 use konklave_process::Portable;
 use konklave_trace::Run;
 
@@ -25,7 +26,7 @@ impl Catalog {
 
     /// The same with `entry`, behind the others of its problem.
     pub fn with_entry(mut self, entry: Entry) -> Self {
-        let last = self.entries.iter().rposition(|known| known.problem == entry.problem);
+        let last = self.entries.iter().rposition(|known| known.problem.name == entry.problem.name);
         self.entries.insert(last.map_or(self.entries.len(), |last| last + 1), entry);
         self
     }
@@ -52,14 +53,27 @@ impl Catalog {
 
     /// The algorithms that solve `problem`; none if nobody knows such a problem.
     pub fn of_problem(&self, problem: &str) -> Vec<&Entry> {
-        self.entries.iter().filter(|entry| entry.problem == problem).collect()
+        self.entries.iter().filter(|entry| entry.problem.name == problem).collect()
     }
 
-    /// The names of all problems.
-    pub fn problems(&self) -> Vec<&'static str> {
-        let mut problems: Vec<&str> = self.entries.iter().map(|entry| entry.problem).collect();
-        problems.dedup();
+    /// All problems.
+    pub fn problems(&self) -> Vec<&'static ProblemSheet> {
+        let mut problems: Vec<_> = self.entries.iter().map(|entry| entry.problem).collect();
+        problems.dedup_by_key(|problem| problem.name);
         problems
+    }
+
+    /// All properties that the judges of these problems know.
+    pub fn properties(&self) -> Vec<&'static Property> {
+        let problems = self.problems();
+        let own = problems.iter().flat_map(|problem| problem.properties);
+        let mut known: Vec<&Property> = Vec::new();
+        for property in own.chain(Property::COMMON) {
+            if !known.contains(&property) {
+                known.push(property);
+            }
+        }
+        known
     }
 
     /// The algorithm called `name`: `problem/name`, or the name alone; underscores will do.

@@ -76,7 +76,7 @@ impl Entry {
                     Err(error) => return Err(error),
                 };
                 let unfinished = report.verdict == Verdict::Unfinished;
-                let measures = report.problem.get(self.problem);
+                let measures = report.problem.get(self.problem.name);
                 let measure = |name: &str| measures.and_then(|m| m.get(name));
                 let part = |name: &str, part: &str| {
                     measure(name).and_then(|s| s.get(part)).and_then(serde_json::Value::as_f64)
@@ -101,48 +101,10 @@ impl Entry {
         Ok(rows)
     }
 
-    /// The standard cases of the problem.
+    /// The standard workloads of the problem.
     fn cases(&self, n: usize, seed: u64) -> Vec<(&'static str, Scenario)> {
         let base = Scenario { nodes: Some(n), seed: Some(seed), ..Scenario::default() };
-        let ids = |ids: &str| Some(ids.to_owned());
-        let requests = |f: &dyn Fn(usize) -> u32| {
-            let all: Vec<String> = (0..n).map(|i| f(i).to_string()).collect();
-            Some(all.join(","))
-        };
-        match self.problem {
-            "election" => vec![
-                ("one starts", Scenario { initiators: ids("0"), ..base.clone() }),
-                ("all start, ids ascending", Scenario { ids: ids("asc"), ..base.clone() }),
-                ("all start, ids descending", Scenario { ids: ids("desc"), ..base.clone() }),
-                ("all start, ids random", Scenario { ids: ids("random"), ..base }),
-            ],
-            "mutex" => vec![
-                (
-                    "one enters, once",
-                    Scenario { requests: requests(&|i| u32::from(i + 1 == n)), ..base.clone() },
-                ),
-                (
-                    "one enters, three times",
-                    Scenario { requests: requests(&|i| 3 * u32::from(i + 1 == n)), ..base.clone() },
-                ),
-                ("all enter, once", Scenario { entries: Some(1), ..base.clone() }),
-                ("all enter, ten times", Scenario { entries: Some(10), ..base }),
-            ],
-            "multicast" => vec![
-                (
-                    "one sends, once",
-                    Scenario { requests: requests(&|i| u32::from(i + 1 == n)), ..base.clone() },
-                ),
-                (
-                    "one sends, ten times",
-                    Scenario {
-                        requests: requests(&|i| 10 * u32::from(i + 1 == n)),
-                        ..base.clone()
-                    },
-                ),
-                ("all send, three times", Scenario { entries: Some(3), ..base }),
-            ],
-            _ => Vec::new(),
-        }
+        let workloads = self.problem.workloads.iter();
+        workloads.map(|case| (case.name, base.clone().with(case, n))).collect()
     }
 }

@@ -19,7 +19,7 @@ use konklave_check::{Options, Timing, Victim};
 use konklave_trace::Run;
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckPlan, Checked, Entry, Error, PROPERTIES, Scenario};
+use crate::{CheckPlan, Checked, Entry, Error, Scenario};
 
 pub use page::{LEGEND, page};
 
@@ -189,26 +189,18 @@ struct Question<'a> {
 }
 
 impl Entry {
-    /// The properties that the table judges, of this problem.
-    fn judged(&self) -> &'static [&'static str] {
-        match self.problem {
-            "mutex" => &["exclusion", "deadlock", "starvation", "order", "quiescence"],
-            "election" => &["unique", "agreement", "termination", "livelock", "quiescence"],
-            _ => &[],
-        }
-    }
-
     /// Stands for all that decides its rows.
     pub fn guarantees_hash(&self, bounds: Bounds) -> String {
         let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
         (self.name(), crate::sheet_hash(&self.sheet)).hash(&mut hasher);
-        (self.judged(), CONDITIONS, METHOD, bounds.nodes as u64, bounds.states).hash(&mut hasher);
+        (self.problem.guarantees, CONDITIONS, METHOD, bounds.nodes as u64, bounds.states)
+            .hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
 
     /// The rows of this algorithm; none if its problem has no such table.
     pub fn guarantees(&self, bounds: Bounds) -> Result<Vec<GuaranteeRow>, Error> {
-        let judged = self.judged();
+        let judged = self.problem.guarantees;
         let sizes = self.sizes(bounds.nodes);
         let Some(&nodes) = sizes.first().filter(|_| !judged.is_empty()) else {
             return Ok(Vec::new());
@@ -279,7 +271,7 @@ impl Entry {
         bounds: Bounds,
         cells: &mut [Option<Cell>],
     ) -> Result<(), Error> {
-        let judged = self.judged();
+        let judged = self.problem.guarantees;
         let is_open = |cell: &Option<Cell>| cell.as_ref().is_none_or(Cell::is_bounded);
         let states = bounds.states;
         let mut open: Vec<usize> = (0..judged.len()).filter(|i| is_open(&cells[*i])).collect();
@@ -394,7 +386,8 @@ impl Entry {
         let broken = report.property.as_deref().and_then(|broken| {
             let means = |p: &&&str| {
                 let word = p.split(':').next().unwrap_or_default();
-                PROPERTIES.iter().any(|(name, meant, _)| *name == word && meant.contains(&broken))
+                let mut known = self.problem.all_properties();
+                known.any(|known| known.word == word && known.broken_by.contains(&broken))
             };
             properties.iter().find(means).map(|p| (*p).to_owned())
         });

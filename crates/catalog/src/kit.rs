@@ -3,13 +3,14 @@
 
 use std::fmt::Write as _;
 
+use konklave_algorithms::problem::{ProblemSheet, Property};
 use konklave_algorithms::{Watch, Workload};
 use konklave_check::{Cue, Happened, Options, Prompter, Witness};
 use konklave_process::{AnyProcess, ProcessId, Violation};
 use konklave_trace::{EffectRecord, Entry as RunEntry, IncidentKind, Memory, Run};
 
 use crate::checking::{model, record};
-use crate::{Entry, Error, PROPERTIES, Plan};
+use crate::{Entry, Error, Plan};
 
 /// A run with the fewest steps that were needed.
 #[derive(Clone, Debug)]
@@ -28,9 +29,10 @@ pub struct Shrunk {
 }
 
 /// Names the property, and the step that decided.
-pub(crate) fn explain(violation: &Violation, told: &[String]) -> String {
-    let means = PROPERTIES.iter().find(|(_, meant, _)| meant.contains(&violation.property));
-    let rule = means.map_or(String::new(), |(_, _, rule)| format!(" ({rule})"));
+pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[String]) -> String {
+    let broken = |property: &&Property| property.broken_by.contains(&violation.property);
+    let broken = problem.all_properties().find(broken);
+    let rule = broken.map_or(String::new(), |property| format!(" ({})", property.meaning));
     let at_end = ["deadlock", "quiescence", "agreement", "termination", "spanning tree"];
     let when =
         if at_end.contains(&violation.property) { "is broken for good after" } else { "breaks at" };
@@ -244,7 +246,11 @@ pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Er
         property: property.to_owned(),
         steps: (before.0, steps(&left)),
         requests: (before.1, asked(&workload)),
-        explanation: explain(&witness.violation, &crate::checking::told(&run, starts)),
+        explanation: explain(
+            entry.problem,
+            &witness.violation,
+            &crate::checking::told(&run, starts),
+        ),
         run,
     })
 }

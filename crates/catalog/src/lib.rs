@@ -4,6 +4,7 @@
 //! with it (simulate, check, replay). A [`Catalog`] is a value: ours, `Catalog::builtin()`, can be extended by
 //! anyone, `.with::<Mine>()`.
 
+mod arrangements;
 mod builtin;
 mod checking;
 mod collection;
@@ -21,7 +22,7 @@ mod simulate;
 pub mod tolerance;
 mod verify;
 
-pub use checking::{CheckPlan, Checked, Extreme, PROPERTIES, is_about_another};
+pub use checking::{CheckPlan, Checked, Extreme, story};
 pub use collection::Catalog;
 pub use costs::{CostRow, LockCosts, Range};
 pub use error::Error;
@@ -35,16 +36,19 @@ pub use konklave_net::Transport;
 pub use member::{MemberPlan, Told};
 pub use plan::Plan;
 pub use report::{
-    BoundReport, CheckReport, Messages, RunReport, SymmetryReport, Verdict, ViolationReport,
+    ArrangementsReport, BoundReport, CheckReport, Messages, RunReport, SymmetryReport, Verdict,
+    ViolationReport,
 };
 pub use scenario::{Load, Scenario};
 pub use serve::RealWorld;
-pub use simulate::Outcome;
+pub use simulate::{Outcome, simulated_story};
 
 use std::fmt;
 use std::io::{self, Write};
 
-use konklave_algorithms::{Algorithm, AnyAlgorithm, DataSheet, Setup, SetupError, erased};
+use konklave_algorithms::{
+    Algorithm, AnyAlgorithm, DataSheet, ProblemSheet, Setup, SetupError, erased,
+};
 use konklave_process::Portable;
 use konklave_trace::{Difference, Header, Replayed, Run};
 
@@ -52,7 +56,7 @@ use konklave_trace::{Difference, Header, Replayed, Run};
 #[derive(Clone)]
 pub struct Entry {
     /// The problem it solves.
-    pub problem: &'static str,
+    pub problem: &'static ProblemSheet,
     /// Its data sheet.
     pub sheet: DataSheet,
     pub(crate) algorithm: &'static dyn AnyAlgorithm,
@@ -94,7 +98,7 @@ impl Entry {
 
     /// Its full name.
     pub fn name(&self) -> String {
-        format!("{}/{}", self.problem, self.sheet.name)
+        format!("{}/{}", self.problem.name, self.sheet.name)
     }
 
     /// How large its quorums are in the group of `scenario`, and how they share the work, without a
@@ -174,8 +178,8 @@ fn lacking(error: &SetupError, scenario: &Scenario) -> Error {
 }
 
 /// Options that say nothing about a problem, and why.
-fn idle(problem: &str, scenario: &Scenario) -> Vec<(&'static str, &'static str)> {
-    let nobody_asks = problem == "detector";
+fn idle(problem: &ProblemSheet, scenario: &Scenario) -> Vec<(&'static str, &'static str)> {
+    let nobody_asks = !problem.asks;
     let asking = [
         ("initiators", scenario.initiators.is_some()),
         ("entries", scenario.entries.is_some()),
@@ -187,9 +191,9 @@ fn idle(problem: &str, scenario: &Scenario) -> Vec<(&'static str, &'static str)>
     ];
     let asking = asking.into_iter().filter(|(_, given)| *given && nobody_asks);
     let mut idle: Vec<_> =
-        asking.map(|(option, _)| (option, "nobody asks a failure detector for anything")).collect();
-    if scenario.hold.is_some() && matches!(problem, "detector" | "election" | "multicast") {
-        idle.push(("hold", "nobody is inside of anything"));
+        asking.map(|(option, _)| (option, "clients of this problem ask for nothing")).collect();
+    if scenario.hold.is_some() && !problem.holds {
+        idle.push(("hold", "clients of this problem hold nothing"));
     }
     let paced = [("think", scenario.think.is_some()), ("load", scenario.load.is_some())];
     if scenario.script.is_some() && !nobody_asks {

@@ -10,6 +10,7 @@ use konklave_process::topology::{Hops, Shape, Spec, Topology};
 use konklave_process::{Group, MAX_ID, ProcessId, ProcessSet, Rng};
 use konklave_sim::{Config, Delay, Fault, Mishap, Pace, What};
 
+use crate::arrangements::EVERY;
 use crate::scenario::Load;
 use crate::{Error, Scenario, read_text};
 
@@ -193,6 +194,11 @@ fn group(
             let mut ids: Vec<ProcessId> = ascending().collect();
             rng.fork(2).shuffle(&mut ids);
             ids
+        }
+        (Some(EVERY), None) => {
+            return usage(format!(
+                "--ids {EVERY} is for `check`, which explores one arrangement after the other"
+            ));
         }
         (Some(text), None) => {
             let ids = text.split(',').map(|word| id(word, "ids")).collect::<Result<Vec<_>, _>>()?;

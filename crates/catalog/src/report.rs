@@ -163,6 +163,15 @@ impl BoundReport {
     }
 }
 
+/// Arrangements of ids, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ArrangementsReport {
+    /// So many were explored: all, or up to the first that breaks something.
+    pub explored: usize,
+    /// So many there are.
+    pub of: usize,
+}
+
 /// What a check tells.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
@@ -195,6 +204,9 @@ pub struct CheckReport {
     /// The rule that failed and the step that decided, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
+    /// How many arrangements of ids were explored, where all were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrangements: Option<ArrangementsReport>,
     /// Different states reached.
     pub states: u64,
     /// Steps between them.

@@ -1,6 +1,7 @@
 //! Scenarios: everything about a run that can be chosen, on the command line or in a file.
 
 use clap::{ArgAction, Args};
+use konklave_algorithms::problem::{self, Case};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -144,6 +145,40 @@ pub struct Scenario {
     #[arg(long, env = "KONKLAVE_STEP_LIMIT", value_name = "STEPS", help_heading = "Run")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_limit: Option<u64>,
+}
+
+impl Scenario {
+    /// The same with what `case` adds, in a group of `n`: what was given takes precedence.
+    pub fn with(self, case: &Case, n: usize) -> Self {
+        let only_last = |times: u32| {
+            let all = (0..n).map(|i| if i + 1 == n { times } else { 0 }.to_string());
+            all.collect::<Vec<_>>().join(",")
+        };
+        let crash =
+            case.last_crashes.filter(|_| n > 1 && self.faults.is_empty() && self.ids.is_none());
+        Self {
+            initiators: self.initiators.or(case.initiators.map(str::to_owned)),
+            faults: match crash {
+                Some(time) => vec![format!("crash:{}@{time}", n - 1)],
+                None => self.faults,
+            },
+            ids: self.ids.or(case.ids.map(str::to_owned)),
+            entries: self.entries.or(case.entries),
+            requests: self.requests.or(case.last_asks.map(only_last)),
+            load: self.load.or(case.load.map(Load::from)),
+            app_messages: self.app_messages.or(case.app_messages),
+            ..self
+        }
+    }
+}
+
+impl From<problem::Load> for Load {
+    fn from(load: problem::Load) -> Self {
+        match load {
+            problem::Load::Low => Self::Low,
+            problem::Load::High => Self::High,
+        }
+    }
 }
 
 /// How often clients ask.

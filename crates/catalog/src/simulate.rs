@@ -5,16 +5,17 @@ mod recording;
 
 use std::io::{self, Write};
 
-use konklave_algorithms::{Setup, Simulation};
+use konklave_algorithms::{AnyAlgorithm, Setup, Simulation};
 use konklave_process::{AnyMeter, AnyMonitor, ProcessId};
 use konklave_sim::{AnyObserver, Ending, UNIT};
 use konklave_trace::compact::CompactRecorder;
-use konklave_trace::{Comparison, Difference, Footer, Recorder, Run};
+use konklave_trace::{Comparison, Difference, Footer, Header, Recorder, Run};
 use serde_json::{Map, Value, json};
 
 use bounds::{bounds, broken};
 use recording::{Book, Recording};
 
+use crate::checking::told;
 use crate::report::{Messages, RunReport, Verdict, ViolationReport};
 use crate::{Entry, Error, Plan, command, header};
 
@@ -68,6 +69,17 @@ pub(crate) fn record(
         Recording::Off | Recording::Whole(_) => Ok(()),
     };
     Ok(written.map(|()| report))
+}
+
+/// The story of one simulated run, line by line, from the first step after all have started.
+pub fn simulated_story(algorithm: &dyn AnyAlgorithm, run: Simulation<'_>) -> Vec<String> {
+    let nodes: Vec<u32> = run.setup.group.members().iter().map(|p| p.0).collect();
+    let starts = nodes.len();
+    let recorder = Recorder::to(Book::blank(Header::new(algorithm.sheet().name, nodes)));
+    let mut recording = Recording::Whole(recorder);
+    algorithm.simulate(run, Some(&mut recording));
+    let Recording::Whole(recorder) = recording else { return Vec::new() };
+    recorder.finish(None).written().map_or(Vec::new(), |run| told(&run, starts))
 }
 
 fn footer(report: &RunReport) -> Footer {
@@ -196,7 +208,7 @@ pub(crate) fn report(
         steps: run.steps,
         messages: run.messages,
         bounds,
-        problem: Map::from_iter([(entry.problem.to_owned(), summary)]),
+        problem: Map::from_iter([(entry.problem.name.to_owned(), summary)]),
         command: command(entry, "run", plan),
     }
 }

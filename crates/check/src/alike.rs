@@ -111,8 +111,8 @@ fn told(state: &State, fifo: bool, to: &[u32]) -> String {
     let rest = (state.spent, state.sent, down, cut, broken, timers, saved, news);
     format!(
         "{processes:?} {flight:?} {} {} {rest:?}",
-        text(&state.application, to),
-        text(&state.monitor, to)
+        text(&state.ledger.application, to),
+        text(&state.ledger.monitor, to)
     )
 }
 

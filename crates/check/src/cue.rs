@@ -260,7 +260,7 @@ impl Model {
         let up = state.is_up(at);
         match verb {
             "ask" => {
-                let asks = state.application.next(self.group.id(at as usize)).is_some();
+                let asks = state.ledger.application.next(self.group.id(at as usize)).is_some();
                 (up && asks).then_some(Action::Ask(at))
             }
             "fire" => {

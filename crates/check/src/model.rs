@@ -2,11 +2,11 @@
 
 use konklave_process::{
     AnyApplication, AnyMonitor, AnyProcess, Application, Context, Effect, Group, Host, Input,
-    Monitor, Process, Verdict,
+    Inspect, Monitor, Verdict,
 };
 
 use crate::draws::Draws;
-use crate::state::{Content, Flight, Spent, State};
+use crate::state::{Book, Content, Flight, NO_TIME, Spent, State};
 use crate::verdicts::{UNTIMELY, astray, over, steps, unexpected, untimely};
 use crate::witness::{Happened, Log};
 use crate::{Options, Timing};
@@ -70,8 +70,7 @@ impl Model {
             processes: self.processes.clone(),
             flight: Vec::new(),
             timers: Vec::new(),
-            application: self.application.clone(),
-            monitor: self.monitor.clone(),
+            ledger: Book::new(self.application.clone(), self.monitor.clone(), ()),
             down: 0,
             saved: Vec::new(),
             news: Vec::new(),
@@ -83,7 +82,7 @@ impl Model {
         for id in &self.options.down {
             let place = self.group.place(*id).expect("who is down is a member");
             state.down |= 1 << place;
-            state.application.on_crash(*id);
+            state.ledger.application.on_crash(*id);
         }
         let mut verdict = Ok(());
         for place in 0..self.n() {
@@ -137,7 +136,7 @@ impl Model {
                     state.flight.remove(i as usize);
                 if !state.is_up(to) || self.is_cut(state, from, to) {
                     if let Content::Message(message) = &content {
-                        state.monitor.on_lost(message);
+                        state.ledger.monitor.on_lost(message);
                     }
                     if let Some(log) = log {
                         log.lost(id);
@@ -151,7 +150,7 @@ impl Model {
                     }
                     Content::Stamp(stamp) => (None, Input::Stamp { from, stamp }),
                 };
-                let received = state.monitor.on_receive(me, message.as_ref(), &tag);
+                let received = state.ledger.monitor.on_receive(me, message.as_ref(), &tag);
                 received.and(self.step(state, to, input, id, draws, log))
             }
             Action::Fire(i) => {
@@ -168,15 +167,14 @@ impl Model {
             }
             Action::Ask(place) => {
                 let id = self.group.id(place as usize);
-                let request = state.application.next(id).expect("it was asked for just now");
-                state.application.on_request(id, &request);
-                let asked = state.monitor.on_request(id, &request);
+                let request = state.ledger.application.next(id).expect("it was asked for just now");
+                let asked = state.ledger.on_request(NO_TIME, id, &request);
                 asked.and(self.step(state, place, Input::Request(request), 0, draws, log))
             }
             Action::Tell(from, to) => {
                 state.spent.app_messages += 1;
                 let sender = self.group.id(from as usize);
-                let tag = state.monitor.on_send(sender, None);
+                let tag = state.ledger.monitor.on_send(sender, None);
                 let stamp = state.processes[from as usize].stamp();
                 let id = log.as_mut().map_or(0, |log| {
                     log.happened(Happened::Tell(sender, self.group.id(to as usize)))
@@ -221,7 +219,7 @@ impl Model {
                 state.spent.losses += 1;
                 let flight = state.flight.remove(i as usize);
                 if let Content::Message(message) = &flight.content {
-                    state.monitor.on_lost(message);
+                    state.ledger.monitor.on_lost(message);
                 }
                 if let Some(log) = log {
                     log.lost(flight.id);
@@ -232,7 +230,7 @@ impl Model {
                 state.spent.duplicates += 1;
                 let copy = state.flight[i as usize].clone();
                 if let Content::Message(message) = &copy.content {
-                    state.monitor.on_duplicated(message);
+                    state.ledger.monitor.on_duplicated(message);
                 }
                 if let Some(log) = log {
                     log.duplicated(copy.id);
@@ -260,8 +258,7 @@ impl Model {
         state.down |= 1 << place;
         state.timers.retain(|(p, ..)| *p != place);
         state.news.retain(|(to, ..)| *to != place);
-        state.application.on_crash(id);
-        state.monitor.on_crash(id);
+        state.ledger.on_crash(NO_TIME, id);
         state.processes[place as usize] = self.processes[place as usize].clone();
         if let Some(log) = log {
             log.happened(Happened::Crash(id));
@@ -279,8 +276,7 @@ impl Model {
         let id = self.group.id(place as usize);
         state.spent.restarts += 1;
         state.down &= !(1 << place);
-        state.application.on_restart(id);
-        state.monitor.on_restart(id);
+        state.ledger.on_restart(id);
         if let Some(log) = log {
             log.happened(Happened::Restart(id));
         }
@@ -352,7 +348,7 @@ impl Model {
             verdict = verdict.and(self.perform(state, place, effect, id));
         }
         let process = &state.processes[place as usize];
-        let judged = verdict.and(state.monitor.after_step(me, process));
+        let judged = verdict.and(state.ledger.monitor.after_step(me, process));
         judged.and(over(state.sent, &self.options))
     }
 
@@ -370,7 +366,7 @@ impl Model {
                     return astray(me, to);
                 };
                 state.sent += u32::from(self.options.counts());
-                let tag = state.monitor.on_send(me, Some(&message));
+                let tag = state.ledger.monitor.on_send(me, Some(&message));
                 let content = Content::Message(message);
                 insert(state, Flight { channel: (place, to as u32), content, tag, id });
             }
@@ -386,8 +382,7 @@ impl Model {
                 state.timers.retain(|(p, t, _)| (*p, t) != (place, &timer));
             }
             Effect::Indicate(indication) => {
-                state.application.on_indication(me, &indication);
-                return state.monitor.on_indication(me, &indication);
+                return state.ledger.on_indication(NO_TIME, me, &indication);
             }
             Effect::Save(record) => {
                 state.saved.resize(self.processes.len(), None);

@@ -1,13 +1,13 @@
 //! What may happen next, and what an end is, by the plain rules: for schedules that
 //! are played, and for the second opinion.
 
-use konklave_process::{Application, End, Monitor, Process, ProcessId, Verdict};
+use konklave_process::{Application, End, Inspect, Monitor, ProcessId, Verdict, judge_rest};
 
 use crate::Timing;
 use crate::model::{Action, Model};
 use crate::options::links;
 use crate::state::{Flight, State};
-use crate::verdicts::{deadlock, unquiet};
+use crate::verdicts::deadlock;
 
 impl Action {
     /// Whether it belongs to a run without faults.
@@ -50,7 +50,7 @@ impl Model {
         }
         for place in 0..self.n() {
             let id = self.group.id(place as usize);
-            if state.is_up(place) && state.application.next(id).is_some() {
+            if state.is_up(place) && state.ledger.application.next(id).is_some() {
                 actions.push(Action::Ask(place));
             }
         }
@@ -62,10 +62,10 @@ impl Model {
             }
         }
         if spent.crashes < options.crashes {
-            let waiting = state.application.waiting();
+            let waiting = state.ledger.application.waiting();
             let may = |p: &u32| {
                 let id = self.group.id(*p as usize);
-                let (waits, holds) = (waiting.contains(&id), state.application.holds(id));
+                let (waits, holds) = (waiting.contains(&id), state.ledger.application.holds(id));
                 let at_rest = state.processes[*p as usize].at_rest();
                 state.is_up(*p) && options.victims.includes(waits, holds, at_rest)
             };
@@ -141,20 +141,15 @@ impl Model {
 
     /// Judges a state in which nothing more can happen.
     pub(crate) fn judge_end(&self, state: &State) -> Verdict {
-        deadlock(&state.application.waiting(), &self.options)?;
+        deadlock(&state.ledger.application.waiting(), &self.options)?;
         let up = (0..self.n()).filter(|&p| state.is_up(p));
         let alive = up.clone().map(|p| self.group.id(p as usize)).collect();
         let stopped = self.is_stopped(state);
         let end = End { alive, faulty: state.spent.is_faulty(), quiet: !stopped };
-        self.filter(state.monitor.at_end(&end))?;
-        let restless = |p: &u32| !state.processes[*p as usize].at_rest();
-        if !stopped
-            && self.options.judges("quiescence")
-            && let Some(place) = up.into_iter().find(restless)
-        {
-            return Err(unquiet(self.group.id(place as usize)));
-        }
-        Ok(())
+        self.filter(state.ledger.monitor.at_end(&end))?;
+        let restless = up.into_iter().find(|&p| !state.processes[p as usize].at_rest());
+        let restless = restless.map(|place| self.group.id(place as usize));
+        self.filter(judge_rest(end.quiet, restless))
     }
 }
 

@@ -5,11 +5,17 @@ use std::hash::Hash;
 use std::hash::Hasher;
 
 use konklave_process::{
-    AnyApplication, AnyData, AnyMonitor, AnyProcess, AnyTag, AnyTimer, ProcessId,
+    AnyApplication, AnyData, AnyMonitor, AnyProcess, AnyTag, AnyTimer, Ledger, ProcessId,
 };
 
 #[cfg(test)]
 use crate::fingerprint::fingerprint;
+
+/// Clients and judges.
+pub(crate) type Book = Ledger<AnyProcess, AnyApplication, AnyMonitor>;
+
+/// A state has no time.
+pub(crate) const NO_TIME: u64 = 0;
 
 /// Everything that decides how the run may go on.
 pub(crate) struct State {
@@ -18,8 +24,7 @@ pub(crate) struct State {
     pub(crate) flight: Vec<Flight>,
     /// Which timers run, in order: where, which, and how many steps of time are left (0 without a clock).
     pub(crate) timers: Vec<Running>,
-    pub(crate) application: AnyApplication,
-    pub(crate) monitor: AnyMonitor,
+    pub(crate) ledger: Book,
     /// Who is down, by place.
     pub(crate) down: u64,
     pub(crate) saved: Vec<Option<AnyData>>,
@@ -110,8 +115,7 @@ impl Clone for State {
             processes: self.processes.clone(),
             flight: self.flight.clone(),
             timers: self.timers.clone(),
-            application: self.application.clone(),
-            monitor: self.monitor.clone(),
+            ledger: self.ledger.clone(),
             down: self.down,
             saved: self.saved.clone(),
             news: self.news.clone(),
@@ -140,8 +144,7 @@ impl State {
         let rest = (
             &self.processes,
             &self.timers,
-            &self.application,
-            &self.monitor,
+            &self.ledger,
             (self.down, &self.saved, &self.news, self.spent, self.cut, self.broken, self.sent),
         );
         if fifo {

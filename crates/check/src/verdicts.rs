@@ -10,15 +10,11 @@ use crate::Options;
 pub(crate) const UNTIMELY: &str = "clock";
 
 pub(crate) fn astray(me: ProcessId, to: ProcessId) -> Verdict {
-    Err(Violation::new("usage", format!("{me} sent to {to}, who is no member")))
+    Err(Violation::stranger(me, to))
 }
 
 pub(crate) fn unexpected(me: ProcessId, what: &str) -> Verdict {
-    Err(Violation::new("expected inputs", format!("{me} met {what}")))
-}
-
-pub(crate) fn unquiet(id: ProcessId) -> Violation {
-    Violation::unquiet(id)
+    Err(Violation::unexpected(me, what))
 }
 
 pub(crate) fn deadlock(waiting: &[ProcessId], options: &Options) -> Verdict {

@@ -7,7 +7,7 @@ mod things;
 pub(crate) use things::{Cause, Own, Shown, Sign};
 
 use konklave_process::{
-    AnyData, AnyProcess, Application, Context, Effect, End, Host, Input, Monitor, Process, Verdict,
+    AnyData, AnyProcess, Application, Context, Effect, End, Host, Input, Inspect, Monitor, Verdict,
     Violation,
 };
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ use self::things::{Ambient, Letter, Local, Numbered, Show, View};
 use crate::Model;
 use crate::draws::Draws;
 use crate::expand::{Node, Rules};
-use crate::state::{Content, Running, State};
+use crate::state::{Content, NO_TIME, Running, State};
 use crate::tables::{
     AmbientFacts, BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, OTHER,
     Outcome, PASSED, Reaction, Sent, Tables, UNHEARD, UNSEEN,
@@ -119,8 +119,7 @@ impl<'m> Workshop<'m> {
         });
         let locals = locals.collect();
         let ambient = Ambient {
-            application: state.application.clone(),
-            monitor: state.monitor.clone(),
+            ledger: state.ledger.clone(),
             spent: state.spent,
             cut: state.cut,
             broken: state.broken,
@@ -184,17 +183,17 @@ impl<'m> Workshop<'m> {
             let ambient = self.ambients.get(number).clone();
             let begin = tables.asks.len() as u32;
             for (place, &id) in self.model.group.members().iter().enumerate() {
-                if let Some(request) = ambient.application.next(id) {
+                if let Some(request) = ambient.ledger.application.next(id) {
                     let input = self.own.number(Own::Request(request)).0 + self.inputs.own();
                     tables.asks.push((place as u32, input));
                 }
             }
             let asks = (begin, tables.asks.len() as u32);
-            let waiting = ambient.application.waiting();
+            let waiting = ambient.ledger.application.waiting();
             let places = waiting.iter().filter_map(|p| self.model.group.place(*p));
             let waiting = places.fold(0, |set, place| set | 1 << place);
             let members = self.model.group.members().iter().enumerate();
-            let holds = members.filter(|(_, id)| ambient.application.holds(**id));
+            let holds = members.filter(|(_, id)| ambient.ledger.application.holds(**id));
             let holding = holds.fold(0, |set, (place, _)| set | 1 << place);
             tables.ambients.push(AmbientFacts { asks, waiting, holding, spent, cut, broken });
         }
@@ -363,24 +362,23 @@ impl<'m> Workshop<'m> {
             }
             Sign::Crash(place) => {
                 ambient.spent.crashes += 1;
-                ambient.application.on_crash(id(*place));
-                ambient.monitor.on_crash(id(*place));
+                ambient.ledger.on_crash(NO_TIME, id(*place));
             }
             Sign::Lost { message, by_fault } => {
                 ambient.spent.losses += u8::from(*by_fault);
                 if let Content::Message(message) = &self.letters.get(*message).content {
-                    ambient.monitor.on_lost(message);
+                    ambient.ledger.monitor.on_lost(message);
                 }
             }
             Sign::Doubled(message) => {
                 ambient.spent.duplicates += 1;
                 if let Content::Message(message) = &self.letters.get(*message).content {
-                    ambient.monitor.on_duplicated(message);
+                    ambient.ledger.monitor.on_duplicated(message);
                 }
             }
             Sign::Tell { from, to, stamp } => {
                 ambient.spent.app_messages += 1;
-                let tag = ambient.monitor.on_send(id(*from), None);
+                let tag = ambient.ledger.monitor.on_send(id(*from), None);
                 let content = Content::Stamp(*stamp);
                 let message = self.message(Letter { channel: (*from, *to), content, tag }, tables);
                 send(message, self.model.options.fifo, tables);
@@ -440,23 +438,21 @@ impl<'m> Workshop<'m> {
                     Content::Message(message) => Some(message),
                     Content::Stamp(_) => None,
                 };
-                judge(ambient.monitor.on_receive(me, message, &letter.tag));
+                judge(ambient.ledger.monitor.on_receive(me, message, &letter.tag));
             }
             Cause::Request(request) => {
-                ambient.application.on_request(me, request);
-                judge(ambient.monitor.on_request(me, request));
+                judge(ambient.ledger.on_request(NO_TIME, me, request));
             }
             Cause::Restart => {
                 ambient.spent.restarts += 1;
-                ambient.application.on_restart(me);
-                ambient.monitor.on_restart(me);
+                ambient.ledger.on_restart(me);
             }
             Cause::Inner => {}
         }
         for shown in shown {
             match shown {
                 Shown::Send(to, message) => {
-                    let tag = ambient.monitor.on_send(me, Some(message));
+                    let tag = ambient.ledger.monitor.on_send(me, Some(message));
                     let content = Content::Message(message.clone());
                     let (number, new) =
                         self.letters.number(Letter { channel: (place, *to), content, tag });
@@ -468,14 +464,13 @@ impl<'m> Workshop<'m> {
                 }
                 Shown::Astray(to) => judge(astray(me, *to)),
                 Shown::Indicate(indication) => {
-                    ambient.application.on_indication(me, indication);
-                    judge(ambient.monitor.on_indication(me, indication));
+                    judge(ambient.ledger.on_indication(NO_TIME, me, indication));
                 }
                 Shown::Unexpected(what) => judge(unexpected(me, what)),
                 Shown::Untimely(after) => judge(untimely(me, *after)),
             }
         }
-        judge(ambient.monitor.after_step(me, process));
+        judge(ambient.ledger.monitor.after_step(me, process));
         verdict
     }
 
@@ -491,11 +486,11 @@ impl<'m> Workshop<'m> {
 
     fn judge_ambient(&self, ambient: u32, ended: Ended) -> Verdict {
         let ambient = self.ambients.get(ambient);
-        deadlock(&ambient.application.waiting(), &self.model.options)?;
+        deadlock(&ambient.ledger.application.waiting(), &self.model.options)?;
         let up = (0..self.model.n()).filter(|p| ended.alive >> p & 1 == 1);
         let alive = up.map(|p| self.model.group.id(p as usize)).collect();
         let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: !ended.stopped };
-        self.model.filter(ambient.monitor.at_end(&end))
+        self.model.filter(ambient.ledger.monitor.at_end(&end))
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn dispatch(catalog: &'static Catalog, cli: Cli) -> Done {
         Command::Demo(args) => demo::demo(catalog, &args),
         #[cfg(feature = "agent")]
         Command::DemoMember(args) => demo::members::member(&args),
-        Command::Help(args) => help::help(&args),
+        Command::Help(args) => help::help(catalog, &args),
         Command::Member(args) => member::member(catalog, &args),
         Command::Buffer(args) => buffer::buffer(&args),
         Command::Completions(args) => meta::completions(&args),

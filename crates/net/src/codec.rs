@@ -9,9 +9,8 @@
 //! frame:  length u32 of the rest | version u8 | sender u32 | message id u64 | body
 //! ```
 
-use konklave_process::ProcessId;
+use konklave_process::{AnyData, AnyProcess, ProcessId};
 use serde::Serialize;
-use serde::de::DeserializeSeed;
 use thiserror::Error;
 
 /// What every connection opens with.
@@ -159,12 +158,12 @@ pub fn encode<M: Serialize>(
 /// A frame and its length on the wire; none if it is not complete.
 pub type Decoded<M> = Option<(Frame<M>, usize)>;
 
-/// The first frame of `bytes`, with a message that `seed` reads.
-pub fn decode<'a, S: DeserializeSeed<'a>>(
-    seed: S,
-    bytes: &'a [u8],
+/// The first frame of `bytes`, with a message that `reader` reads.
+pub fn decode<R: Reader>(
+    reader: &R,
+    bytes: &[u8],
     limit: usize,
-) -> Result<Decoded<S::Value>, CodecError> {
+) -> Result<Decoded<R::Message>, CodecError> {
     let Some((prefix, rest)) = bytes.split_first_chunk() else { return Ok(None) };
     let len = check_length(u32::from_be_bytes(*prefix) as usize, limit)? as usize;
     if len < HEADER_LEN {
@@ -179,19 +178,30 @@ pub fn decode<'a, S: DeserializeSeed<'a>>(
     let mut fields = Fields(&header[1..]);
     let sender = ProcessId(u32::from_be_bytes(fields.take()));
     let id = u64::from_be_bytes(fields.take());
-    Ok(Some((Frame { sender, id, message: read_body(seed, body)? }, PREFIX_LEN + len)))
+    Ok(Some((Frame { sender, id, message: read_body(reader, body)? }, PREFIX_LEN + len)))
 }
 
 /// The one message that `body` holds.
-pub(crate) fn read_body<'a, S: DeserializeSeed<'a>>(
-    seed: S,
-    body: &'a [u8],
-) -> Result<S::Value, CodecError> {
-    let mut source = postcard::Deserializer::from_bytes(body);
-    let message = seed.deserialize(&mut source).map_err(CodecError::Body)?;
-    match source.finalize().map_err(CodecError::Body)? {
-        [] => Ok(message),
-        rest => Err(CodecError::Trailing(rest.len())),
+pub(crate) fn read_body<R: Reader>(reader: &R, body: &[u8]) -> Result<R::Message, CodecError> {
+    match reader.read(body).map_err(CodecError::Body)? {
+        (message, []) => Ok(message),
+        (_, rest) => Err(CodecError::Trailing(rest.len())),
+    }
+}
+
+/// Reads messages of one kind.
+pub trait Reader {
+    /// The messages.
+    type Message;
+    /// The message at the beginning of `bytes`, and what follows it.
+    fn read<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(Self::Message, &'a [u8])>;
+}
+
+impl Reader for AnyProcess {
+    type Message = AnyData;
+
+    fn read<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(AnyData, &'a [u8])> {
+        self.decode_message(bytes)
     }
 }
 
@@ -219,8 +229,6 @@ impl Fields<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::marker::PhantomData;
-
     use proptest::prelude::*;
     use serde::Deserialize;
 
@@ -229,7 +237,7 @@ mod tests {
     const LIMIT: usize = 1 << 10;
 
     fn decode(bytes: &[u8], limit: usize) -> Result<Decoded<Message>, CodecError> {
-        super::decode(PhantomData, bytes, limit)
+        super::decode(&Postcard, bytes, limit)
     }
 
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -237,6 +245,16 @@ mod tests {
         Nothing,
         Number(u64),
         Words { list: Vec<String>, maybe: Option<i32> },
+    }
+
+    struct Postcard;
+
+    impl Reader for Postcard {
+        type Message = Message;
+
+        fn read<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(Message, &'a [u8])> {
+            postcard::take_from_bytes(bytes)
+        }
     }
 
     fn message() -> impl Strategy<Value = Message> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, Application, Context, End, Group,
-    Input, Meter, Monitor, Process, ProcessId, ProcessSet, Verdict, Violation,
+    Input, Inspect, Ledger, Monitor, ProcessId, ProcessSet, Verdict, Violation,
 };
 use konklave_trace::{IncidentKind, Memory, Recorder, Run};
 use tokio::time::Instant;
@@ -29,9 +29,7 @@ pub(crate) const LONGEST: Duration = Duration::from_secs(1 << 30);
 /// The state of a run, apart from the processes.
 pub(crate) struct Judge {
     pub(crate) group: Group,
-    pub(crate) application: AnyApplication,
-    pub(crate) monitor: AnyMonitor,
-    pub(crate) meter: AnyMeter,
+    pub(crate) ledger: Ledger<AnyProcess, AnyApplication, AnyMonitor, AnyMeter>,
     pub(crate) recorder: Option<Recorder<Run>>,
     pub(crate) counts: Counts,
     pub(crate) violations: Vec<(u64, Violation)>,
@@ -79,9 +77,7 @@ impl Judge {
         Self {
             places: (0..group.len()).map(|_| place()).collect(),
             group,
-            application,
-            monitor,
-            meter,
+            ledger: Ledger::new(application, monitor, meter),
             recorder,
             pause,
             is_hold,
@@ -151,13 +147,11 @@ impl Judge {
                 Input::Message { from, message }
             }
             Event::Wish(request) => {
-                if self.application.next(me).as_ref() != Some(&request) {
+                if self.ledger.application.next(me).as_ref() != Some(&request) {
                     self.consult(node);
                     return true;
                 }
-                self.meter.on_request(self.now(), me, &request);
-                self.application.on_request(me, &request);
-                let verdict = self.monitor.on_request(me, &request);
+                let verdict = self.ledger.on_request(self.now(), me, &request);
                 self.note(verdict);
                 Input::Request(request)
             }
@@ -184,7 +178,7 @@ impl Judge {
         let mut host = At { judge: self, me, place: *place, rng, timers, outbox, consult: asked };
         process.handle(input, &mut Context::new(me, group, &mut host));
         let consult = host.consult;
-        let verdict = self.monitor.after_step(me, process);
+        let verdict = self.ledger.monitor.after_step(me, process);
         self.note(verdict);
         if let Some(recorder) = &mut self.recorder {
             recorder.end(process);
@@ -201,7 +195,7 @@ impl Judge {
     pub(crate) fn consult(&mut self, node: &mut Node) {
         let at = node.me.process;
         if node.wish.is_none()
-            && let Some(request) = self.application.next(at)
+            && let Some(request) = self.ledger.application.next(at)
         {
             let hold = (self.is_hold)(&request);
             let wish = Wish { at, hold, now: self.elapsed() };
@@ -235,7 +229,7 @@ impl Judge {
         let overtaken = self.flights.overtaken(from, at, id);
         self.lose_all(overtaken);
         self.counts.delivered += 1;
-        let verdict = self.monitor.on_receive(at, Some(message), &flight.tag);
+        let verdict = self.ledger.monitor.on_receive(at, Some(message), &flight.tag);
         self.note(verdict);
         if flight.message != *message {
             let detail = format!("{from} sent {:?}, {at} received {message:?}", flight.message);
@@ -254,10 +248,9 @@ impl Judge {
     ) -> Option<usize> {
         self.counts.sent += 1;
         self.count_kind(message);
-        let tag = self.monitor.on_send(from, Some(message));
+        let tag = self.ledger.monitor.on_send(from, Some(message));
         let Some(place) = self.group.place(to) else {
-            let detail = format!("{from} sent to {to}, who is no member");
-            self.violate(Violation::new("usage", detail));
+            self.violate(Violation::stranger(from, to));
             return None;
         };
         self.flights.depart(id, Flight { from, to, message: message.clone(), tag });
@@ -281,7 +274,7 @@ impl Judge {
         let Some(flight) = self.flights.remove(id) else { return };
         self.faulty = true;
         self.counts.lost += 1;
-        self.monitor.on_lost(&flight.message);
+        self.ledger.monitor.on_lost(&flight.message);
         let now = self.now();
         if let Some(recorder) = &mut self.recorder {
             recorder.lost(now, id);
@@ -323,9 +316,7 @@ impl Judge {
         self.active -= std::mem::take(own) + std::mem::take(news);
         self.faulty = true;
         let (p, now) = (self.group.id(place), self.now());
-        self.application.on_crash(p);
-        self.monitor.on_crash(p);
-        self.meter.on_crash(now, p);
+        self.ledger.on_crash(now, p);
         if let Some(recorder) = &mut self.recorder {
             recorder.incident(now, IncidentKind::Crash(p.0));
         }
@@ -347,8 +338,7 @@ impl Judge {
         place.up = true;
         place.incarnation = node.me.incarnation;
         let (p, now) = (node.me.process, self.now());
-        self.application.on_restart(p);
-        self.monitor.on_restart(p);
+        self.ledger.on_restart(p);
         if let Some(recorder) = &mut self.recorder {
             let memory = Memory::Saved;
             recorder.incident(now, IncidentKind::Restart { node: p.0, memory });
@@ -369,15 +359,8 @@ impl Judge {
         let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
         let quiet = ending == Ending::Quiet;
         let end = End { quiet, alive, faulty: self.faulty };
-        let verdict = self.monitor.at_end(&end).and_then(|()| {
-            let settled = quiet && self.application.waiting().is_empty();
-            let mut members = self.group.members().iter().zip(processes);
-            let restless = members.find(|(p, q)| end.alive.contains(**p) && !q.at_rest());
-            match restless.filter(|_| settled) {
-                Some((p, _)) => Err(Violation::unquiet(*p)),
-                None => Ok(()),
-            }
-        });
+        let members = self.group.members().iter().copied().zip(processes);
+        let verdict = self.ledger.judge_end(&end, members);
         self.note(verdict);
     }
 

@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use konklave_process::{
-    AnyApplication, AnyData, AnyProcess, Application, Context, Effect, Group, Host, Input, Process,
+    AnyApplication, AnyData, AnyProcess, Application, Context, Effect, Group, Host, Input, Inspect,
     ProcessId, Rng,
 };
 use tokio::time::Instant;

@@ -167,7 +167,7 @@ impl Running {
         Ok(NetOutcome {
             ending,
             elapsed: judge.elapsed(),
-            waiting: judge.application.waiting(),
+            waiting: judge.ledger.application.waiting(),
             down: judge.down(),
             processes,
             counts: judge.counts,
@@ -175,9 +175,9 @@ impl Running {
             violations: judge.violations,
             warnings: judge.warnings,
             faulty: judge.faulty,
-            application: judge.application,
-            monitor: judge.monitor,
-            meter: judge.meter,
+            application: judge.ledger.application,
+            monitor: judge.ledger.monitor,
+            meter: judge.ledger.meter,
             recorder: judge.recorder,
         })
     }

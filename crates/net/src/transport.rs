@@ -11,8 +11,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use konklave_process::{AnyData, AnyProcess, Group, ProcessId};
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error};
 
 use crate::codec::End;
 use crate::node::Parcel;
@@ -42,18 +40,6 @@ pub(crate) trait Fates: Send + Sync {
     fn closed(&self, link: Link, last: u64);
     /// Something went wrong.
     fn warn(&self, warning: Warning);
-}
-
-/// Reads messages of the algorithm that a process runs.
-pub(crate) struct MessageOf<'a>(pub(crate) &'a AnyProcess);
-
-impl<'de> DeserializeSeed<'de> for MessageOf<'_> {
-    type Value = AnyData;
-
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<AnyData, D::Error> {
-        let mut source = <dyn erased_serde::Deserializer<'_>>::erase(source);
-        self.0.read_message(&mut source).map_err(D::Error::custom)
-    }
 }
 
 /// What connects the processes.

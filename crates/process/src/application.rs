@@ -25,9 +25,9 @@ pub trait Application<P: Process>: Clone + Eq + Hash + Debug {
     /// Its process is up again.
     fn on_restart(&mut self, _at: ProcessId) {}
 
-    /// Something will happen at `at` soon: a chance to call up what is kept for it, in large groups.
+    /// Something will happen at `at` soon: a chance to prefetch what is kept for it, in large groups.
     #[inline]
-    fn call_up(&self, _at: ProcessId) {}
+    fn prefetch(&self, _at: ProcessId) {}
 
     /// Whether the application at `at` has been granted something that it has not given back.
     fn holds(&self, _at: ProcessId) -> bool {

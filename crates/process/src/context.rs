@@ -231,9 +231,15 @@ mod tests {
         }
     }
 
+    impl crate::Inspect for Upper {}
+
     fn step(input: Input<Upper>) -> Vec<Effect<Upper>> {
         let (group, mut notes) = (Group::of(2), Notes(Vec::new()));
-        Upper(Lower).handle(input, &mut Context::new(ProcessId(0), &group, &mut notes));
+        crate::Inspect::handle(
+            &mut Upper(Lower),
+            input,
+            &mut Context::new(ProcessId(0), &group, &mut notes),
+        );
         notes.0
     }
 

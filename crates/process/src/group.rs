@@ -140,9 +140,9 @@ impl Group {
         }
     }
 
-    /// Calls up what [`id`](Self::id) looks at; the id at this place, if that needs no look.
+    /// Prefetches what [`id`](Self::id) looks at; the id at this place, if that needs no look.
     #[inline]
-    pub fn call_up(&self, place: usize) -> Option<ProcessId> {
+    pub fn prefetch(&self, place: usize) -> Option<ProcessId> {
         if let Places::Same(_) = self.places {
             return Some(ProcessId(place as u32));
         }

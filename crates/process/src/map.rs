@@ -82,7 +82,7 @@ impl<T> ProcessMap<T> {
     /// Calls the value of `p` up ahead of its use; where ids are not places, their table would have
     /// to be looked up first, and nothing is done.
     #[inline]
-    pub fn call_up(&self, p: ProcessId) {
+    pub fn prefetch(&self, p: ProcessId) {
         if let Places::Same(_) = self.keys.places {
             prefetch_index(&self.values, p.0 as usize);
         }

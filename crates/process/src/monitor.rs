@@ -79,10 +79,10 @@ pub trait Monitor<P: Process>: Clone + Eq + Hash + Debug {
         true
     }
 
-    /// Something will happen at `at` soon: a chance to call up what is kept for it, in large groups.
+    /// Something will happen at `at` soon: a chance to prefetch what is kept for it, in large groups.
     /// `told` says whether clients are told things at this time.
     #[inline]
-    fn call_up(&self, _at: ProcessId, _told: bool) {}
+    fn prefetch(&self, _at: ProcessId, _told: bool) {}
 
     /// Nothing more can happen.
     fn at_end(&self, _end: &End) -> Verdict {
@@ -117,6 +117,16 @@ impl Violation {
     /// A violation of `property`.
     pub fn new(property: &'static str, detail: impl Into<String>) -> Self {
         Self { property, detail: detail.into() }
+    }
+
+    /// A process sends to an id that no member has.
+    pub fn stranger(from: ProcessId, to: ProcessId) -> Self {
+        Self::new("usage", format!("{from} sent to {to}, who is no member"))
+    }
+
+    /// A process receives an input that its rules exclude.
+    pub fn unexpected(at: ProcessId, what: &str) -> Self {
+        Self::new("expected inputs", format!("{at} met {what}"))
     }
 
     /// Nothing more can happen, but something is left over at `id`.

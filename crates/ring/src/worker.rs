@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use konklave_algorithms::election::chang_roberts::{ChangRoberts, Message};
 use konklave_algorithms::election::{Indication, Request};
 use konklave_algorithms::{Algorithm, Setup};
-use konklave_process::{Context, Effect, Host, Input, Process, ProcessId};
+use konklave_process::{Context, Effect, Host, Input, Inspect, ProcessId};
 
 use crate::buffer::{Buffer, HandOver};
 use crate::ledger::Event;

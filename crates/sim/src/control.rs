@@ -1,6 +1,6 @@
 //! Faults strike and end.
 
-use konklave_process::{Application, Input, Meter, Monitor, Process, ProcessId, ProcessSet};
+use konklave_process::{Application, Input, Inspect, Meter, Monitor, ProcessId, ProcessSet};
 
 use crate::event::{Event, Happening, HappeningOf};
 use crate::sim::Sim;
@@ -78,7 +78,7 @@ impl Schedule {
 
 impl<P, A, M, T, O> Sim<P, A, M, T, O>
 where
-    P: Process,
+    P: Inspect,
     A: Application<P>,
     M: Monitor<P>,
     T: Meter<P>,
@@ -117,7 +117,7 @@ where
             Control::Strike(What::Break(one, other)) => {
                 world.faulty = true;
                 world.network.break_link(one, other);
-                world.monitor.on_break(one, other);
+                world.ledger.monitor.on_break(one, other);
                 world.observer.on_incident(world.now, &Incident::Cut(format!("{one} – {other}")));
                 self.tell(one, other, Happening::Suspect);
                 self.tell(other, one, Happening::Suspect);
@@ -126,7 +126,7 @@ where
                 if !world.network.mend_link(one, other) {
                     return;
                 }
-                world.monitor.on_mend(one, other);
+                world.ledger.monitor.on_mend(one, other);
                 let incident = Incident::Heal(format!("{one} – {other}"));
                 world.observer.on_incident(world.now, &incident);
                 // Who is down is suspected for that.
@@ -170,9 +170,7 @@ where
         world.faulty = true;
         world.timers.clear(place);
         world.forget_wish(place);
-        world.application.on_crash(p);
-        world.monitor.on_crash(p);
-        world.meter.on_crash(world.now, p);
+        world.ledger.on_crash(world.now, p);
         world.observer.on_incident(world.now, &Incident::Crash(p));
         for what in backlog {
             world.waste(p, what);
@@ -194,8 +192,7 @@ where
                 world.condition.forget(place);
             }
         }
-        world.application.on_restart(p);
-        world.monitor.on_restart(p);
+        world.ledger.on_restart(p);
         world.observer.on_incident(world.now, &Incident::Restart(p, memory));
         let saved = world.condition.saved(place);
         self.step(place, p, Input::Recover(saved), &O::Tag::default());

@@ -58,7 +58,7 @@ struct Slot {
 
 const EMPTY: Slot = Slot { first: NIL, last: NIL };
 
-/// With so many events pending, their chunks are called up ahead of their turn.
+/// With so many events pending, their chunks are prefetched ahead of their turn.
 const MANY: usize = 1 << 13;
 
 /// Bytes that memory gives at once.
@@ -220,7 +220,7 @@ impl<E> Wheel<E> {
                 place = self.slots[at as usize % SLOTS].first;
             } else if (place + 1).is_multiple_of(CHUNK) {
                 let next = self.pool[(place / CHUNK) as usize].next;
-                self.call_up_after(next);
+                self.prefetch_after(next);
                 place = next * CHUNK;
             } else {
                 place += 1;
@@ -294,7 +294,7 @@ impl<E> Wheel<E> {
         self.free = first / CHUNK;
         if first != last {
             self.slots[index].first = next * CHUNK;
-            return self.call_up_after(next);
+            return self.prefetch_after(next);
         }
         self.slots[index] = EMPTY;
         self.busy[index / 64] &= !(1 << (index % 64));
@@ -303,9 +303,9 @@ impl<E> Wheel<E> {
         }
     }
 
-    /// Calls up the chunk after this one, if there are so many that it is in no near cache.
+    /// Prefetches the chunk after this one, if there are so many that it is in no near cache.
     #[inline]
-    fn call_up_after(&self, chunk: u32) {
+    fn prefetch_after(&self, chunk: u32) {
         if self.len >= MANY
             && let Some(after) = self.pool.get(self.pool[chunk as usize].next as usize)
         {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use konklave_process::{
-    Application, Context, End, Group, Input, Meter, Monitor, Process, ProcessId, ProcessSet, Rng,
-    Violation, call_up_whole,
+    Application, Context, End, Group, Input, Inspect, Ledger, Meter, Monitor, Process, ProcessId,
+    ProcessSet, Rng, Violation, prefetch_whole,
 };
 
 use crate::condition::Condition;
@@ -21,12 +21,12 @@ use crate::{Config, Observer, Time, UNIT, Wheel};
 const CACHE: usize = 1 << 18;
 
 /// So many of the next events are looked at ahead, so many at a time: what several of them wait for
-/// comes as quickly as what one does. A process is called up in one look, what it refers to in the
+/// comes as quickly as what one does. A process is prefetched in one look, what it refers to in the
 /// next, when that has come.
 const AHEAD: usize = 16;
 const AT_A_TIME: usize = 8;
 
-/// What clients keep of every member is called up, too, if one of them was told something within so
+/// What clients keep of every member is prefetched, too, if one of them was told something within so
 /// many steps: there are times when nobody is.
 const LATELY: u64 = 64;
 
@@ -49,9 +49,9 @@ pub struct Parts<P, A, M, T, O> {
 pub struct Sim<P: Process, A, M: Monitor<P>, T, O: Observer<P> = ()> {
     pub(crate) group: Group,
     pub(crate) processes: Vec<P>,
-    /// Whether the processes outgrow the near caches: then they are called up ahead of their turn.
+    /// Whether the processes outgrow the near caches: then they are prefetched ahead of their turn.
     crowded: bool,
-    /// The places that were called up in the last look ahead, as many as these.
+    /// The places that were prefetched in the last look ahead, as many as these.
     called: ([u32; AT_A_TIME], usize),
     pub(crate) world: World<P, A, M, T, O>,
     /// As newly built, where a restart may need them.
@@ -92,7 +92,7 @@ pub enum Ending {
 
 impl<P, A, M, T, O> Sim<P, A, M, T, O>
 where
-    P: Process,
+    P: Inspect,
     A: Application<P>,
     M: Monitor<P>,
     T: Meter<P>,
@@ -130,10 +130,8 @@ where
                 rng: Rng::new(config.seed),
                 kinds: Kinds::default(),
                 timers: Timers::default(),
-                application: parts.application,
                 every_step: parts.monitor.judges_every_step(),
-                monitor: parts.monitor,
-                meter: parts.meter,
+                ledger: Ledger::new(parts.application, parts.monitor, parts.meter),
                 observer: parts.observer,
                 violations: Vec::new(),
                 think: Pause::scripted(&script, config.think, n),
@@ -200,7 +198,7 @@ where
                 Happening::Message { from, message, tags } => {
                     let world = &mut self.world;
                     world.counts.delivered += 1;
-                    let verdict = world.monitor.on_receive(id, Some(&message), &tags.0);
+                    let verdict = world.ledger.monitor.on_receive(id, Some(&message), &tags.0);
                     world.note(verdict);
                     world.observer.before_message(world.now, id, from, &message, &tags.1);
                     self.act(place, id, |process, ctx| process.on_message(from, message, ctx));
@@ -219,34 +217,34 @@ where
         let (now, event) = self.world.queue.pop_before(limit)?;
         self.world.now = now;
         if self.crowded && self.world.queue.pass() <= AHEAD {
-            self.call_up();
+            self.prefetch();
         }
         Some(event)
     }
 
-    /// Calls up what the step of a member looks at.
+    /// Prefetches what the step of a member looks at.
     #[inline]
-    fn call_up_member(&self, place: usize) {
+    fn prefetch_member(&self, place: usize) {
         if let Some(process) = self.processes.get(place) {
-            call_up_whole(process);
+            prefetch_whole(process);
         }
-        self.world.timers.call_up(place);
-        // What is kept by id stands in no order that could be called up, unless ids are places.
-        let Some(id) = self.group.call_up(place) else { return };
+        self.world.timers.prefetch(place);
+        // What is kept by id stands in no order that could be prefetched, unless ids are places.
+        let Some(id) = self.group.prefetch(place) else { return };
         let world = &self.world;
         let told = world.counts.steps - world.last_told < LATELY;
-        world.monitor.call_up(id, told);
+        world.ledger.monitor.prefetch(id, told);
         if told {
-            world.application.call_up(id);
+            world.ledger.application.prefetch(id);
         }
     }
 
-    /// Calls up what the next events will look at: in large groups that is in no near cache.
+    /// Prefetches what the next events will look at: in large groups that is in no near cache.
     #[inline(never)]
-    fn call_up(&mut self) {
+    fn prefetch(&mut self) {
         let (mut places, known) = self.called;
         for process in places[..known].iter().filter_map(|p| self.processes.get(*p as usize)) {
-            process.call_up();
+            process.prefetch();
         }
         let mut found = 0;
         self.world.queue.scout(AT_A_TIME, |event| {
@@ -254,7 +252,7 @@ where
             found += 1;
         });
         self.called = (places, found);
-        places[..found].iter().for_each(|&place| self.call_up_member(place as usize));
+        places[..found].iter().for_each(|&place| self.prefetch_member(place as usize));
     }
 
     /// Judges the end of the run; to be called once, after [`run`](Self::run).
@@ -263,23 +261,13 @@ where
         let down = world.condition.down();
         let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
         let end = End { alive, faulty: world.faulty, quiet: ending == Ending::Quiet };
-        let quiet = end.quiet && world.application.waiting().is_empty();
-        let up = |(p, _): &(&ProcessId, _)| end.alive.contains(**p);
+        let members = || self.group.members().iter().copied().zip(&self.processes);
         let unseen = if world.every_step { 0 } else { self.processes.len() };
-        for (p, process) in self.group.members().iter().zip(&self.processes).take(unseen).filter(up)
-        {
-            let verdict = world.monitor.after_step(*p, process);
+        for (p, process) in members().take(unseen).filter(|(p, _)| end.alive.contains(*p)) {
+            let verdict = world.ledger.monitor.after_step(p, process);
             world.note(verdict);
         }
-        let verdict = world.monitor.at_end(&end).and_then(|()| {
-            let up = self.group.members().iter().zip(&self.processes);
-            let mut restless =
-                up.filter(|(p, process)| end.alive.contains(**p) && !process.at_rest());
-            match restless.next().filter(|_| quiet) {
-                Some((p, _)) => Err(Violation::unquiet(*p)),
-                None => Ok(()),
-            }
-        });
+        let verdict = world.ledger.judge_end(&end, members());
         world.note(verdict);
     }
 
@@ -309,7 +297,7 @@ where
                     return;
                 }
                 world.forget_wish(place);
-                if world.application.next(id).as_ref() != Some(&request) {
+                if world.ledger.application.next(id).as_ref() != Some(&request) {
                     return world.consult(place, id);
                 }
                 self.request(place, id, request);
@@ -325,7 +313,7 @@ where
                 let Some(Stamp { from, stamp, tags }) = world.stamps.0.remove(&number) else {
                     return;
                 };
-                let verdict = world.monitor.on_receive(id, None, &tags.0);
+                let verdict = world.ledger.monitor.on_receive(id, None, &tags.0);
                 world.note(verdict);
                 self.step(place, id, Input::Stamp { from, stamp }, &tags.1);
             }
@@ -363,7 +351,7 @@ where
         act(process, &mut Context::new(id, &self.group, &mut host));
         let consult = host.consult;
         if world.every_step {
-            let verdict = world.monitor.after_step(id, process);
+            let verdict = world.ledger.monitor.after_step(id, process);
             world.note(verdict);
         }
         world.observer.after_step(world.now, id, process);
@@ -404,14 +392,13 @@ where
 
     /// Who waits for an answer.
     pub fn waiting(&self) -> Vec<ProcessId> {
-        self.world.application.waiting()
+        self.world.ledger.application.waiting()
     }
 
     /// Whether nobody who is up waits for an answer or has anything more to ask.
     pub fn is_served(&self) -> bool {
-        let application = &self.world.application;
-        let asks = |p: &ProcessId| !self.down().contains(*p) && application.next(*p).is_some();
-        application.waiting().is_empty() && !self.group.members().iter().any(asks)
+        let members = self.group.members().iter().copied();
+        self.world.ledger.is_served(members.filter(|p| !self.down().contains(*p)))
     }
 
     /// Who is down.
@@ -426,12 +413,12 @@ where
 
     /// The judges.
     pub fn monitor(&self) -> &M {
-        &self.world.monitor
+        &self.world.ledger.monitor
     }
 
     /// The measures.
     pub fn meter(&self) -> &T {
-        &self.world.meter
+        &self.world.ledger.meter
     }
 
     /// The watcher.
@@ -441,6 +428,7 @@ where
 
     /// The processes in node order, the measures and the judges.
     pub fn into_parts(self) -> (Vec<P>, T, M) {
-        (self.processes, self.world.meter, self.world.monitor)
+        let Ledger { meter, monitor, .. } = self.world.ledger;
+        (self.processes, meter, monitor)
     }
 }

@@ -49,9 +49,9 @@ impl<N: Eq> Timers<N> {
         true
     }
 
-    /// Calls up the timers of a process that will act soon.
+    /// Prefetches the timers of a process that will act soon.
     #[inline]
-    pub(crate) fn call_up(&self, place: usize) {
+    pub(crate) fn prefetch(&self, place: usize) {
         prefetch_index(self.running.as_slice(), place);
     }
 

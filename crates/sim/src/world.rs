@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use konklave_process::{
-    Application, Effect, Group, Host, Meter, Monitor, Process, ProcessId, Rng, Verdict, Violation,
+    Application, Effect, Group, Host, Inspect, Ledger, Meter, Monitor, Process, ProcessId, Rng,
+    Verdict, Violation,
 };
 
 use crate::condition::Condition;
@@ -23,11 +24,9 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) rng: Rng,
     pub(crate) kinds: Kinds,
     pub(crate) timers: Timers<P::Timer>,
-    pub(crate) application: A,
-    pub(crate) monitor: M,
+    pub(crate) ledger: Ledger<P, A, M, T>,
     /// Whether the monitor sees every step; otherwise it sees every process in the end.
     pub(crate) every_step: bool,
-    pub(crate) meter: T,
     pub(crate) observer: O,
     pub(crate) violations: Vec<(Time, Violation)>,
     pub(crate) think: Pause,
@@ -50,7 +49,7 @@ const MOST_VIOLATIONS: usize = 100;
 
 impl<P, A, M, T, O> World<P, A, M, T, O>
 where
-    P: Process,
+    P: Inspect,
     A: Application<P>,
     M: Monitor<P>,
     T: Meter<P>,
@@ -80,7 +79,7 @@ where
         {
             return None;
         }
-        let request = self.application.next(id)?;
+        let request = self.ledger.application.next(id)?;
         let pause = if (self.is_hold)(&request) { &mut self.hold } else { &mut self.think };
         Some((pause.after(self.now, place, &mut self.rng), request))
     }
@@ -107,9 +106,7 @@ where
 
     /// The client asks.
     pub(crate) fn on_request(&mut self, id: ProcessId, request: &P::Request) {
-        self.meter.on_request(self.now, id, request);
-        self.application.on_request(id, request);
-        let verdict = self.monitor.on_request(id, request);
+        let verdict = self.ledger.on_request(self.now, id, request);
         self.note(verdict);
     }
 
@@ -124,9 +121,9 @@ where
         let seen = self.observer.on_send(self.now, from, to, &message);
         self.counts.sent += 1;
         self.kinds.count(&message);
-        let tag = self.monitor.on_send(from, Some(&message));
+        let tag = self.ledger.monitor.on_send(from, Some(&message));
         let Some(place) = group.place_near(to, place) else {
-            return self.violate(stranger(from, to));
+            return self.violate(Violation::stranger(from, to));
         };
         let (place, tags) = (place as u32, (tag, seen));
         if self.network.calm {
@@ -157,7 +154,7 @@ where
             Fate::ArrivesTwice(first, second) => {
                 self.faulty = true;
                 self.counts.duplicated += 1;
-                self.monitor.on_duplicated(&message);
+                self.ledger.monitor.on_duplicated(&message);
                 self.observer.on_duplicated(self.now, &tags.1);
                 push(first, message.clone(), tags.clone());
                 push(second, message, tags);
@@ -174,7 +171,7 @@ where
     ) {
         self.faulty = true;
         self.counts.lost += 1;
-        self.monitor.on_lost(message);
+        self.ledger.monitor.on_lost(message);
         self.observer.on_lost(self.now, from, to, seen);
     }
 
@@ -226,7 +223,7 @@ where
             let own = group.place(from).expect("who asks is a member");
             let place = if other >= own { other + 1 } else { other };
             let to = group.id(place);
-            let tag = self.monitor.on_send(from, None);
+            let tag = self.ledger.monitor.on_send(from, None);
             let seen = self.observer.on_app_message(self.now, from, to);
             let at = self.now + self.network.delay(from, to, &mut self.rng);
             if self.network.parts(from, to, group) {
@@ -241,11 +238,6 @@ where
     }
 }
 
-#[cold]
-fn stranger(from: ProcessId, to: ProcessId) -> Violation {
-    Violation::new("usage", format!("{from} sent to {to}, who is no member"))
-}
-
 /// The world as seen from one process.
 pub(crate) struct At<'a, P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) place: usize,
@@ -258,7 +250,7 @@ pub(crate) struct At<'a, P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
 
 impl<P, A, M, T, O> Host<P> for At<'_, P, A, M, T, O>
 where
-    P: Process,
+    P: Inspect,
     A: Application<P>,
     M: Monitor<P>,
     T: Meter<P>,
@@ -274,9 +266,7 @@ where
         match effect {
             Effect::Send { .. } => {}
             Effect::Indicate(indication) => {
-                world.meter.on_indication(world.now, self.id, &indication);
-                world.application.on_indication(self.id, &indication);
-                let verdict = world.monitor.on_indication(self.id, &indication);
+                let verdict = world.ledger.on_indication(world.now, self.id, &indication);
                 world.note(verdict);
                 world.last_told = world.counts.steps;
                 self.consult = true;
@@ -294,8 +284,7 @@ where
             Effect::CancelTimer { timer } => world.timers.cancel(self.place, &timer),
             Effect::Save(record) => world.condition.save(self.place, self.group.len(), record),
             Effect::Unexpected(what) => {
-                let id = self.id;
-                world.violate(Violation::new("expected inputs", format!("{id} met {what}")));
+                world.violate(Violation::unexpected(self.id, what));
             }
         }
     }

@@ -1,29 +1,28 @@
 //! Algorithms side by side: the same workload, the same network, the same faults.
 
-mod columns;
 mod endurance;
 mod formulas;
 mod picture;
 
-pub use columns::{Better, Column};
 pub use endurance::Endurance;
+pub use konklave_algorithms::problem::{Better, Column};
 pub use picture::{html, svg};
 
 use std::collections::BTreeMap;
 
+use konklave_algorithms::problem::{Bounded, Case, ProblemSheet};
 use konklave_catalog::{Entry, Error, Load, Scenario};
 use serde::Serialize;
 
-use self::columns::{MESSAGES_PER_EACH, MESSAGES_PER_TIME, are_rivals};
 use self::formulas::{NOTHING, Told};
+use crate::Row;
 use crate::statistics::{Spread, spread};
-use crate::{Case, Row};
 
 /// What is compared.
 #[derive(Clone, Debug)]
 pub struct Contest {
-    /// The problem, by name.
-    pub problem: String,
+    /// The problem.
+    pub problem: &'static ProblemSheet,
     /// Who takes part.
     pub entries: Vec<&'static Entry>,
     /// What all have in common.
@@ -42,7 +41,7 @@ pub struct Comparison {
     /// `konklave.compare/1`.
     pub schema: &'static str,
     /// The problem.
-    pub problem: String,
+    pub problem: &'static str,
     /// How many nodes.
     pub nodes: usize,
     /// How many seeds each.
@@ -88,7 +87,7 @@ pub struct Line {
 
 /// Runs the contest; `watch` hears of every algorithm before its turn.
 pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Comparison, Error> {
-    let columns = columns::of(&contest.problem);
+    let columns = contest.problem.columns;
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
     let nodes = nodes(contest);
     for &entry in &contest.entries {
@@ -111,11 +110,11 @@ pub fn compare(contest: &Contest, mut watch: impl FnMut(&str)) -> Result<Compari
             }
         }
     }
-    if are_rivals(&contest.problem) {
+    if contest.problem.rivals {
         mark_best(&mut lines, columns);
     }
     let schema = "konklave.compare/1";
-    let (problem, seeds, columns) = (contest.problem.clone(), contest.seeds, columns.to_vec());
+    let (problem, seeds, columns) = (contest.problem.name, contest.seeds, columns.to_vec());
     Ok(Comparison { schema, problem, nodes, seeds, columns, lines, left_out })
 }
 
@@ -126,38 +125,18 @@ fn nodes(contest: &Contest) -> usize {
     contest.base.nodes.unwrap_or_else(|| plan.map_or(5, |plan| plan.setup.group.len()))
 }
 
-/// The cases of the problem, on top of what all have in common.
+/// The cases of the problem that leave room for what was given, on top of it.
 fn cases(contest: &Contest, nodes: usize) -> Vec<(&'static str, Scenario)> {
     let base = Scenario { nodes: Some(nodes), ..contest.base.clone() };
-    match contest.problem.as_str() {
-        "mutex" => {
-            // Messages past the algorithm are what makes order visible.
-            let base = Scenario { app_messages: base.app_messages.or(Some(1)), ..base };
-            let case = |load: &Load| {
-                let name = match load {
-                    Load::Low => LOW,
-                    Load::High => "high load",
-                };
-                (name, Scenario { load: Some(*load), ..base.clone() })
-            };
-            contest.loads.iter().map(case).collect()
-        }
-        "election" if base.initiators.is_none() => {
-            let ids = base.ids.clone().or(Some("random".into()));
-            let start = |who: &str| Scenario {
-                initiators: Some(who.into()),
-                ids: ids.clone(),
-                ..base.clone()
-            };
-            vec![("one starts", start("1x")), ("all start", start("all"))]
-        }
-        // Without a crash there is nothing to detect.
-        "detector" if base.faults.is_empty() && base.ids.is_none() && nodes > 1 => {
-            let faults = vec![format!("crash:{}@20", nodes - 1)];
-            vec![("one crashes", Scenario { faults, ..base })]
-        }
-        _ => vec![("as given", base)],
-    }
+    let fits = |case: &&Case| {
+        let load = case.load.is_none_or(|load| contest.loads.contains(&load.into()));
+        let crash = base.faults.is_empty() && base.ids.is_none() && nodes > 1;
+        load && (case.initiators.is_none() || base.initiators.is_none())
+            && (case.last_crashes.is_none() || crash)
+    };
+    let cases = contest.problem.contests.iter().filter(fits);
+    let cases: Vec<_> = cases.map(|case| (case.name, base.clone().with(case, nodes))).collect();
+    if cases.is_empty() { vec![("as given", base)] } else { cases }
 }
 
 const LOW: &str = "low load";
@@ -178,13 +157,13 @@ fn line(
         let plan = entry.plan(scenario.clone())?;
         let report = entry.simulate(&plan, false)?.report;
         fine += usize::from(report.verdict == konklave_catalog::Verdict::Ok);
-        let made = Case { number: seed, entry, parameters: BTreeMap::new(), scenario };
+        let made = crate::Case { number: seed, entry, parameters: BTreeMap::new(), scenario };
         let row = Row::new(&made, &report);
         let told = Told { plan: &plan, report: &report, row: &row, alone: case == LOW };
         for (column, limits) in columns.iter().zip(&mut limits) {
             limits.add(told.formula(column));
         }
-        let derived = derived(&row, report.messages.sent as f64);
+        let derived = derived(&row, report.messages.sent as f64, columns);
         for (name, value) in row.measures.into_iter().chain(derived) {
             samples.entry(name).or_default().push(value);
         }
@@ -248,10 +227,15 @@ impl Limits {
 }
 
 /// Measures that follow from those of a run.
-fn derived(row: &Row, sent: f64) -> Vec<(String, f64)> {
+fn derived(row: &Row, sent: f64, columns: &[Column]) -> Vec<(String, f64)> {
     let positive = |name: &str| row.measures.get(name).copied().filter(|x| *x > 0.0);
-    let each = positive("entries").or_else(|| positive("sent"));
-    let derived = [(MESSAGES_PER_EACH, each), (MESSAGES_PER_TIME, positive("time"))];
+    let served = columns.iter().find_map(|column| match column.bound {
+        Bounded::PerEach(measure) => Some(measure),
+        _ => None,
+    });
+    let each = served.and_then(positive);
+    let derived =
+        [(Column::MESSAGES_PER_EACH, each), (Column::MESSAGES_PER_TIME, positive("time"))];
     let quotient = |(name, by): (&str, Option<f64>)| Some((name.to_owned(), sent / by?));
     derived.into_iter().filter_map(quotient).collect()
 }
@@ -289,7 +273,7 @@ mod tests {
 
     fn contest(problem: &str, names: &[&str]) -> Contest {
         Contest {
-            problem: problem.into(),
+            problem: crate::builtin().of_problem(problem)[0].problem,
             entries: names.iter().map(|name| crate::builtin().find(name).unwrap()).collect(),
             base: Scenario { nodes: Some(4), entries: Some(3), ..Scenario::default() },
             loads: vec![Load::Low, Load::High],

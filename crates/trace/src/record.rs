@@ -33,20 +33,19 @@ impl InputRecord {
     }
 
     /// The input that was recorded, of the algorithm of `process`.
-    pub fn to_input(&self, process: &AnyProcess) -> Result<Input<AnyProcess>, erased_serde::Error> {
-        let source = |value| Box::new(<dyn erased_serde::Deserializer<'_>>::erase(value));
+    pub fn to_input(&self, process: &AnyProcess) -> serde_json::Result<Input<AnyProcess>> {
         Ok(match self {
             Self::Start => Input::Start,
             Self::Recover { saved } => {
-                let read = |saved| process.read_record(&mut *source(saved));
+                let read = |saved| process.read_record(saved);
                 Input::Recover(saved.as_ref().map(read).transpose()?)
             }
-            Self::Request(request) => Input::Request(process.read_request(&mut *source(request))?),
+            Self::Request(request) => Input::Request(process.read_request(request)?),
             Self::Message { from, body, .. } => {
-                let message = process.read_message(&mut *source(body))?;
+                let message = process.read_message(body)?;
                 Input::Message { from: ProcessId(*from), message }
             }
-            Self::Timer(timer) => Input::Timer(process.read_timer(&mut *source(timer))?),
+            Self::Timer(timer) => Input::Timer(process.read_timer(timer)?),
             Self::Suspect(peer) => Input::Suspect(ProcessId(*peer)),
             Self::Trust(peer) => Input::Trust(ProcessId(*peer)),
             Self::Stamp { from, stamp, .. } => {

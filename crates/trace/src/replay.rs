@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use konklave_process::{AnyProcess, Context, Effect, Group, Host, Process, ProcessId};
+use konklave_process::{AnyProcess, Context, Effect, Group, Host, Inspect, ProcessId};
 use serde_json::Value;
 use thiserror::Error;
 

@@ -4,45 +4,18 @@
 //! suspected; when that proves wrong, it is given one period more from then on, so that in the end
 //! a detector whose messages have a delay bound, known or not, makes no more mistakes.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
-use konklave_process::topology::Shape;
 use konklave_process::{
     Context, Fixed, NoRecord, NoRequest, Process, ProcessId, ProcessMap, ProcessSet,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Detector, Indication};
-use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, SetupError, Switch};
-
-const IMPATIENT: Mistake = Mistake {
-    name: "impatient",
-    what: "a wrong suspicion teaches nothing: a process that is always late is suspected again and again",
-    breaks: "accuracy",
-    caught_by: "",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "heartbeat",
-    title: "Heartbeat failure detector",
-    idea: "Say that you are alive in every period; suspect who is silent for several.",
-    source: "T. D. Chandra, S. Toueg, JACM 43(2), 1996 (eventually perfect detector)",
-    assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
-    topologies: &[Shape::Complete],
-    winner: None,
-    costs: &[],
-    guarantees: &[Guarantee::Completeness, Guarantee::EventualAccuracy],
-    fence: None,
-    mistakes: &[IMPATIENT],
-    switches: &[
-        Switch { name: "period", values: &["2", "<number>"], what: "the period, in T" },
-        Switch {
-            name: "misses",
-            values: &["3", "<number>"],
-            what: "silent periods until suspicion",
-        },
-    ],
-};
+use super::Indication;
 
 /// One process of the detector.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -105,59 +78,5 @@ impl Process for Heartbeat {
         }
         ctx.send_to_others(Alive);
         ctx.set_timer(Timer::Period, *self.period);
-    }
-}
-
-impl Algorithm for Heartbeat {
-    type Problem = Detector;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
-        let misses = setup.chosen(&SHEET, "misses").number();
-        Self {
-            silent: ProcessMap::new(&setup.group, 0),
-            patience: ProcessMap::new(&setup.group, misses),
-            suspected: ProcessSet::new(),
-            period: Fixed(setup.unit * setup.chosen(&SHEET, "period").number()),
-            impatient: setup.makes(&IMPATIENT),
-        }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        setup.need(&SHEET, 1, &["period", "misses"])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Group, Topology};
-    use konklave_testkit::{Bench, send, set, tell};
-
-    use super::*;
-
-    fn bench() -> Bench<Heartbeat> {
-        let setup = Setup::new(Group::of(2), Topology::complete(2));
-        Bench::new(Heartbeat::new(ProcessId(0), &setup), ProcessId(0), &setup.group)
-    }
-
-    #[test]
-    fn it_says_that_it_is_alive_and_sets_the_period() {
-        let period = Duration::from_millis(2);
-        assert_eq!(bench().start(), [send(1, Alive), set(Timer::Period, period)]);
-    }
-
-    #[test]
-    fn three_silent_periods_are_suspicious_and_a_word_clears_it() {
-        let mut p0 = bench();
-        let suspects = |p0: &mut Bench<Heartbeat>| {
-            p0.fire(Timer::Period).contains(&tell(Indication::Suspect(ProcessId(1))))
-        };
-        assert!(!suspects(&mut p0) && !suspects(&mut p0));
-        assert!(suspects(&mut p0));
-        assert!(!suspects(&mut p0), "told once");
-        assert_eq!(p0.hear(1, Alive), [tell(Indication::Restore(ProcessId(1)))]);
-        // Having been wrong once, it waits one period more.
-        assert!(!suspects(&mut p0) && !suspects(&mut p0) && !suspects(&mut p0));
-        assert!(suspects(&mut p0));
     }
 }

@@ -11,51 +11,18 @@
 //! process that was suspected wrongly once may be that late again, it is given one tick more each
 //! time; so in the end no mistakes are made where delays have a bound, known or not.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
-use konklave_process::topology::Shape;
 use konklave_process::{
     Context, Fixed, NoRecord, NoRequest, Process, ProcessId, ProcessMap, ProcessSet,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Detector, Indication};
-use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, SetupError, Switch};
-
-const SKIP_LATE: Mistake = Mistake {
-    name: "skip-late",
-    what: "what arrives during a suspicion is no sample, as in some libraries: a process that became slower is suspected for ever again",
-    breaks: "accuracy",
-    caught_by: "",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "phi-accrual",
-    title: "φ accrual failure detector",
-    idea: "Learn each process's rhythm; suspect who is silent for longer than that makes likely.",
-    source: "N. Hayashibara, X. Défago, R. Yared, T. Katayama, SRDS 2004; mean deviation as in V. Jacobson, SIGCOMM 1988",
-    assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
-    topologies: &[Shape::Complete],
-    winner: None,
-    costs: &[],
-    guarantees: &[Guarantee::Completeness, Guarantee::EventualAccuracy],
-    fence: None,
-    mistakes: &[SKIP_LATE],
-    switches: &[
-        Switch { name: "period", values: &["2", "<number>"], what: "the period, in T" },
-        Switch { name: "ticks", values: &["4", "<number>"], what: "how many ticks make a period" },
-        Switch {
-            name: "threshold",
-            values: &["8", "<number>"],
-            what: "φ from which a process is suspected",
-        },
-        Switch {
-            name: "memory",
-            values: &["16", "<number>"],
-            what: "over about how many arrivals the mean is taken",
-        },
-    ],
-};
+use super::Indication;
 
 /// One tick in the fixed-point numbers of the estimates.
 const TICK: u32 = 256;
@@ -218,101 +185,5 @@ impl Process for PhiAccrual {
             ctx.send_to_others(Alive);
         }
         ctx.set_timer(Timer::Tick, self.settings.tick);
-    }
-}
-
-impl Algorithm for PhiAccrual {
-    type Problem = Detector;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
-        let number = |name| setup.chosen(&SHEET, name).number().max(1);
-        let ticks = number("ticks");
-        Self {
-            rhythms: ProcessMap::new(&setup.group, Rhythm::new(ticks)),
-            suspected: ProcessSet::new(),
-            ticks: 0,
-            settings: Fixed(Settings {
-                tick: setup.unit * number("period") / ticks,
-                ticks,
-                memory: number("memory"),
-                reach: (reach(number("threshold")) * f64::from(TICK)) as u32,
-                skip_late: *setup.makes(&SKIP_LATE),
-            }),
-        }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        setup.need(&SHEET, 1, &["period", "ticks", "threshold", "memory"])?;
-        // Finer ticks tell nothing more, and a process would do nothing but count them.
-        setup.limit(&SHEET, 1000, &["ticks"])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Group, Topology};
-    use konklave_testkit::{Bench, send, set, tell};
-
-    use super::*;
-
-    fn process(n: usize) -> Bench<PhiAccrual> {
-        let setup = Setup::new(Group::of(n), Topology::complete(n));
-        let process = PhiAccrual::new(ProcessId(0), &setup);
-        Bench::new(process, ProcessId(0), &setup.group)
-    }
-
-    #[test]
-    fn suspicion_follows_the_tail_of_the_normal_distribution() {
-        // One in two, then the well-known tails of 1, 2 and 3 standard deviations.
-        for (y, tail) in [(0.0, 0.5), (1.0, 0.1587), (2.0, 0.0228), (3.0, 0.00135)] {
-            assert!((phi(y) + f64::log10(tail)).abs() < 0.05, "{y}: {}", phi(y));
-        }
-        assert!(phi(50.0) > 1000.0 && phi(50.0).is_finite());
-        for threshold in 1..=16 {
-            assert!((phi(reach(threshold) / 1.25) - f64::from(threshold)).abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn it_says_that_it_is_alive_once_in_a_period() {
-        let mut p = process(2);
-        let tick = Duration::from_micros(500);
-        assert_eq!(p.start(), [send(1, Alive), set(Timer::Tick, tick)]);
-        for _ in 0..3 {
-            assert_eq!(p.fire(Timer::Tick), [set(Timer::Tick, tick)]);
-        }
-        assert_eq!(p.fire(Timer::Tick), [send(1, Alive), set(Timer::Tick, tick)]);
-    }
-
-    #[test]
-    fn suspicion_grows_with_silence_until_the_threshold() {
-        let mut p = process(2);
-        let mut last = 0.0;
-        let ticks = (1..).find(|_| {
-            let suspects = p.fire(Timer::Tick).contains(&tell(Indication::Suspect(ProcessId(1))));
-            let phi = p.process.phi(ProcessId(1));
-            assert!(phi > last && suspects == (phi >= 8.0), "{phi}");
-            last = phi;
-            suspects
-        });
-        // A period of 4 ticks, and 5.6 standard deviations of 1.25 ticks.
-        assert_eq!(ticks, Some(11));
-        assert_eq!(p.hear(1, Alive), [tell(Indication::Restore(ProcessId(1)))]);
-        assert_eq!(p.process.rhythms[ProcessId(1)].slack, 1);
-    }
-
-    #[test]
-    fn it_learns_another_rhythm() {
-        let mut p = process(2);
-        for _ in 0..200 {
-            for _ in 0..9 {
-                p.fire(Timer::Tick);
-            }
-            p.hear(1, Alive);
-        }
-        let Rhythm { mean, deviation, slack, .. } = p.process.rhythms[ProcessId(1)];
-        assert_eq!((mean.div_ceil(TICK), slack), (9, 0));
-        assert!(deviation < TICK, "{deviation}");
     }
 }

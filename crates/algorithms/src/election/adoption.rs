@@ -6,101 +6,32 @@
 //! anew, and the tree turns round along that way. This is the algorithm of the slides with the
 //! third of its four cases corrected: who lags behind is told the strongest wave, not its own.
 
-use konklave_process::topology::Shape;
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use konklave_process::{
-    Context, Fixed, Maybe, NoRecord, NoTimer, Port, PortSet, Process, ProcessId,
+    CompactOption, Context, Fixed, NoRecord, NoTimer, Port, PortSet, Process, ProcessId,
 };
 use serde::{Deserialize, Serialize};
 
-use super::edges::{Edges, echo_time, flood, links};
-use super::{Election, Indication, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
-};
-
-const CASE3_LITERAL: Mistake = Mistake {
-    name: "case3-literal",
-    what: "a lagging explorer is sent back as it is, as on the slide: its wave takes the edge for done",
-    breaks: "right winner",
-    caught_by: "-n 3 --topology path --ids 2,1,3 --property winner",
-};
-const CASE3_CLOSE_EDGE: Mistake = Mistake {
-    name: "case3-close-edge",
-    what: "a lagging explorer is sent back as it is, and both ends take the edge for done",
-    breaks: "one leader at a time",
-    caught_by: "-n 3 --topology path --ids 2,1,3 --property unique",
-};
-const NO_FLOOD: Mistake = Mistake {
-    name: "no-flood",
-    what: "a new process forwards an explorer to its former parent only, which it has not: the slide's \
-           four cases say nothing of the first contact",
-    breaks: "deadlock",
-    caught_by: "-n 3 --topology path --initiators 0",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "adoption",
-    title: "Adoption",
-    idea: "A stronger wave adopts what a weaker one has explored; only the way to the former parent \
-           is explored anew.",
-    source: "lecture \"Wahlalgorithmen\" (adoption on arbitrary topologies), case 3 corrected",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::NoCrash,
-        Assumption::UniqueIds,
-    ],
-    topologies: &[Shape::Connected],
-    winner: Some(Winner::MaxInitiator),
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "2m + 2m − n + 1",
-            when: "one initiator",
-            bound: |f| (f.k() == 1.0).then(|| Bound::Exactly(2.0 * links(f) + flood(f))),
-        },
-        Cost {
-            metric: Metric::Messages,
-            formula: "2m + 3n(k − 1) + 2m − n + 1, k = number of initiators",
-            when: "always",
-            bound: |f| {
-                let adoptions = f.n() * (f.k() - 1.0).max(0.0);
-                Some(Bound::AtMost(2.0 * links(f) + 3.0 * adoptions + flood(f)))
-            },
-        },
-        Cost {
-            metric: Metric::Time,
-            formula: "2D + n",
-            when: "one initiator, delays have a limit",
-            bound: |f| echo_time(f).filter(|_| f.k() == 1.0),
-        },
-    ],
-    guarantees: &[
-        Guarantee::UniqueLeader,
-        Guarantee::Agreement,
-        Guarantee::Termination,
-        Guarantee::SpanningTree,
-        Guarantee::AcyclicParents,
-    ],
-    fence: None,
-    mistakes: &[CASE3_LITERAL, CASE3_CLOSE_EDGE, NO_FLOOD],
-    switches: &[],
-};
+use super::edges::Edges;
+use super::{Indication, Request};
 
 /// One process of the algorithm. Graphs of many are built of these: it takes one line of the cache.
 #[repr(align(64))]
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Adoption {
     /// The strongest wave that came by, if any: ours.
-    wave: Maybe<ProcessId>,
+    wave: CompactOption<ProcessId>,
     /// Where it came from; none if it is of our own.
-    parent: Maybe<Port>,
+    parent: CompactOption<Port>,
     /// Our edges, each with the strongest explorer we sent over it.
     #[serde(rename = "marks")]
-    edges: Edges<Maybe<ProcessId>, 2>,
+    edges: Edges<CompactOption<ProcessId>, 2>,
     /// The edges that are not done; never the one to our parent.
     open: PortSet,
-    leader: Maybe<ProcessId>,
+    leader: CompactOption<ProcessId>,
     #[serde(skip)]
     case3_literal: Fixed<bool>,
     #[serde(skip)]
@@ -265,129 +196,5 @@ impl Process for Adoption {
             }
             Message::Info(leader) => self.decide(leader, Some(port), ctx),
         }
-    }
-
-    #[inline]
-    fn call_up(&self) {
-        // Who knows the outcome looks at its edges no more.
-        if self.leader.is_none() {
-            self.edges.call_up();
-        }
-    }
-
-    fn at_rest(&self) -> bool {
-        self.open.is_empty() && self.wave.is_some() == self.leader.is_some()
-    }
-
-    fn parent(&self) -> Option<ProcessId> {
-        self.parent.get().map(|port| self.edges.peer(port))
-    }
-}
-
-impl Algorithm for Adoption {
-    type Problem = Election;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            wave: Maybe::NONE,
-            parent: Maybe::NONE,
-            edges: Edges::new(me, setup),
-            open: PortSet::new(),
-            leader: Maybe::NONE,
-            case3_literal: setup.makes(&CASE3_LITERAL),
-            case3_close_edge: setup.makes(&CASE3_CLOSE_EDGE),
-            no_flood: setup.makes(&NO_FLOOD),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Group, Topology};
-    use konklave_testkit::{Bench, send, tell};
-
-    use super::*;
-
-    /// Process `me` in the middle of a star of four.
-    fn centre(me: u32, others: [u32; 3]) -> Bench<Adoption> {
-        let ids = [me, others[0], others[1], others[2]].map(ProcessId);
-        let setup = Setup::new(Group::new(ids.to_vec()).unwrap(), Topology::star(4));
-        Bench::new(Adoption::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
-    }
-
-    fn explore(wave: u32) -> Message {
-        Message::Explore(ProcessId(wave))
-    }
-
-    fn echo(wave: u32) -> Message {
-        Message::Echo(ProcessId(wave))
-    }
-
-    #[test]
-    fn the_first_wave_goes_out_over_all_other_edges() {
-        let mut p1 = centre(1, [2, 3, 4]);
-        assert_eq!(p1.hear(3, explore(3)), [send(2, explore(3)), send(4, explore(3))]);
-    }
-
-    #[test]
-    fn case_1_an_explorer_that_meets_ours_closes_the_edge() {
-        let mut p1 = centre(1, [2, 3, 4]);
-        p1.hear(3, explore(3));
-        assert_eq!(p1.hear(2, explore(3)), []);
-        assert_eq!(p1.hear(4, explore(3)), [send(3, echo(3))]);
-    }
-
-    #[test]
-    fn case_2_a_weaker_explorer_than_ours_is_ignored() {
-        let mut p1 = centre(1, [2, 3, 4]);
-        p1.hear(3, explore(3));
-        assert_eq!(p1.hear(2, explore(2)), []);
-        assert_eq!(p1.process.open.len(), 2);
-    }
-
-    #[test]
-    fn case_3_who_lags_behind_is_told_the_strongest_wave() {
-        let mut p1 = centre(1, [2, 3, 4]);
-        p1.ask(Request::Elect);
-        // Adopted without a former parent, it tells nobody: the edge to p2 still bears its mark.
-        assert_eq!(p1.hear(3, explore(3)), []);
-        assert_eq!(p1.hear(2, explore(2)), [send(2, explore(3))]);
-        assert_eq!(p1.hear(2, echo(2)), []);
-        p1.hear(4, echo(1));
-        assert_eq!(p1.hear(2, echo(3)), [send(3, echo(3))]);
-    }
-
-    #[test]
-    fn case_4_adoption_explores_only_the_way_to_the_former_parent() {
-        let mut p1 = centre(1, [2, 3, 4]);
-        p1.hear(2, explore(2));
-        p1.hear(3, echo(2));
-        assert_eq!(p1.hear(4, explore(4)), [send(2, explore(4))]);
-        // What was explored behind us is taken over as it is.
-        assert_eq!(p1.hear(2, echo(4)), [send(4, echo(4))]);
-    }
-
-    #[test]
-    fn a2_who_has_echoed_echoes_again_when_it_is_adopted() {
-        let mut p1 = centre(1, [2, 3, 4]);
-        p1.hear(2, explore(2));
-        p1.hear(3, echo(2));
-        assert_eq!(p1.hear(4, echo(2)), [send(2, echo(2))]);
-        assert_eq!(p1.hear(4, explore(4)), [send(2, explore(4))]);
-        assert_eq!(p1.hear(2, echo(4)), [send(4, echo(4))]);
-        // A stronger wave over the edge to the parent needs no new explorer at all.
-        assert_eq!(p1.hear(4, explore(9)), [send(4, echo(9))]);
-    }
-
-    #[test]
-    fn a4_who_was_captured_is_no_candidate_any_more() {
-        let mut p1 = centre(1, [2, 3, 4]);
-        p1.hear(2, explore(2));
-        assert_eq!(p1.ask(Request::Elect), []);
-        assert_eq!(
-            p1.hear(2, Message::Info(ProcessId(2)))[0],
-            tell(Indication::Following { leader: Some(ProcessId(2)), epoch: 0 })
-        );
     }
 }

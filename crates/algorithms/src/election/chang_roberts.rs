@@ -8,100 +8,16 @@
 mod costs;
 pub mod hardened;
 mod rules;
+mod sheet;
+#[cfg(test)]
+mod tests;
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use self::costs::{one_starts, proposals, relayed};
 use self::rules::Rules;
 use super::ring::Suspects;
-use super::{Election, Indication, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
-    Switch, Winner,
-};
-
-const NO_STEP_DOWN: Mistake = Mistake {
-    name: "no-step-down",
-    what: "the incumbent stays in office while the next election runs",
-    breaks: "one leader at a time",
-    caught_by: "-n 2 --requests 2,0 --down 1 --restart 1 --property unique",
-};
-const NO_HOP_LIMIT: Mistake = Mistake {
-    name: "no-hop-limit",
-    what: "a message whose owner crashed goes round for ever",
-    breaks: "livelock",
-    caught_by: "-n 3 --crash 1 --property livelock",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "chang-roberts",
-    title: "Chang–Roberts",
-    idea: "Numbers go round a ring; only the highest comes home.",
-    source: "E. Chang, R. Roberts, CACM 22(5), 1979; project report on the ring election",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::Fifo,
-        Assumption::NoCrash,
-        Assumption::UniqueIds,
-    ],
-    topologies: &[Shape::DirectedRing],
-    winner: Some(Winner::MaxAll),
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "d + 2n, d = hops from the initiator to the maximum",
-            when: "one initiator",
-            bound: |f| {
-                let alone = f.initiators.len() == 1 && !is(f.setup, "original");
-                alone.then(|| Bound::Exactly(one_starts(f)))
-            },
-        },
-        Cost {
-            metric: Metric::Messages,
-            formula: "S + n, S = Σ distance to the next higher id",
-            when: "all start at once",
-            bound: |f| {
-                (f.n() > 1.0 && f.k() == f.n()).then(|| Bound::Exactly(proposals(f) + f.n()))
-            },
-        },
-        Cost {
-            metric: Metric::Messages,
-            formula: "nk − k(k − 1)/2 + n, k = number of initiators",
-            when: "in the original form",
-            bound: |f| is(f.setup, "original").then(|| Bound::AtMost(relayed(f))),
-        },
-        Cost {
-            metric: Metric::Messages,
-            formula: "n(n + 1)/2 + n",
-            when: "always",
-            bound: |f| Some(Bound::AtMost(f.n() * (f.n() + 1.0) / 2.0 + f.n())),
-        },
-        Cost {
-            metric: Metric::Time,
-            formula: "3n − 1, or 2n if all start at once",
-            when: "delays have a limit; not hardened, where timeouts have a part in it",
-            bound: |f| {
-                let hops = if f.k() == f.n() { 2.0 * f.n() } else { 3.0 * f.n() - 1.0 };
-                f.delay_max.filter(|_| !is(f.setup, "hardened")).map(|t| Bound::AtMost(hops * t))
-            },
-        },
-    ],
-    guarantees: &[Guarantee::UniqueLeader, Guarantee::Agreement, Guarantee::Termination],
-    fence: None,
-    mistakes: &[NO_STEP_DOWN, NO_HOP_LIMIT],
-    switches: &[Switch {
-        name: "mode",
-        values: &["textbook", "original", "hardened"],
-        what: "original: who did not start only passes on; hardened: numbered elections and timeouts",
-    }],
-};
-
-fn is(setup: &Setup, mode: &str) -> bool {
-    setup.chosen(&SHEET, "mode").is(mode)
-}
+use super::{Indication, Request};
 
 /// One process of the algorithm. Rings of millions are built of these: it takes 16 bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -237,40 +153,4 @@ impl Process for ChangRoberts {
         self.suspects.remove(peer);
         self.successor = self.suspects.next_alive(ctx.me(), ctx.group());
     }
-
-    fn at_rest(&self) -> bool {
-        !self.participant && !self.relays
-    }
 }
-
-impl Algorithm for ChangRoberts {
-    type Problem = Election;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        let suspects = Suspects::new(me, setup);
-        Self {
-            successor: suspects.successor(me, setup),
-            participant: false,
-            leading: false,
-            relays: false,
-            rules: Rules::new(setup),
-            suspects,
-        }
-    }
-
-    fn sheet(setup: &Setup) -> DataSheet {
-        let winner = if is(setup, "original") { Winner::MaxInitiator } else { Winner::MaxAll };
-        DataSheet { winner: Some(winner), ..SHEET }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        match is(setup, "hardened") {
-            true => Err(SetupError("the hardened form is a process of its own".into())),
-            false => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

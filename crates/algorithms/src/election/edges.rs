@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
-use konklave_process::{Context, Fixed, Port, PortSet, Process, ProcessId, call_up};
+use konklave_process::{Context, Fixed, Port, PortSet, Process, ProcessId, prefetch};
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
@@ -37,9 +37,9 @@ impl<N: Copy + Default, const FEW: usize> Edges<N, FEW> {
 
     /// Calls them up ahead of their use.
     #[inline]
-    pub(super) fn call_up(&self) {
+    pub(super) fn prefetch(&self) {
         if self.0.spilled() {
-            call_up(&self.0);
+            prefetch(&self.0);
         }
     }
 

@@ -5,88 +5,29 @@
 //! explores on; weaker waves die where they meet it. When all neighbours have answered, it echoes
 //! to its parent. The initiator whose neighbours have all answered has won, and tells everyone.
 
-use konklave_process::topology::Shape;
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use konklave_process::{
-    Context, Fixed, Maybe, NoRecord, NoTimer, Port, PortSet, Process, ProcessId,
+    CompactOption, Context, Fixed, NoRecord, NoTimer, Port, PortSet, Process, ProcessId,
 };
 use serde::{Deserialize, Serialize};
 
-use super::edges::{Edges, echo_time, flood, links};
-use super::{Election, Indication, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
-};
-
-const LATE_START: Mistake = Mistake {
-    name: "late-start",
-    what: "a process that a wave has captured still starts one of its own",
-    breaks: "one leader at a time",
-    caught_by: "-n 2 --property unique",
-};
-const NO_CROSSING: Mistake = Mistake {
-    name: "no-crossing",
-    what: "explorers of one wave that cross on an edge do not count as answers: both ends wait",
-    breaks: "deadlock",
-    caught_by: "-n 3 --topology complete --initiators 0",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "extinction",
-    title: "Echo with extinction",
-    idea: "Every initiator starts an echo wave; weaker waves die where stronger ones pass.",
-    source: "F. Mattern, Verteilte Basisalgorithmen, 1989; G. Tel, Introduction to Distributed \
-             Algorithms, 2000 (there the smallest id wins)",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::NoCrash,
-        Assumption::UniqueIds,
-    ],
-    topologies: &[Shape::Connected],
-    winner: Some(Winner::MaxInitiator),
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "2m + 2m − n + 1",
-            when: "one initiator",
-            bound: |f| (f.k() == 1.0).then(|| Bound::Exactly(2.0 * links(f) + flood(f))),
-        },
-        Cost {
-            metric: Metric::Messages,
-            formula: "2mk + 2m − n + 1, k = number of initiators",
-            when: "always",
-            bound: |f| Some(Bound::AtMost(2.0 * links(f) * f.k() + flood(f))),
-        },
-        Cost {
-            metric: Metric::Time,
-            formula: "2D + n",
-            when: "one initiator, delays have a limit",
-            bound: |f| echo_time(f).filter(|_| f.k() == 1.0),
-        },
-    ],
-    guarantees: &[
-        Guarantee::UniqueLeader,
-        Guarantee::Agreement,
-        Guarantee::Termination,
-        Guarantee::SpanningTree,
-        Guarantee::AcyclicParents,
-    ],
-    fence: None,
-    mistakes: &[LATE_START, NO_CROSSING],
-    switches: &[],
-};
+use super::edges::Edges;
+use super::{Indication, Request};
 
 /// One process of the algorithm. Graphs of many are built of these: it takes one line of the cache.
 #[repr(align(64))]
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Extinction {
     /// The strongest wave that came by, if any: ours.
-    wave: Maybe<ProcessId>,
+    wave: CompactOption<ProcessId>,
     /// Where it came from; none if it is of our own.
-    parent: Maybe<Port>,
+    parent: CompactOption<Port>,
     /// Who has not answered in this wave.
     awaited: PortSet,
-    leader: Maybe<ProcessId>,
+    leader: CompactOption<ProcessId>,
     #[serde(skip)]
     edges: Edges,
     #[serde(skip)]
@@ -176,115 +117,5 @@ impl Process for Extinction {
             Message::Explore(_) | Message::Echo(_) => {}
             Message::Info(leader) => self.decide(leader, Some(port), ctx),
         }
-    }
-
-    #[inline]
-    fn call_up(&self) {
-        // Who knows the outcome looks at its edges no more.
-        if self.leader.is_none() {
-            self.edges.call_up();
-        }
-    }
-
-    fn at_rest(&self) -> bool {
-        self.awaited.is_empty() && self.wave.is_some() == self.leader.is_some()
-    }
-
-    fn parent(&self) -> Option<ProcessId> {
-        self.parent.get().map(|port| self.edges.peer(port))
-    }
-}
-
-impl Algorithm for Extinction {
-    type Problem = Election;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            wave: Maybe::NONE,
-            parent: Maybe::NONE,
-            awaited: PortSet::new(),
-            leader: Maybe::NONE,
-            edges: Edges::new(me, setup),
-            late_start: setup.makes(&LATE_START),
-            no_crossing: setup.makes(&NO_CROSSING),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Group, Topology};
-    use konklave_testkit::{Bench, send, tell};
-
-    use super::*;
-
-    /// Process `me` in the middle of a star of four.
-    fn centre(me: u32, others: [u32; 3]) -> Bench<Extinction> {
-        let ids = [me, others[0], others[1], others[2]].map(ProcessId);
-        let setup = Setup::new(Group::new(ids.to_vec()).unwrap(), Topology::star(4));
-        Bench::new(Extinction::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
-    }
-
-    #[test]
-    fn who_is_asked_starts_a_wave() {
-        let mut p5 = centre(5, [1, 2, 9]);
-        let explore = Message::Explore(ProcessId(5));
-        assert_eq!(
-            p5.ask(Request::Elect),
-            [tell(Indication::Candidate), send(1, explore), send(2, explore), send(9, explore)]
-        );
-    }
-
-    #[test]
-    fn a_stronger_wave_makes_us_forget_all_answers() {
-        let mut p5 = centre(5, [1, 2, 9]);
-        p5.ask(Request::Elect);
-        p5.hear(1, Message::Echo(ProcessId(5)));
-        let explore = Message::Explore(ProcessId(9));
-        assert_eq!(p5.hear(9, explore), [send(1, explore), send(2, explore)]);
-        // What p2 answers to the weaker wave is void.
-        assert_eq!(p5.hear(2, Message::Echo(ProcessId(5))), []);
-        assert_eq!(p5.hear(2, Message::Echo(ProcessId(9))), []);
-        assert_eq!(p5.hear(1, Message::Echo(ProcessId(9))), [send(9, Message::Echo(ProcessId(9)))]);
-    }
-
-    #[test]
-    fn a_weaker_wave_dies() {
-        let mut p5 = centre(5, [1, 2, 9]);
-        p5.ask(Request::Elect);
-        assert_eq!(p5.hear(2, Message::Explore(ProcessId(2))), []);
-        assert_eq!(p5.process.parent, None);
-    }
-
-    #[test]
-    fn an_explorer_of_our_own_wave_is_an_answer() {
-        let mut p5 = centre(5, [1, 2, 9]);
-        p5.hear(9, Message::Explore(ProcessId(9)));
-        assert_eq!(p5.hear(1, Message::Explore(ProcessId(9))), []);
-        let echo = Message::Echo(ProcessId(9));
-        assert_eq!(p5.hear(2, Message::Explore(ProcessId(9))), [send(9, echo)]);
-    }
-
-    #[test]
-    fn the_initiator_whose_neighbours_have_all_answered_leads_and_says_so() {
-        let mut p5 = centre(5, [1, 2, 3]);
-        p5.ask(Request::Elect);
-        p5.hear(1, Message::Echo(ProcessId(5)));
-        p5.hear(2, Message::Echo(ProcessId(5)));
-        let info = Message::Info(ProcessId(5));
-        assert_eq!(
-            p5.hear(3, Message::Echo(ProcessId(5))),
-            [tell(Indication::Leading { epoch: 0 }), send(1, info), send(2, info), send(3, info)]
-        );
-        // Asked again, it stands by the outcome.
-        assert_eq!(p5.ask(Request::Elect), [tell(Indication::Leading { epoch: 0 })]);
-    }
-
-    #[test]
-    fn who_was_captured_is_no_candidate_any_more() {
-        let mut p5 = centre(5, [1, 2, 9]);
-        p5.hear(2, Message::Explore(ProcessId(2)));
-        assert_eq!(p5.ask(Request::Elect), []);
     }
 }

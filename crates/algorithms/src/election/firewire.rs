@@ -6,6 +6,9 @@
 //! root. On a cycle nobody is ever asked often enough, and only a timeout tells. Plugging and
 //! unplugging begins a new generation. The processes have no names.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
 mod timing;
 
 use std::sync::Arc;
@@ -13,108 +16,12 @@ use std::sync::Arc;
 use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, Port, PortSet, Process, ProcessId};
 use serde::{Deserialize, Serialize};
-
-use super::edges::Edges;
-use super::{Election, Indication, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch, Winner,
-};
-
 use timing::Timing;
 
-const INNER_ONLY: Mistake = Mistake {
-    name: "inner-only",
-    what: "only a process with more than one edge becomes root, as on the slide: a leaf that is asked waits for ever",
-    breaks: "deadlock",
-    caught_by: "-n 2 --topology path --set timeout=0",
-};
-const NO_IGNORE: Mistake = Mistake {
-    name: "no-ignore",
-    what: "a question that its acknowledgement has overtaken is taken for an error",
-    breaks: "expected inputs",
-    caught_by: "-n 2 --topology path --no-fifo --set contention=id --set timeout=0",
-};
-const NO_GENERATION: Mistake = Mistake {
-    name: "no-generation",
-    what: "a question of an earlier generation counts in this one",
-    breaks: "one leader at a time",
-    caught_by: "-n 2 --topology path --requests 2,2 --no-fifo --set contention=id --set timeout=0 --property unique",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "firewire",
-    title: "FireWire tree identification",
-    idea: "Leaves ask their neighbour to be their parent, and so on inwards; who is asked on all \
-           sides is the root.",
-    source: "IEEE 1394-1995, tree identify; lecture \"Wahlverfahren\", election in FireWire",
-    assumes: &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash],
-    topologies: &[Shape::Tree, Shape::Connected],
-    winner: Some(Winner::Any),
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "2(n − 1), and 1 more for contention; 2(n − 1) more for the reset",
-            when: "a tree, contention=id, one reset",
-            bound: |f| by_id(f).then(|| Bound::Between(least(f), least(f) + 1.0)),
-        },
-        Cost {
-            metric: Metric::Messages,
-            formula: "as many, and 2 more for each round of contention, of which 64 are less \
-                      likely than one in 10¹⁹",
-            when: "a tree, contention=random, one reset, and a long wait outlasts a short one and \
-                   two delays",
-            bound: |f| {
-                let most = least(f) + 2.0 * ROUNDS;
-                parts_by_chance(f).then_some(Bound::Between(least(f), most))
-            },
-        },
-        Cost {
-            metric: Metric::Time,
-            formula: "2D + 2 hops, each with a look at the ports",
-            when: "a tree, contention=id, delays have a limit",
-            bound: |f| {
-                let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
-                let hop = f.delay_max.filter(|_| by_id(f))? + number("look") / number("cable");
-                Some(Bound::AtMost((2.0 * f.setup.topology.diameter() as f64 + 2.0) * hop))
-            },
-        },
-    ],
-    guarantees: &[
-        Guarantee::UniqueLeader,
-        Guarantee::UniquePerEpoch,
-        Guarantee::Agreement,
-        Guarantee::TerminationWithProbabilityOne,
-        Guarantee::SpanningTree,
-        Guarantee::AcyclicParents,
-    ],
-    fence: None,
-    mistakes: &[INNER_ONLY, NO_IGNORE, NO_GENERATION],
-    switches: &[
-        Switch {
-            name: "contention",
-            values: &["random", "id"],
-            what: "how two that ask each other part: by chance, or the higher id becomes root",
-        },
-        Switch {
-            name: "reset",
-            values: &["message", "wire"],
-            what: "whether a reset spreads by messages, or everyone feels it (all are to start)",
-        },
-        Switch { name: "look", values: &["20", "<number>"], what: "ns to look at the ports" },
-        Switch { name: "short", values: &["240", "<number>"], what: "the least short wait, in ns" },
-        Switch { name: "short-max", values: &["260", "<number>"], what: "the longest short wait" },
-        Switch { name: "long", values: &["570", "<number>"], what: "the least long wait, in ns" },
-        Switch { name: "long-max", values: &["600", "<number>"], what: "the longest long wait" },
-        Switch { name: "cable", values: &["100", "<number>"], what: "how many ns T stands for" },
-        Switch {
-            name: "timeout",
-            values: &["auto", "<number>"],
-            what: "after how many ns without a result there is a loop; 0: never; auto: as the \
-                   standard has it, and more for large groups",
-        },
-    ],
-};
+use self::sheet::{INNER_ONLY, NO_GENERATION, NO_IGNORE, SHEET};
+use super::edges::Edges;
+use super::{Indication, Request};
+use crate::{Facts, Mistake};
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -424,202 +331,9 @@ impl Process for FireWire {
             self.reset_anew(ctx);
         }
     }
-
-    #[inline]
-    fn call_up(&self) {
-        self.edges.call_up();
-    }
-
-    fn at_rest(&self) -> bool {
-        self.is_settled() || self.late
-    }
-
-    fn parent(&self) -> Option<ProcessId> {
-        match self.state {
-            State::Child(parent) => Some(self.edges.peer(parent)),
-            State::Off
-            | State::Waiting
-            | State::Asking(_)
-            | State::Contending { .. }
-            | State::Root => None,
-        }
-    }
-}
-
-impl Algorithm for FireWire {
-    type Problem = Election;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            generation: 0,
-            state: State::Off,
-            children: PortSet::new(),
-            silent: 0,
-            unplugged: PortSet::new(),
-            late: false,
-            edges: Edges::new(me, setup),
-            rules: Fixed(setup.share("rules of firewire", || Rules {
-                by_id: setup.chosen(&SHEET, "contention").is("id"),
-                by_wire: setup.chosen(&SHEET, "reset").is("wire"),
-                mistake: setup.mistake,
-                timing: Timing::new(&SHEET, setup),
-            })),
-        }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        Timing::check(&SHEET, setup)
-    }
-}
-
-/// So many rounds of contention nobody will see: each is the last with a probability of one half.
-const ROUNDS: f64 = 64.0;
-
-/// The messages without contention: over each edge a question and an answer, and the reset both
-/// ways.
-fn least(f: &Facts<'_>) -> f64 {
-    let reset = if f.setup.chosen(&SHEET, "reset").is("message") { 2.0 } else { 0.0 };
-    (2.0 + reset) * (f.n() - 1.0)
-}
-
-/// Whether there is a root, and two who ask each other part once they wait differently long: the
-/// faster one's question arrives while the slower one still waits, however late it began.
-fn parts_by_chance(f: &Facts<'_>) -> bool {
-    let number = |name| f64::from(f.setup.chosen(&SHEET, name).number());
-    let parts = |t: f64| number("short-max") + 2.0 * t * number("cable") < number("long");
-    f.setup.topology.fits(Shape::Tree) && !by_id(f) && f.delay_max.is_some_and(parts)
 }
 
 /// Whether there is a root, and contention for it is settled by id.
 fn by_id(f: &Facts<'_>) -> bool {
     f.setup.topology.fits(Shape::Tree) && f.setup.chosen(&SHEET, "contention").is("id")
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use konklave_process::{Group, Topology};
-    use konklave_testkit::{Bench, send, set, tell};
-
-    use super::*;
-
-    fn process(me: u32, topology: Topology, chosen: &[(&'static str, &str)]) -> Bench<FireWire> {
-        let mut setup = Setup::new(Group::of(topology.len()), topology);
-        setup.chosen.extend([("timeout", "0".to_owned()), ("reset", "wire".to_owned())]);
-        setup.chosen.extend(chosen.iter().map(|(name, value)| (*name, (*value).to_owned())));
-        assert_eq!(FireWire::check_setup(&setup), Ok(()));
-        Bench::new(FireWire::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
-    }
-
-    fn ask(generation: u32) -> Message {
-        Message::BeMyParent { generation, id: None }
-    }
-
-    fn acknowledge(generation: u32) -> Message {
-        Message::YouAreMyChild { generation }
-    }
-
-    const T: Duration = Duration::from_millis(1);
-
-    #[test]
-    fn a_leaf_asks_and_an_inner_process_waits() {
-        let mut p1 = process(1, Topology::star(4), &[]);
-        assert_eq!(p1.ask(Request::Elect), [set(Timer::Look, T / 5)]);
-        assert_eq!(p1.fire(Timer::Look), [send(0, ask(1))]);
-        let mut p0 = process(0, Topology::star(4), &[]);
-        assert_eq!(p0.ask(Request::Elect), []);
-    }
-
-    #[test]
-    fn who_is_asked_on_all_sides_is_root() {
-        let mut p0 = process(0, Topology::star(4), &[]);
-        p0.ask(Request::Elect);
-        for child in 1..=3 {
-            p0.hear(child, ask(1));
-        }
-        let outcome = tell(Indication::Leading { epoch: 1 });
-        let effects =
-            [send(1, acknowledge(1)), send(2, acknowledge(1)), send(3, acknowledge(1)), outcome];
-        assert_eq!(p0.fire(Timer::Look), effects);
-    }
-
-    #[test]
-    fn with_one_silent_edge_we_acknowledge_and_ask() {
-        let mut p1 = process(1, Topology::path(3), &[]);
-        p1.ask(Request::Elect);
-        p1.hear(0, ask(1));
-        assert_eq!(p1.fire(Timer::Look), [send(0, acknowledge(1)), send(2, ask(1))]);
-        let outcome = Indication::Following { leader: None, epoch: 1 };
-        assert_eq!(p1.hear(2, acknowledge(1)), [tell(outcome)]);
-    }
-
-    #[test]
-    fn f1_who_ask_each_other_wait_and_the_slower_is_asked_again() {
-        let mut p1 = process(1, Topology::path(2), &[]);
-        p1.ask(Request::Elect);
-        p1.fire(Timer::Look);
-        // Short: 240 to 260 ns, and T stands for 100.
-        p1.draw(&[0, 20]);
-        assert_eq!(p1.hear(0, ask(1)), [set(Timer::Contention, T * 13 / 5)]);
-        assert_eq!(p1.fire(Timer::Contention), [send(0, ask(1))]);
-        // The same choice once more; then a long time, and the other is faster.
-        p1.draw(&[1, 0]);
-        assert_eq!(p1.hear(0, ask(1)), [set(Timer::Contention, T * 57 / 10)]);
-        assert_eq!(p1.hear(0, ask(1)), []);
-        let root = tell(Indication::Leading { epoch: 1 });
-        assert_eq!(p1.fire(Timer::Contention), [send(0, acknowledge(1)), root]);
-    }
-
-    #[test]
-    fn f2_by_id_the_higher_of_the_two_is_root() {
-        let chosen = [("contention", "id")];
-        let by = |id| Message::BeMyParent { generation: 1, id: Some(ProcessId(id)) };
-        let mut p1 = process(1, Topology::path(2), &chosen);
-        p1.ask(Request::Elect);
-        assert_eq!(p1.fire(Timer::Look), [send(0, by(1))]);
-        let root = tell(Indication::Leading { epoch: 1 });
-        assert_eq!(p1.hear(0, by(0)), [send(0, acknowledge(1)), root]);
-        let mut p0 = process(0, Topology::path(2), &chosen);
-        p0.ask(Request::Elect);
-        p0.fire(Timer::Look);
-        assert_eq!(p0.hear(1, acknowledge(1)).len(), 1);
-        // The question that was overtaken by its answer.
-        assert_eq!(p0.hear(1, by(1)), []);
-    }
-
-    #[test]
-    fn f3_without_a_root_in_time_there_is_a_loop() {
-        let mut p0 = process(0, Topology::ring(3), &[("timeout", "1000")]);
-        assert_eq!(p0.ask(Request::Elect), [set(Timer::Configuration, T * 10)]);
-        assert_eq!(p0.fire(Timer::Configuration), [tell(Indication::Loop)]);
-        assert!(p0.process.at_rest());
-    }
-
-    #[test]
-    fn f4_a_question_of_an_earlier_generation_is_void() {
-        let mut p1 = process(1, Topology::path(3), &[("reset", "message")]);
-        p1.ask(Request::Elect);
-        let reset = Message::Reset { generation: 2 };
-        assert_eq!(p1.suspect(2), [send(0, reset), set(Timer::Look, T / 5)]);
-        p1.hear(0, ask(1));
-        assert_eq!(p1.fire(Timer::Look), [send(0, ask(2))]);
-        // So is what was sent before the plug was pulled.
-        assert_eq!(p1.hear(2, Message::Reset { generation: 7 }), []);
-    }
-
-    #[test]
-    fn f5_plugging_and_unplugging_the_root_edge_resets() {
-        let mut p1 = process(1, Topology::path(2), &[("reset", "message")]);
-        p1.ask(Request::Elect);
-        p1.hear(0, ask(1));
-        p1.fire(Timer::Look);
-        let alone = [tell(Indication::Deposed), tell(Indication::Leading { epoch: 2 })];
-        assert_eq!(p1.suspect(0), alone);
-        let plugged = p1.step(konklave_process::Input::Trust(ProcessId(0)));
-        let [newcomer, reset] = [0, 3].map(|generation| Message::Reset { generation });
-        let deposed = tell(Indication::Deposed);
-        assert_eq!(plugged, [send(0, newcomer), deposed, send(0, reset), set(Timer::Look, T / 5)]);
-    }
 }

@@ -4,89 +4,16 @@
 //! its nearest active neighbours. Only who is higher than both stays active, so that each round
 //! halves them; the others only pass numbers on. Who meets its own number is alone and has won.
 
-use konklave_process::topology::Shape;
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 
-use super::ring::{self, Sides, Way};
-use super::{Election, Indication, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    Switch, Winner,
-};
-
-const DROP_QUEUED: Mistake = Mistake {
-    name: "drop-queued",
-    what: "who turns passive forgets the numbers that wait in its queues instead of passing them on",
-    breaks: "deadlock",
-    caught_by: "-n 3",
-};
-const EQUAL_SIDES: Mistake = Mistake {
-    name: "equal-sides",
-    what: "the same number from both sides is taken for the end, even if it is another's",
-    breaks: "one leader at a time",
-    caught_by: "-n 2",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "franklin",
-    title: "Franklin",
-    idea: "Round by round, only who is higher than both active neighbours stays active.",
-    source: "W. R. Franklin, CACM 25(5), 1982; project report on the ring election",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::Fifo,
-        Assumption::NoCrash,
-        Assumption::UniqueIds,
-    ],
-    topologies: &[Shape::Ring],
-    winner: Some(Winner::MaxInitiator),
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "3n",
-            when: "one initiator",
-            bound: |f| (f.n() > 1.0 && rounds(f) == 1.0).then(|| Bound::Exactly(3.0 * f.n())),
-        },
-        Cost {
-            metric: Metric::Messages,
-            formula: "2n(⌊log₂ k⌋ + 1) + n, k = number of initiators",
-            when: "always",
-            bound: |f| {
-                let all = 2.0 * f.n() * rounds(f) + f.n();
-                Some(if f.n() > 1.0 { Bound::AtMost(all) } else { Bound::Exactly(0.0) })
-            },
-        },
-        Cost {
-            metric: Metric::Time,
-            formula: "n(⌊log₂ k⌋ + 3)",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(f.n() * (rounds(f) + 2.0) * t)),
-        },
-    ],
-    guarantees: &[Guarantee::UniqueLeader, Guarantee::Agreement, Guarantee::Termination],
-    fence: None,
-    mistakes: &[DROP_QUEUED, EQUAL_SIDES],
-    switches: &[
-        ring::JOIN,
-        Switch {
-            name: "rounds",
-            values: &["untold", "told"],
-            what: "whether numbers tell their round; if they do, FIFO is not needed",
-        },
-    ],
-};
-
-/// What is assumed where numbers tell their round.
-const ASSUMES_NO_ORDER: &[Assumption] =
-    &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash, Assumption::UniqueIds];
-
-/// The most rounds there can be: each halves those who are active, and one stays.
-fn rounds(f: &Facts<'_>) -> f64 {
-    ring::log_of_starters(&SHEET, f) + 1.0
-}
+use super::ring::{Sides, Way};
+use super::{Indication, Request, ring};
 
 /// One process of the algorithm. Rings of millions are built of these: it takes 32 bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -287,119 +214,5 @@ impl Process for Franklin {
                 }
             },
         }
-    }
-
-    fn at_rest(&self) -> bool {
-        matches!(self.role, Role::Asleep | Role::Over(_))
-    }
-}
-
-impl Algorithm for Franklin {
-    type Problem = Election;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            role: Role::Asleep,
-            round: 0,
-            heard: Queues::default(),
-            sides: Sides::new(me, setup),
-            joins: Fixed(ring::joins(&SHEET, setup)),
-            tells_round: Fixed(setup.chosen(&SHEET, "rounds").is("told")),
-            drop_queued: setup.makes(&DROP_QUEUED),
-            equal_sides: setup.makes(&EQUAL_SIDES),
-        }
-    }
-
-    fn sheet(setup: &Setup) -> DataSheet {
-        let sheet = ring::sheet_with_join(SHEET, setup);
-        if setup.chosen(&SHEET, "rounds").is("told") {
-            return DataSheet { assumes: ASSUMES_NO_ORDER, ..sheet };
-        }
-        sheet
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Effect, Group, Topology};
-    use konklave_testkit::{Bench, send, tell};
-
-    use super::*;
-    use Way::{Clockwise, Counterclockwise};
-
-    /// Process 2 of the ring 0 – 2 – 1.
-    fn two(chosen: &[(&'static str, &str)]) -> Bench<Franklin> {
-        let group = Group::new([0, 2, 1].map(ProcessId).to_vec()).unwrap();
-        let mut setup = Setup::new(group.clone(), Topology::ring(3));
-        setup.chosen = chosen.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        Bench::new(Franklin::new(ProcessId(2), &setup), ProcessId(2), &group)
-    }
-
-    fn id(id: u32, round: u32, way: Way) -> Message {
-        Message::Id { id: ProcessId(id), round, way }
-    }
-
-    fn both_ways(round: u32) -> [Effect<Franklin>; 2] {
-        [send(1, id(2, round, Clockwise)), send(0, id(2, round, Counterclockwise))]
-    }
-
-    #[test]
-    fn who_is_higher_than_both_neighbours_goes_on() {
-        let mut p2 = two(&[]);
-        assert_eq!(p2.ask(Request::Elect)[1..], both_ways(0));
-        assert_eq!(p2.hear(0, id(0, 0, Clockwise)), [], "one side is not enough");
-        assert_eq!(p2.hear(1, id(1, 0, Counterclockwise)), both_ways(0));
-    }
-
-    #[test]
-    fn who_is_lower_passes_on_what_waits_in_its_queues() {
-        let mut p2 = two(&[]);
-        p2.ask(Request::Elect);
-        p2.hear(0, id(0, 0, Clockwise));
-        p2.hear(0, id(9, 0, Clockwise));
-        assert_eq!(p2.hear(1, id(3, 0, Counterclockwise)), [send(1, id(9, 0, Clockwise))]);
-        assert_eq!(p2.hear(0, id(8, 0, Clockwise)), [send(1, id(8, 0, Clockwise))]);
-    }
-
-    #[test]
-    fn only_ones_own_number_from_both_sides_is_the_end() {
-        let mut p2 = two(&[]);
-        p2.ask(Request::Elect);
-        p2.hear(0, id(2, 0, Clockwise));
-        let announced = [
-            tell(Indication::Leading { epoch: 0 }),
-            send(1, Message::Elected { id: ProcessId(2) }),
-        ];
-        assert_eq!(p2.hear(1, id(2, 0, Counterclockwise)), announced);
-        assert_eq!(p2.hear(0, Message::Elected { id: ProcessId(2) }), []);
-    }
-
-    #[test]
-    fn who_passed_a_number_on_may_not_start_but_may_join_before() {
-        let mut relay = two(&[]);
-        assert_eq!(relay.hear(0, id(0, 0, Clockwise)), [send(1, id(0, 0, Clockwise))]);
-        assert_eq!(relay.ask(Request::Elect), []);
-        let mut joins = two(&[("join", "true")]);
-        assert_eq!(joins.hear(0, id(0, 0, Clockwise))[1..], both_ways(0));
-    }
-
-    #[test]
-    fn numbers_that_tell_their_round_wait_for_it() {
-        let mut p2 = two(&[("rounds", "told")]);
-        assert_eq!(p2.ask(Request::Elect)[1..], both_ways(1));
-        assert_eq!(p2.hear(0, id(3, 2, Clockwise)), []);
-        assert_eq!(p2.hear(1, id(1, 1, Counterclockwise)), [], "the other is of the next round");
-        assert_eq!(p2.hear(0, id(0, 1, Clockwise)), both_ways(2));
-        assert_eq!(p2.hear(1, id(1, 2, Counterclockwise)), [], "now it counts: 3 is higher");
-        assert_eq!(p2.process.role, Role::Passive);
-    }
-
-    #[test]
-    fn who_asks_after_the_end_is_told_the_outcome() {
-        let mut p2 = two(&[]);
-        p2.hear(0, Message::Elected { id: ProcessId(1) });
-        let following = Indication::Following { leader: Some(ProcessId(1)), epoch: 0 };
-        assert_eq!(p2.ask(Request::Elect), [tell(following)]);
     }
 }

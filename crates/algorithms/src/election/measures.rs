@@ -43,11 +43,7 @@ impl Measures {
                 let informed = self.last_informed?;
                 Some((informed - self.first_start.unwrap_or(0).min(informed)) as f64 / unit)
             }
-            Metric::Messages
-            | Metric::MessagesPerEntry
-            | Metric::SyncDelay
-            | Metric::EntryDelay
-            | Metric::Delivery => None,
+            _ => None,
         }
     }
 }

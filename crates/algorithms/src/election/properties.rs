@@ -5,7 +5,7 @@
 mod reach;
 
 use konklave_process::{
-    End, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
+    End, Inspect, Monitor, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
 };
 use smallvec::SmallVec;
 
@@ -286,7 +286,7 @@ impl Properties {
     }
 }
 
-impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
+impl<P: Inspect<Request = Request, Indication = Indication>> Monitor<P> for Properties {
     type Tag = ();
 
     fn view(&self, process: &P) -> Option<u64> {
@@ -399,9 +399,9 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     #[inline]
-    fn call_up(&self, at: ProcessId, told: bool) {
+    fn prefetch(&self, at: ProcessId, told: bool) {
         if told {
-            self.views.call_up(at);
+            self.views.prefetch(at);
         }
     }
 

@@ -19,10 +19,11 @@ pub enum Way {
 }
 
 impl Way {
-    pub(super) const BOTH: [Self; 2] = [Self::Clockwise, Self::Counterclockwise];
+    /// First clockwise.
+    pub const BOTH: [Self; 2] = [Self::Clockwise, Self::Counterclockwise];
 
     /// Where the answer goes.
-    pub(super) fn back(self) -> Self {
+    pub fn back(self) -> Self {
         match self {
             Self::Clockwise => Self::Counterclockwise,
             Self::Counterclockwise => Self::Clockwise,
@@ -31,18 +32,20 @@ impl Way {
 }
 
 /// Our neighbours on an undirected ring.
-#[derive(Clone, Copy)]
-pub(super) struct Sides {
+#[derive(Clone, Copy, Debug)]
+pub struct Sides {
     next: ProcessId,
     previous: ProcessId,
 }
 
 impl Sides {
-    pub(super) fn new(me: ProcessId, setup: &Setup) -> Fixed<Self> {
+    /// The neighbours of `me`.
+    pub fn new(me: ProcessId, setup: &Setup) -> Fixed<Self> {
         Fixed(Self { next: setup.successor(me), previous: setup.predecessor(me) })
     }
 
-    pub(super) fn towards(&self, way: Way) -> ProcessId {
+    /// The neighbour in that direction.
+    pub fn towards(&self, way: Way) -> ProcessId {
         match way {
             Way::Clockwise => self.next,
             Way::Counterclockwise => self.previous,
@@ -53,32 +56,35 @@ impl Sides {
 /// Whom the detector suspects; of a large ring most suspect nobody, and pay a word for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(transparent)]
-pub(super) struct Suspects(Option<Box<ProcessSet>>);
+pub struct Suspects(Option<Box<ProcessSet>>);
 
 impl Suspects {
     /// Those that are down from the beginning.
-    pub(super) fn new(me: ProcessId, setup: &Setup) -> Self {
+    pub fn new(me: ProcessId, setup: &Setup) -> Self {
         let down: ProcessSet = setup.down.iter().copied().filter(|p| *p != me).collect();
         Self(Some(down).filter(|d| !d.is_empty()).map(Box::new))
     }
 
-    pub(super) fn insert(&mut self, peer: ProcessId) {
+    /// The detector suspects `peer`.
+    pub fn insert(&mut self, peer: ProcessId) {
         self.0.get_or_insert_default().insert(peer);
     }
 
-    pub(super) fn remove(&mut self, peer: ProcessId) {
+    /// The detector trusts `peer` again.
+    pub fn remove(&mut self, peer: ProcessId) {
         if let Some(suspects) = &mut self.0 {
             suspects.remove(peer);
         }
         self.0.take_if(|suspects| suspects.is_empty());
     }
 
-    pub(super) fn contains(&self, peer: ProcessId) -> bool {
+    /// Whether `peer` is suspected.
+    pub fn contains(&self, peer: ProcessId) -> bool {
         self.0.as_ref().is_some_and(|suspects| suspects.contains(peer))
     }
 
     /// Whom `me` sends to in the beginning. The topology knows, without a search for our place.
-    pub(super) fn successor(&self, me: ProcessId, setup: &Setup) -> ProcessId {
+    pub fn successor(&self, me: ProcessId, setup: &Setup) -> ProcessId {
         match self.0 {
             None => setup.successor(me),
             Some(_) => self.next_alive(me, &setup.group),
@@ -86,7 +92,7 @@ impl Suspects {
     }
 
     /// The first process after `me` that we do not suspect; `me` itself if there is no other.
-    pub(super) fn next_alive(&self, me: ProcessId, group: &Group) -> ProcessId {
+    pub fn next_alive(&self, me: ProcessId, group: &Group) -> ProcessId {
         let place = group.place(me).expect("we are a member");
         let mut after = (1..group.len()).map(|i| group.id((place + i) % group.len()));
         after.find(|p| !self.contains(*p)).unwrap_or(me)
@@ -94,7 +100,7 @@ impl Suspects {
 }
 
 /// How long an election may take before it is taken for dead: 3n hops, each twice as long as the mean.
-pub(super) fn patience(setup: &Setup) -> Duration {
+pub fn patience(setup: &Setup) -> Duration {
     setup.unit * ROUNDS * setup.group.len() as u32
 }
 
@@ -102,12 +108,12 @@ pub(super) fn patience(setup: &Setup) -> Duration {
 const ROUNDS: u32 = 6;
 
 /// The longest delay that lets an election end in that time: it goes round three times at most.
-pub(super) fn longest_delay() -> f64 {
+pub fn longest_delay() -> f64 {
     f64::from(ROUNDS) / 3.0
 }
 
 /// Tells the application that `leader` has won.
-pub(super) fn announce<P>(leader: ProcessId, epoch: u32, ctx: &mut Context<'_, P>)
+pub fn announce<P>(leader: ProcessId, epoch: u32, ctx: &mut Context<'_, P>)
 where
     P: Process<Indication = Indication>,
 {
@@ -119,25 +125,25 @@ where
 }
 
 /// The switch of algorithms that elect among their initiators.
-pub(super) const JOIN: Switch = Switch {
+pub const JOIN: Switch = Switch {
     name: "join",
     values: &["false", "true"],
     what: "a process woken by a message starts, too; so the highest id of all wins",
 };
 
 /// Whether whoever is woken starts, too.
-pub(super) fn joins(sheet: &DataSheet, setup: &Setup) -> bool {
+pub fn joins(sheet: &DataSheet, setup: &Setup) -> bool {
     setup.chosen(sheet, JOIN.name).is("true")
 }
 
 /// The data sheet of an algorithm with the switch: who joins may win.
-pub(super) fn sheet_with_join(sheet: DataSheet, setup: &Setup) -> DataSheet {
+pub fn sheet_with_join(sheet: DataSheet, setup: &Setup) -> DataSheet {
     let winner = if joins(&sheet, setup) { Some(Winner::MaxAll) } else { sheet.winner };
     DataSheet { winner, ..sheet }
 }
 
 /// ⌊log₂ k⌋ of those who start; all do who are woken if they join.
-pub(super) fn log_of_starters(sheet: &DataSheet, f: &crate::Facts<'_>) -> f64 {
+pub fn log_of_starters(sheet: &DataSheet, f: &crate::Facts<'_>) -> f64 {
     let k = if joins(sheet, f.setup) { f.n() } else { f.k() };
     k.max(1.0).log2().floor()
 }

@@ -75,8 +75,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
     }
 
     #[inline]
-    fn call_up(&self, at: ProcessId) {
-        self.starters.call_up(at);
+    fn prefetch(&self, at: ProcessId) {
+        self.starters.prefetch(at);
     }
 
     fn waiting(&self) -> Vec<ProcessId> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use konklave_process::{Context, MAX_ID, Port, PortSet, Process, ProcessId, call_up};
+use konklave_process::{Context, MAX_ID, Port, PortSet, Process, ProcessId, prefetch};
 use serde::{Serialize, Serializer};
 
 use crate::Setup;
@@ -57,9 +57,9 @@ impl Ticked {
 
     /// Calls them up ahead of their use.
     #[inline]
-    pub(super) fn call_up(&self) {
+    pub(super) fn prefetch(&self) {
         if let Self::Many(edges) = self {
-            call_up(edges);
+            prefetch(edges);
         }
     }
 

@@ -13,83 +13,23 @@
 
 mod message;
 mod registry;
+mod sheet;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
-use konklave_process::topology::Shape;
 use konklave_process::{
-    Context, Fixed, Maybe, NoTimer, Port, PortSet, Process, ProcessId, ProcessSet,
+    CompactOption, Context, Fixed, NoTimer, Port, PortSet, Process, ProcessId, ProcessSet,
 };
+use registry::Registry;
 use serde::{Deserialize, Serialize};
 
-use super::edges::{Edges, links};
-use super::{Election, Indication, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch, Winner,
-};
-
+use self::sheet::{NAIVE_RESELECT, SHEET, SLIDE_CONNECT};
+use super::edges::Edges;
+use super::{Indication, Request};
+use crate::{Mistake, Setup};
 pub use message::Message;
-use registry::Registry;
-
-const SLIDE_CONNECT: Mistake = Mistake {
-    name: "slide-connect",
-    what: "the slide's connect(): who is not attached has level -1 and looks nearer than the root, even \
-           to the root; nobody is asked, and equal levels count as better",
-    breaks: "acyclic parents",
-    caught_by: "-n 2 --topology path --property tree",
-};
-const NAIVE_RESELECT: Mistake = Mistake {
-    name: "naive-reselect",
-    what: "who loses its parent takes the nearest neighbour left, even its own child",
-    breaks: "acyclic parents",
-    caught_by: "-n 4 --topology path --initiators 0 --crash 1 --property tree",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "virtual-tree",
-    title: "Virtual tree",
-    idea: "Connect to all you know, take the nearest to the root for your parent, and never one as \
-           far as yourself.",
-    source: "lecture \"Wahlalgorithmen\" (virtual tree at system start), corrected and extended",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::Fifo,
-        Assumption::Synchronous,
-        Assumption::KnownMembership,
-        Assumption::UniqueIds,
-        Assumption::StableStorage,
-    ],
-    topologies: &[Shape::Connected],
-    winner: Some(Winner::Any),
-    costs: &[Cost {
-        metric: Metric::Messages,
-        formula: "6m − 2·deg(root) + 2(n − 1), and up to 8mn for those who move",
-        when: "nobody crashes",
-        bound: |f| {
-            let least = if f.n() == 1.0 { 0.0 } else { least(f) };
-            Some(Bound::AtMost(least + 8.0 * links(f) * f.n()))
-        },
-    }],
-    guarantees: &[
-        Guarantee::UniquePerEpoch,
-        Guarantee::Agreement,
-        Guarantee::Termination,
-        Guarantee::AcyclicParents,
-        Guarantee::SpanningTree,
-    ],
-    fence: None,
-    mistakes: &[SLIDE_CONNECT, NAIVE_RESELECT],
-    switches: &[
-        Switch {
-            name: "root",
-            values: &["first", "<number>"],
-            what: "who is the first root: the first in node order, or this id",
-        },
-        Switch { name: "cap", values: &["64", "<number>"], what: "the highest level of all" },
-    ],
-};
 
 /// One process of the algorithm. Graphs of many are built of these: it takes two lines of the cache.
 #[repr(align(64))]
@@ -100,7 +40,7 @@ pub struct VirtualTree {
     /// Our distance from the root. We keep it while we look for a new parent, for our children's
     /// are larger.
     level: Option<u32>,
-    parent: Maybe<Port>,
+    parent: CompactOption<Port>,
     children: PortSet,
     /// Our edges, each with the level that the neighbour last named.
     #[serde(rename = "levels")]
@@ -108,9 +48,9 @@ pub struct VirtualTree {
     /// Who has neither welcomed nor greeted us yet. Who has knows nothing of our former lives.
     greeted: PortSet,
     /// Whom we asked to be our parent.
-    asked: Maybe<Port>,
+    asked: CompactOption<Port>,
     /// The former parent, which waits until we have let go.
-    owed: Maybe<Port>,
+    owed: CompactOption<Port>,
     /// Whether we have told our children to go.
     dissolving: bool,
     /// Whether we stay where we are: who uses the tree has reached us.
@@ -154,7 +94,8 @@ impl VirtualTree {
         }
         self.epoch = Some(epoch);
         self.level = None;
-        (self.parent, self.asked, self.owed) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
+        (self.parent, self.asked, self.owed) =
+            (CompactOption::NONE, CompactOption::NONE, CompactOption::NONE);
         self.children.clear();
         self.edges.note_all(None);
         self.greeted.clear();
@@ -268,7 +209,7 @@ impl VirtualTree {
     }
 
     fn lose_parent(&mut self, ctx: &mut Context<'_, Self>) {
-        self.parent = Maybe::NONE;
+        self.parent = CompactOption::NONE;
         ctx.indicate(Indication::Deposed);
         self.seek(ctx);
     }
@@ -454,7 +395,7 @@ impl Process for VirtualTree {
             Message::JoinOk(_, level) => self.on_join_ok(port, level, epoch, ctx),
             Message::JoinNo(_, level) => {
                 if self.asked == Some(port) {
-                    self.asked = Maybe::NONE;
+                    self.asked = CompactOption::NONE;
                     self.note(port, level);
                     self.seek(ctx);
                 }
@@ -501,60 +442,6 @@ impl Process for VirtualTree {
             ctx.send(peer, Message::Welcome(epoch, self.offer()));
         }
     }
-
-    #[inline]
-    fn call_up(&self) {
-        self.edges.call_up();
-    }
-
-    fn at_rest(&self) -> bool {
-        let is_orphan = self.parent.is_none() && self.level.is_some_and(|level| level > 0);
-        !is_orphan && self.asked.is_none() && self.owed.is_none() && self.greeted.is_empty()
-    }
-
-    fn parent(&self) -> Option<ProcessId> {
-        self.parent.get().map(|port| self.edges.peer(port))
-    }
-}
-
-impl Algorithm for VirtualTree {
-    type Problem = Election;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            epoch: None,
-            level: None,
-            parent: Maybe::NONE,
-            children: PortSet::new(),
-            edges: Edges::new(me, setup),
-            greeted: PortSet::new(),
-            asked: Maybe::NONE,
-            owed: Maybe::NONE,
-            dissolving: false,
-            frozen: false,
-            suspects: None,
-            rules: Fixed(setup.share("rules of virtual-tree", || Rules {
-                registry: registry(setup).unwrap_or(Registry { first: 0 }),
-                cap: setup.chosen(&SHEET, "cap").number(),
-                mistake: setup.mistake,
-            })),
-        }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let Some(registry) = registry(setup) else {
-            let root = setup.chosen(&SHEET, "root").0;
-            return Err(SetupError(format!("root {root} is no member")));
-        };
-        let (cap, deepest) = (setup.chosen(&SHEET, "cap").number() as usize, registry.depth(setup));
-        if deepest > cap {
-            let error =
-                format!("{deepest} levels are needed, but cap is {cap}: --set cap={deepest}");
-            return Err(SetupError(error));
-        }
-        Ok(())
-    }
 }
 
 /// Who is root when, as chosen.
@@ -563,14 +450,3 @@ fn registry(setup: &Setup) -> Option<Registry> {
     let root = if root.is("first") { None } else { Some(ProcessId(root.number())) };
     Registry::new(root, &setup.group)
 }
-
-/// The messages of a start in which nobody moves: everyone but the root connects to all it knows
-/// and asks one, and everyone names its level once to each.
-fn least(f: &Facts<'_>) -> f64 {
-    let root = registry(f.setup).map_or(0, |registry| registry.first);
-    let degree = f.setup.topology.degree(root) as f64;
-    6.0 * links(f) - 2.0 * degree + 2.0 * (f.n() - 1.0)
-}
-
-#[cfg(test)]
-mod tests;

@@ -5,63 +5,19 @@
 //! clocks: an old leader may believe in itself until it hears otherwise. With a *lease* no two
 //! believe at the same time: a member that grants one does not follow another for a while.
 
+mod sheet;
+
 use std::time::Duration;
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, Indications, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
-use super::virtual_synchrony::{self, Record, VirtualSynchrony};
-use super::{Bytes, Indication as Told, Request as Wish, View, ViewId, assumed};
-use crate::election::{self, Election, Indication, Request};
+use self::sheet::{NO_DELAY, SAME_EPOCH};
+use super::virtual_synchrony::{Record, VirtualSynchrony};
+use super::{Bytes, Indication as Told, Request as Wish, View, ViewId, virtual_synchrony};
+use crate::election::{Election, Indication, Request};
 use crate::{
-    Algorithm, Assumption, DataSheet, Guarantee, Metric, Mistake, Pause, Problem, Setup, Switch,
-    Watch, Workload,
-};
-
-const NO_DELAY: Mistake = Mistake {
-    name: "no-delay",
-    what: "who has granted a lease follows another candidate all the same",
-    breaks: "one leader at a time",
-    caught_by: "-n 3 --requests 0,0,0 --break 1 --synchronous --clock 1 --time-limit 1 --set lease=20 --set retry=off --property unique",
-};
-const SAME_EPOCH: Mistake = Mistake {
-    name: "same-epoch",
-    what: "the leader's number is the generation alone: a later leader has the same",
-    breaks: "one leader per epoch",
-    caught_by: "-n 3 --crash 1 --set retry=off",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "leader",
-    title: "Leader of a group",
-    idea: "The most senior member of the present view leads.",
-    source: "K. Birman, Isis (coordinator); leases: C. Gray, D. Cheriton, SOSP 1989",
-    assumes: &[Assumption::UniqueIds, Assumption::Reliable],
-    topologies: &[Shape::Complete],
-    winner: None,
-    costs: &[],
-    guarantees: &[
-        Guarantee::UniquePerEpoch,
-        Guarantee::GrowingEpochs,
-        Guarantee::Agreement,
-        Guarantee::LiveLeader,
-    ],
-    fence: Some("generation and epoch of the view"),
-    mistakes: &[NO_DELAY, SAME_EPOCH],
-    switches: &[
-        Switch {
-            name: "lease",
-            values: &["0", "<number>"],
-            what: "how long a grant binds, in T; 0: there are no leases",
-        },
-        Switch {
-            name: "heartbeat",
-            values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
-        },
-        Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
-    ],
+    Algorithm, Metric, Mistake, Pause, Problem, ProblemSheet, Setup, Watch, Workload, election,
 };
 
 /// One process of the group.
@@ -323,48 +279,6 @@ impl Process for Leader {
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.run(ctx, |group, ctx| group.on_trust(peer, ctx));
     }
-
-    fn at_rest(&self) -> bool {
-        self.group.at_rest()
-    }
-}
-
-impl Algorithm for Leader {
-    type Problem = Leadership;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        let lease = setup.chosen(&SHEET, "lease").number();
-        Self {
-            group: VirtualSynchrony::build(me, setup),
-            leads: false,
-            rounds: Vec::new(),
-            round: 0,
-            lapsed: false,
-            lease: Fixed((lease > 0).then(|| setup.unit * lease)),
-            mistake: Fixed(setup.mistake),
-        }
-    }
-
-    /// With leases no two lead at a time.
-    fn sheet(setup: &Setup) -> DataSheet {
-        let leases = setup.chosen(&SHEET, "lease").number() > 0;
-        let assumes = assumed(setup.chosen(&SHEET, "heartbeat").number() > 0, leases);
-        if !leases {
-            return DataSheet { assumes, ..SHEET };
-        }
-        DataSheet {
-            assumes,
-            guarantees: &[
-                Guarantee::UniqueLeader,
-                Guarantee::UniquePerEpoch,
-                Guarantee::GrowingEpochs,
-                Guarantee::Agreement,
-                Guarantee::LiveLeader,
-            ],
-            ..SHEET
-        }
-    }
 }
 
 /// The problem of a group's leader: an election that never ends.
@@ -380,7 +294,7 @@ where
     type Meter = election::Measures;
     type Summary = election::Summary;
 
-    const NAME: &'static str = "group";
+    const SHEET: ProblemSheet = super::SHEET;
 
     fn application(workload: &Workload, setup: &Setup) -> Self::Application {
         <Election as Problem<P>>::application(workload, setup)

@@ -23,7 +23,9 @@ pub use messages::{Inside, Message, Report, Summary, Timer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use konklave_process::{Context, Fixed, Input, NoRecord, NoTimer, Process, ProcessId, ProcessSet};
+use konklave_process::{
+    Context, Fixed, Input, Inspect, NoRecord, NoTimer, Process, ProcessId, ProcessSet,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -41,7 +43,7 @@ const AHEAD: usize = 4096;
 
 /// An algorithm that can be lifted: one of mutual exclusion, without timers and storage.
 pub trait Inner:
-    Process<
+    Inspect<
         Message: Serialize + DeserializeOwned + Send,
         Timer = NoTimer,
         Request = mutex::Request,
@@ -353,7 +355,9 @@ impl<A: Inner> Process for Lifted<A> {
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.run(ctx, |group, ctx| group.on_trust(peer, ctx));
     }
+}
 
+impl<A: Inner> Inspect for Lifted<A> {
     fn at_rest(&self) -> bool {
         self.group.at_rest() && self.wishes.is_empty() && !self.frozen && self.is_in_order()
     }

@@ -6,113 +6,19 @@
 //! that must be kept alive. Time is only the leader's: it *proposes* that a session has expired, and
 //! the proposal is void when a sign of life comes before it in the order.
 
+mod sheet;
 mod table;
-
-pub use table::{Client, Command, Event, Lock, Reply, Session, Table};
 
 use std::collections::{BTreeMap, VecDeque};
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
-
-use super::locks::{Indication, Locks, Mode, Name, Request, Token};
-use super::virtual_synchrony::{self, Message, Record, VirtualSynchrony};
-use super::{Indication as Told, Member, Plan, Request as Wish, View, ViewId, assumed};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch,
-};
 use table::Flaw;
 
-const ANY_TOKEN: Mistake = Mistake {
-    name: "any-token",
-    what: "a release does not name its grant: one that comes late ends another",
-    breaks: "mutual exclusion",
-    caught_by: "-n 2 --requests 2,1 --set clients=0 --set retry=off --synchronous --clock 1 --time-limit 1 --property exclusion",
-};
-const ANY_EXPIRY: Mistake = Mistake {
-    name: "any-expiry",
-    what: "an expiry is carried out although a sign of life came before it",
-    breaks: "mutual exclusion",
-    caught_by: "",
-};
-const NO_MEMORY: Mistake = Mistake {
-    name: "no-memory",
-    what: "a request that is asked again is taken for another",
-    breaks: "mutual exclusion",
-    caught_by: "",
-};
-const BARE_TOKEN: Mistake = Mistake {
-    name: "bare-token",
-    what: "the token is the place in the view alone: it starts anew with every view",
-    breaks: "growing fences",
-    caught_by: "-n 2 --requests 1,1 --set reform=0 --set retry=off",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "lock-table",
-    title: "Replicated lock table",
-    idea: "Multicast every operation in total order; each member applies it to its own table.",
-    source: "F. Schneider, ACM CSUR 22(4), 1990 (state machines); M. Burrows, OSDI 2006 (sessions)",
-    assumes: &[Assumption::UniqueIds, Assumption::Reliable],
-    topologies: &[Shape::Complete],
-    winner: None,
-    // A fault is none to this algorithm; so the formulas have to rule it out.
-    costs: &[
-        Cost {
-            metric: Metric::SyncDelay,
-            formula: "3T",
-            when: "nobody fails, comes or goes, there is one lock, and delays have a limit",
-            bound: |f| in_peace(f).map(|t| Bound::AtMost(3.0 * t)),
-        },
-        Cost {
-            metric: Metric::EntryDelay,
-            formula: "3T, or 2T for the leader and in groups of up to three",
-            when: "nobody fails, comes or goes, there is one lock, and delays have a limit",
-            bound: |f| {
-                let hops = if f.n() > 3.0 { 3.0 } else { 2.0 };
-                in_peace(f).map(|t| Bound::AtMost(hops * t))
-            },
-        },
-    ],
-    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
-    fence: Some("generation and epoch of the view, place of the operation that grants"),
-    mistakes: &[ANY_TOKEN, ANY_EXPIRY, NO_MEMORY, BARE_TOKEN],
-    switches: &[
-        Switch {
-            name: "departed",
-            values: &["free", "frozen"],
-            what: "the locks of an excluded member: free at once, or after the lease",
-        },
-        Switch { name: "lease", values: &["20", "<number>"], what: "how long that is, in T" },
-        Switch {
-            name: "heartbeat",
-            values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
-        },
-        Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
-        Switch { name: "names", values: &["1", "<number>"], what: "how many locks are used" },
-        Switch { name: "joiners", values: &["none", "<text>"], what: "who joins later" },
-        Switch { name: "leavers", values: &["none", "<text>"], what: "who leaves in the end" },
-        Switch { name: "reform", values: &["none", "<text>"], what: "who asks for a new view" },
-        Switch { name: "rejoin", values: &["off", "on"], what: "whether the excluded come again" },
-        Switch {
-            name: "clients",
-            values: &["none", "<text>"],
-            what: "for checks: at whom a client with a session asks, and everything twice, the second time \
-                   through the next member",
-        },
-    ],
-};
-
-/// The longest delay of a message, where nothing but the lock keeps the group busy.
-fn in_peace(facts: &Facts<'_>) -> Option<f64> {
-    let is = |name, value| facts.setup.chosen(&SHEET, name).is(value);
-    let one_view = ["joiners", "leavers", "reform"].into_iter().all(|name| is(name, "none"));
-    let quiet = one_view && is("heartbeat", "0") && is("names", "1");
-    facts.delay_max.filter(|_| facts.undisturbed && quiet)
-}
+use super::locks::{Indication, Mode, Name, Request, Token};
+use super::virtual_synchrony::{Message, Record, VirtualSynchrony};
+use super::{Indication as Told, Member, Request as Wish, View, ViewId, virtual_synchrony};
+pub use table::{Client, Command, Event, Lock, Reply, Session, Table};
 
 /// How many entries a part of the table has that is sent to a new member.
 const PART: usize = 256;
@@ -522,54 +428,5 @@ impl Process for LockTable {
 
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.run(ctx, |group, ctx| group.on_trust(peer, ctx));
-    }
-
-    fn at_rest(&self) -> bool {
-        self.group.at_rest() && self.wishes.is_empty()
-    }
-}
-
-impl Algorithm for LockTable {
-    type Problem = Locks;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        let group = VirtualSynchrony::build(me, setup);
-        let flaw = match setup.mistake {
-            Some(name) if name == ANY_TOKEN.name => Flaw::AnyToken,
-            Some(name) if name == ANY_EXPIRY.name => Flaw::AnyExpiry,
-            Some(name) if name == NO_MEMORY.name => Flaw::NoMemory,
-            Some(_) | None => Flaw::None,
-        };
-        let lease = setup.unit * setup.chosen(&SHEET, "lease").number();
-        Self {
-            has_table: group.view().has_member(me),
-            group,
-            table: Table::with(flaw),
-            wishes: BTreeMap::new(),
-            request: 0,
-            was_member: false,
-            watching: false,
-            outbox: VecDeque::new(),
-            settings: Fixed(Settings {
-                unit: setup.unit,
-                lease: setup.chosen(&SHEET, "departed").is("frozen").then_some(lease),
-                bare_token: setup.mistake == Some(BARE_TOKEN.name),
-            }),
-        }
-    }
-
-    /// Heartbeats have no end.
-    fn goes_on(setup: &Setup) -> bool {
-        setup.chosen(&SHEET, "heartbeat").number() > 0
-    }
-
-    fn sheet(setup: &Setup) -> DataSheet {
-        DataSheet { assumes: assumed(Self::goes_on(setup), false), ..SHEET }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        setup.need(&SHEET, 1, &["lease", "names"])?;
-        Plan::check(setup)
     }
 }

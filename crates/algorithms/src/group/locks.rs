@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lock_table::{Command, Event};
 use super::{View, ViewId};
-use crate::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
+use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
 /// The name of a lock.
 pub type Name = Arc<str>;
@@ -161,7 +161,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     type Meter = LockMeasures;
     type Summary = LockSummary;
 
-    const NAME: &'static str = "group";
+    const SHEET: ProblemSheet = super::SHEET;
 
     fn application(workload: &Workload, setup: &Setup) -> Lockers {
         Lockers::new(workload, setup)

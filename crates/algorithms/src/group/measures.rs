@@ -66,9 +66,7 @@ impl Measures {
         match metric {
             Metric::Time => self.change.max(unit),
             Metric::EntryDelay => self.latency.max(unit),
-            Metric::Messages | Metric::MessagesPerEntry | Metric::SyncDelay | Metric::Delivery => {
-                None
-            }
+            _ => None,
         }
     }
 }

@@ -13,23 +13,19 @@ mod messages;
 mod ordering;
 mod sheet;
 
-pub use messages::{Ballot, Entry, Message, Next, Promise, Record, Timer};
-
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
-use serde::Serialize;
-
-use super::{Bytes, Data, Group, Indication, Member, Plan, Request, View, ViewId, assumed};
-use crate::{Algorithm, DataSheet, Mistake, Setup, SetupError};
 use change::Change;
 use joining::Transfer;
+use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
 use ordering::Ordering;
-use sheet::{
-    AGREED, IGNORE_ACCEPTED, KEEP_ACKNOWLEDGING, KEEP_DELIVERING, NO_MAJORITY, NON_PROMISERS,
-    Settings, TWO_HALVES, TWO_PHASES,
-};
+use serde::Serialize;
+use sheet::{NO_MAJORITY, Settings, TWO_HALVES};
+
+use super::{Bytes, Data, Indication, Member, Plan, Request, View, ViewId};
+use crate::{Mistake, Setup};
+pub use messages::{Ballot, Entry, Message, Next, Promise, Record, Timer};
 
 /// How many messages may wait for their turn, in windows.
 const WAITING: u32 = 16;
@@ -475,35 +471,5 @@ impl<C: Data> Process for VirtualSynchrony<C> {
 
     fn on_trust(&mut self, peer: ProcessId, _ctx: &mut Context<'_, Self>) {
         self.suspects.remove(peer);
-    }
-
-    fn at_rest(&self) -> bool {
-        !self.change.wedged
-            && self.ahead.is_empty()
-            && self.waiting.is_empty()
-            && self.ordering.delivered == self.ordering.end()
-            && self.ordering.own.is_empty()
-    }
-}
-
-impl Algorithm for VirtualSynchrony {
-    type Problem = Group;
-    const SHEET: DataSheet = sheet::SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        Self::build(me, setup)
-    }
-
-    /// Heartbeats have no end.
-    fn goes_on(setup: &Setup) -> bool {
-        setup.chosen(&sheet::SHEET, "heartbeat").number() > 0
-    }
-
-    fn sheet(setup: &Setup) -> DataSheet {
-        DataSheet { assumes: assumed(Self::goes_on(setup), false), ..sheet::SHEET }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        sheet::check_setup(setup)
     }
 }

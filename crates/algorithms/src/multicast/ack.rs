@@ -7,6 +7,7 @@
 //! Receivers agree only while the sender stays up: if it crashes half-way, some have a message and
 //! some do not, which only a view change can mend.
 
+mod sheet;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -14,16 +15,13 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, Group, Process, ProcessId, ProcessMap, ProcessSet};
 use serde::{Deserialize, Serialize};
 
+use self::sheet::{ONE_LIFE, PATIENT};
 pub use self::stream::Stream;
-use super::{Indication, Multicast, Note, Numbers, Request, Unit};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
-    SetupError, Switch,
-};
+use super::{Indication, Note, Numbers, Request, Unit};
+use crate::Mistake;
 
 /// How often a message is sent on average until all of `receivers` have it, if each misses it with
 /// probability `loss`: Σ 1 − (1 − pⁱ)ʳ.
@@ -36,122 +34,6 @@ pub fn deviation_of_transmissions(loss: f64, receivers: usize) -> f64 {
     let more_than = |i: i32| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32);
     let square: f64 = (0..2000).map(|i| f64::from(2 * i + 1) * more_than(i)).sum();
     (square - expected_transmissions(loss, receivers).powi(2)).max(0.0).sqrt()
-}
-
-const MUTE: Mistake = Mistake {
-    name: "mute",
-    what: "a message that comes again is not confirmed again, though the confirmation may be lost",
-    breaks: "accuracy",
-    caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous --property accuracy",
-};
-const TWICE: Mistake = Mistake {
-    name: "twice",
-    what: "a message that comes again is delivered again",
-    breaks: "no duplication",
-    caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous",
-};
-const TRIMMED: Mistake = Mistake {
-    name: "trimmed",
-    what: "a receiver remembers only its last message, so a late copy of an older one is news",
-    breaks: "no duplication",
-    caught_by: "-n 2 --requests 2,0 --duplicate 1 --no-fifo --synchronous",
-};
-const PATIENT: Mistake = Mistake {
-    name: "patient",
-    what: "nobody is ever given up: one crashed receiver jams the window for all",
-    breaks: "deadlock",
-    caught_by: "-n 2 --requests 2,0 --crash 1 --synchronous --set window=1",
-};
-const ONE_LIFE: Mistake = Mistake {
-    name: "one-life",
-    what: "a restarted sender begins its numbers anew without saying so",
-    breaks: "validity",
-    caught_by: "-n 2 --requests 2,0 --crash 1 --restart 1 --synchronous",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "ack",
-    title: "Reliable multicast by acknowledgements",
-    idea: "Repeat each message until every receiver has confirmed it.",
-    source: "lecture \"Zuverlässiger Multicast\", immediate feedback",
-    assumes: &[Assumption::KnownMembership, Assumption::StableStorage],
-    topologies: &[Shape::Connected],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "2(n − 1) for each multicast",
-            when: "nothing is lost, every message is confirmed by itself and in time",
-            bound: messages,
-        },
-        Cost {
-            metric: Metric::Delivery,
-            formula: "T",
-            when: "nothing is lost, and the window holds up nobody",
-            bound: delivery,
-        },
-    ],
-    guarantees: &[Guarantee::Validity, Guarantee::Integrity, Guarantee::FifoOrder],
-    fence: None,
-    mistakes: &[MUTE, TWICE, TRIMMED, PATIENT, ONE_LIFE],
-    switches: &[
-        Switch { name: "window", values: &["64", "<number>"], what: "how many may be unconfirmed" },
-        Switch {
-            name: "every",
-            values: &["1", "<number>"],
-            what: "confirm every so many messages, or after `jitter` at the latest",
-        },
-        Switch {
-            name: "jitter",
-            values: &["1", "<number>"],
-            what: "how long a confirmation may be put off, in T (where every > 1)",
-        },
-        Switch {
-            name: "fanout",
-            values: &["0", "<number>"],
-            what: "gather confirmations along a tree of this degree; 0: each goes to the sender",
-        },
-        Switch {
-            name: "timeout",
-            values: &["3", "<number>"],
-            what: "T until an unconfirmed message is repeated; twice as long each time",
-        },
-        Switch {
-            name: "backoff",
-            values: &["2", "1"],
-            what: "by what the timeout grows each time",
-        },
-        Switch {
-            name: "limit",
-            values: &["6", "<number>"],
-            what: "after so many repetitions the silent are given up; 0: never",
-        },
-        Switch {
-            name: "share",
-            values: &["30", "<number>"],
-            what: "repeat to all if more than this share of receivers lacks it, in %, else to each",
-        },
-    ],
-};
-
-/// Whether each message goes out once, and each is confirmed by itself and in time.
-fn smooth(f: &Facts<'_>) -> bool {
-    let chosen = |name| f.setup.chosen(&SHEET, name);
-    let timeout = f64::from(chosen("timeout").number());
-    let window = u64::from(chosen("window").number());
-    f.undisturbed
-        && f.delay_max.is_some_and(|t| 2.0 * t < timeout)
-        && chosen("every").is("1")
-        && chosen("fanout").is("0")
-        && f.served.iter().all(|(_, sent)| *sent <= window)
-}
-
-fn messages(f: &Facts<'_>) -> Option<Bound> {
-    smooth(f).then(|| Bound::Exactly(2.0 * f.entries() * (f.n() - 1.0)))
-}
-
-fn delivery(f: &Facts<'_>) -> Option<Bound> {
-    f.delay_max.filter(|_| smooth(f)).map(Bound::AtMost)
 }
 
 /// One process of the algorithm.
@@ -468,44 +350,5 @@ impl Process for Ack {
             self.give_up(peer, ctx);
             self.pump(ctx);
         }
-    }
-
-    fn at_rest(&self) -> bool {
-        let idle = |s: &Sending| s.open.is_empty() && s.queue.is_empty();
-        self.sending.as_ref().is_none_or(|sending| idle(sending))
-    }
-}
-
-impl Algorithm for Ack {
-    type Problem = Multicast;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
-        let number = |name| setup.chosen(&SHEET, name).number();
-        Self {
-            life: 0,
-            sending: None,
-            streams: BTreeMap::new(),
-            given_up: ProcessSet::new(),
-            strangers: ProcessSet::new(),
-            settings: Fixed(Settings {
-                group: setup.group.clone(),
-                unit: setup.unit,
-                window: number("window"),
-                every: number("every"),
-                jitter: number("jitter"),
-                fanout: number("fanout") as usize,
-                timeout: number("timeout"),
-                backoff: number("backoff"),
-                limit: number("limit"),
-                share: number("share") as usize,
-                mistake: setup.mistake,
-            }),
-        }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        setup.need(&SHEET, 1, &["window", "every", "timeout"])?;
-        setup.limit(&SHEET, 100, &["share"])
     }
 }

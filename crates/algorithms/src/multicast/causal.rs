@@ -3,60 +3,17 @@
 //! Each message says how many messages of each sender its own sender had delivered. Who has not
 //! delivered as many holds it back: no answer is delivered before its question.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::{Indication, Multicast, Request, Unit};
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-const FIFO_ONLY: Mistake = Mistake {
-    name: "fifo-only",
-    what: "only the sender's own entry is compared, not what it had delivered of others",
-    breaks: "causal order",
-    caught_by: "-n 3 --requests 1,1,0",
-};
-const ONE_LOOK: Mistake = Mistake {
-    name: "one-look",
-    what: "what is held back is not looked at again when something was delivered",
-    breaks: "validity",
-    caught_by: "-n 2 --requests 2,0 --no-fifo",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "causal",
-    title: "Causal multicast",
-    idea: "A vector clock on each message holds it back until its causes were delivered.",
-    source: "K. Birman, A. Schiper, P. Stephenson, TOCS 9(3), 1991",
-    assumes: &[Assumption::Reliable, Assumption::KnownMembership],
-    topologies: &[Shape::Connected],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "n − 1 for each multicast",
-            when: "always",
-            bound: |f| Some(Bound::Exactly(f.entries() * (f.n() - 1.0))),
-        },
-        Cost {
-            metric: Metric::Delivery,
-            formula: "T, as causes travel no longer than their effects",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(Bound::AtMost),
-        },
-    ],
-    guarantees: &[
-        Guarantee::Validity,
-        Guarantee::Integrity,
-        Guarantee::FifoOrder,
-        Guarantee::CausalOrder,
-    ],
-    fence: None,
-    mistakes: &[FIFO_ONLY, ONE_LOOK],
-    switches: &[],
-};
+use self::sheet::{FIFO_ONLY, ONE_LOOK};
+use super::{Indication, Request, Unit};
 
 /// How many messages of each sender: those without any are left out.
 pub type Clock = BTreeMap<ProcessId, u32>;
@@ -132,65 +89,5 @@ impl Process for Causal {
             self.held.insert((from, seq), (clock, number));
             self.deliver_due(ctx);
         }
-    }
-
-    fn at_rest(&self) -> bool {
-        self.held.is_empty()
-    }
-}
-
-impl Algorithm for Causal {
-    type Problem = Multicast;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
-        Self { delivered: Clock::new(), held: BTreeMap::new(), mistake: Fixed(setup.mistake) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Effect, Group, Topology};
-    use konklave_testkit::{Bench, tell};
-
-    use super::*;
-
-    fn process() -> Bench<Causal> {
-        let setup = Setup::new(Group::of(3), Topology::complete(3));
-        Bench::new(Causal::new(ProcessId(2), &setup), ProcessId(2), &setup.group)
-    }
-
-    fn data(clock: &[(u32, u32)], number: u32) -> Message {
-        Message::Data { clock: clock.iter().map(|&(p, k)| (ProcessId(p), k)).collect(), number }
-    }
-
-    fn delivered(from: u32, number: u32) -> Effect<Causal> {
-        tell(Indication::Delivered(Unit { from: ProcessId(from), number }))
-    }
-
-    #[test]
-    fn an_answer_waits_for_its_question() {
-        let mut p = process();
-        assert_eq!(p.hear(1, data(&[(0, 1), (1, 1)], 1)), []);
-        assert!(!p.process.at_rest());
-        assert_eq!(p.hear(0, data(&[(0, 1)], 1)), [delivered(0, 1), delivered(1, 1)]);
-        assert!(p.process.at_rest());
-    }
-
-    #[test]
-    fn what_is_concurrent_is_delivered_as_it_comes() {
-        let mut p = process();
-        assert_eq!(p.hear(1, data(&[(1, 1)], 1)), [delivered(1, 1)]);
-        assert_eq!(p.hear(0, data(&[(0, 1)], 1)), [delivered(0, 1)]);
-        assert_eq!(p.hear(0, data(&[(0, 1)], 1)), [], "twice is once");
-    }
-
-    #[test]
-    fn our_message_tells_what_we_have_delivered() {
-        let mut p = process();
-        p.hear(1, data(&[(1, 1)], 1));
-        let sent = p.ask(Request::Multicast(1));
-        let expected = data(&[(1, 1), (2, 1)], 1);
-        assert!(sent.contains(&Effect::Send { to: ProcessId(0), message: expected }));
     }
 }

@@ -52,8 +52,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
         }
     }
 
-    fn call_up(&self, at: ProcessId) {
-        self.0.call_up(at);
+    fn prefetch(&self, at: ProcessId) {
+        self.0.prefetch(at);
     }
 
     fn on_crash(&mut self, at: ProcessId) {

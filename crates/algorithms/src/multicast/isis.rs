@@ -3,72 +3,18 @@
 //! Everyone proposes a priority for a message, the highest proposal is final, and messages are
 //! delivered by final priority. A message whose priority may still grow holds back those behind it.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
-use super::{Indication, Multicast, Numbers, Request, Unit};
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-const NO_TIES: Mistake = Mistake {
-    name: "no-tie-break",
-    what: "of equal priorities each takes its own message first: the id does not break the tie",
-    breaks: "total order",
-    caught_by: "-n 2 --requests 1,1",
-};
-const OWN_ONLY: Mistake = Mistake {
-    name: "own-proposals-only",
-    what: "a proposal exceeds the own proposals before it, but not the final priorities seen",
-    breaks: "total order",
-    caught_by: "-n 3 --requests 1,1,1",
-};
-const SKIPS: Mistake = Mistake {
-    name: "skips",
-    what: "a final message is delivered though one before it is not final",
-    breaks: "total order",
-    caught_by: "-n 2 --requests 1,1",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "isis",
-    title: "ISIS ABCAST",
-    idea: "Everyone proposes a priority, the highest is final; deliver by priority.",
-    source: "K. Birman, T. Joseph, TOCS 5(1), 1987",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::Fifo,
-        Assumption::NoCrash,
-        Assumption::KnownMembership,
-    ],
-    topologies: &[Shape::Complete],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "3(n − 1) for each multicast",
-            when: "always",
-            bound: |f| Some(Bound::Exactly(3.0 * f.entries() * (f.n() - 1.0))),
-        },
-        Cost {
-            metric: Metric::Delivery,
-            formula: "3T, and up to 2T more behind others",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(5.0 * t)),
-        },
-    ],
-    guarantees: &[
-        Guarantee::Validity,
-        Guarantee::Integrity,
-        Guarantee::FifoOrder,
-        Guarantee::CausalOrder,
-        Guarantee::TotalOrder,
-    ],
-    fence: None,
-    mistakes: &[NO_TIES, OWN_ONLY, SKIPS],
-    switches: &[],
-};
+use self::sheet::{NO_TIES, OWN_ONLY, SKIPS};
+use super::{Indication, Numbers, Request, Unit};
+use crate::Mistake;
 
 /// First the number, then the id of who proposed it.
 pub type Priority = (u32, ProcessId);
@@ -207,94 +153,5 @@ impl Process for Isis {
             Message::Propose { seq, priority } => self.count(seq, (priority, from), ctx),
             Message::Final { seq, priority } => self.settle((from, seq), priority, ctx),
         }
-    }
-
-    fn at_rest(&self) -> bool {
-        self.queue.is_empty() && self.ballots.is_empty()
-    }
-}
-
-impl Algorithm for Isis {
-    type Problem = Multicast;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            sent: 0,
-            highest: 0,
-            queue: BTreeMap::new(),
-            seen: BTreeMap::new(),
-            ballots: BTreeMap::new(),
-            mistake: Fixed(setup.mistake),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Effect, Group, Topology};
-    use konklave_testkit::{Bench, send, tell};
-
-    use super::*;
-
-    fn process(me: u32, n: usize) -> Bench<Isis> {
-        let setup = Setup::new(Group::of(n), Topology::complete(n));
-        Bench::new(Isis::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
-    }
-
-    fn delivered(from: u32, number: u32) -> Effect<Isis> {
-        tell(Indication::Delivered(Unit { from: ProcessId(from), number }))
-    }
-
-    const DATA: Message = Message::Data { seq: 1, number: 1 };
-
-    fn propose(priority: u32) -> Message {
-        Message::Propose { seq: 1, priority }
-    }
-
-    fn settled(number: u32, p: u32) -> Message {
-        Message::Final { seq: 1, priority: (number, ProcessId(p)) }
-    }
-
-    #[test]
-    fn the_highest_proposal_is_final_and_all_must_have_proposed() {
-        let mut p = process(0, 3);
-        assert_eq!(p.ask(Request::Multicast(1)), [send(1, DATA), send(2, DATA)]);
-        assert_eq!(p.hear(1, propose(4)), []);
-        assert_eq!(p.hear(1, propose(4)), [], "one that proposes twice is still one");
-        let last = [send(1, settled(4, 1)), send(2, settled(4, 1)), delivered(0, 1)];
-        assert_eq!(p.hear(2, propose(2)), last);
-        assert!(p.process.at_rest());
-    }
-
-    #[test]
-    fn i3_a_proposal_exceeds_every_final_priority_seen() {
-        let mut p = process(2, 3);
-        assert_eq!(p.hear(0, DATA), [send(0, propose(1))]);
-        p.hear(0, settled(7, 1));
-        assert_eq!(p.hear(1, DATA), [send(1, propose(8))]);
-    }
-
-    #[test]
-    fn i4_a_final_message_waits_behind_one_that_is_not() {
-        let mut p = process(2, 3);
-        p.hear(0, DATA);
-        p.hear(1, DATA);
-        assert_eq!(p.hear(1, settled(2, 2)), []);
-        assert_eq!(p.hear(0, settled(3, 0)), [delivered(1, 1), delivered(0, 1)]);
-    }
-
-    #[test]
-    fn i2_of_equal_numbers_the_lower_id_comes_first() {
-        let mut p = process(2, 3);
-        p.hear(0, DATA);
-        p.hear(1, DATA);
-        p.hear(0, settled(5, 1));
-        assert_eq!(p.hear(1, settled(5, 0)), [delivered(1, 1), delivered(0, 1)]);
-    }
-
-    #[test]
-    fn alone_a_message_is_final_at_once() {
-        assert_eq!(process(0, 1).ask(Request::Multicast(1)), [delivered(0, 1)]);
     }
 }

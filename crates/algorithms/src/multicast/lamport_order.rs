@@ -4,75 +4,20 @@
 //! heard from with a later time: over FIFO channels nothing earlier can come any more. So everyone
 //! answers each message, and one who stays silent stops all.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
-use konklave_process::topology::Shape;
 use konklave_process::{
     Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessMap,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Indication, Multicast, Request, Unit};
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-const SILENT: Mistake = Mistake {
-    name: "silent",
-    what: "who has nothing to say says nothing: an idle member holds up everyone",
-    breaks: "deadlock",
-    caught_by: "-n 3 --requests 1,0,0",
-};
-const DEAF_CLOCK: Mistake = Mistake {
-    name: "deaf-clock",
-    what: "what is received does not move the clock that messages are stamped with",
-    breaks: "total order",
-    caught_by: "-n 3 --requests 2,1,0",
-};
-const HASTY: Mistake = Mistake {
-    name: "hasty",
-    what: "a message is delivered once its sender was heard, without word from the others",
-    breaks: "total order",
-    caught_by: "-n 2 --requests 1,1",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "lamport-order",
-    title: "Total order by timestamps",
-    idea: "Deliver by timestamp, once everyone has been heard from with a later one.",
-    source: "L. Lamport, CACM 21(7), 1978",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::Fifo,
-        Assumption::NoCrash,
-        Assumption::KnownMembership,
-    ],
-    topologies: &[Shape::Complete],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "n(n − 1) for each multicast",
-            when: "always",
-            bound: |f| Some(Bound::Exactly(f.entries() * f.n() * (f.n() - 1.0))),
-        },
-        Cost {
-            metric: Metric::Delivery,
-            formula: "2T",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
-        },
-    ],
-    guarantees: &[
-        Guarantee::Validity,
-        Guarantee::Integrity,
-        Guarantee::FifoOrder,
-        Guarantee::CausalOrder,
-        Guarantee::TotalOrder,
-    ],
-    fence: None,
-    mistakes: &[SILENT, DEAF_CLOCK, HASTY],
-    switches: &[],
-};
+use self::sheet::{DEAF_CLOCK, HASTY, SILENT};
+use super::{Indication, Request, Unit};
+use crate::Mistake;
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -158,63 +103,5 @@ impl Process for LamportOrder {
             Message::Ack { time } => self.hear(from, time),
         }
         self.deliver_due(ctx);
-    }
-
-    fn at_rest(&self) -> bool {
-        self.queue.is_empty()
-    }
-}
-
-impl Algorithm for LamportOrder {
-    type Problem = Multicast;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            clock: LamportClock::default(),
-            queue: BTreeMap::new(),
-            heard: ProcessMap::new(&setup.group, 0),
-            mistake: Fixed(setup.mistake),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Effect, Group, Topology};
-    use konklave_testkit::{Bench, send, tell};
-
-    use super::*;
-
-    fn process(me: u32, n: usize) -> Bench<LamportOrder> {
-        let setup = Setup::new(Group::of(n), Topology::complete(n));
-        Bench::new(LamportOrder::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
-    }
-
-    fn delivered(from: u32, number: u32) -> Effect<LamportOrder> {
-        tell(Indication::Delivered(Unit { from: ProcessId(from), number }))
-    }
-
-    #[test]
-    fn a_message_waits_for_word_from_everyone() {
-        let mut p = process(0, 3);
-        let data = Message::Data { time: 1, number: 1 };
-        assert_eq!(p.ask(Request::Multicast(1)), [send(1, data), send(2, data)]);
-        assert_eq!(p.hear(1, Message::Ack { time: 2 }), []);
-        assert_eq!(p.hear(2, Message::Ack { time: 2 }), [delivered(0, 1)]);
-    }
-
-    #[test]
-    fn of_two_of_the_same_time_the_lower_id_comes_first() {
-        let mut p = process(1, 2);
-        p.ask(Request::Multicast(1));
-        let heard = p.hear(0, Message::Data { time: 1, number: 1 });
-        assert_eq!(heard, [send(0, Message::Ack { time: 2 }), delivered(0, 1)]);
-        assert_eq!(p.hear(0, Message::Ack { time: 2 }), [delivered(1, 1)]);
-    }
-
-    #[test]
-    fn alone_a_message_is_due_at_once() {
-        assert_eq!(process(0, 1).ask(Request::Multicast(1)), [delivered(0, 1)]);
     }
 }

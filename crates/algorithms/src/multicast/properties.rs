@@ -229,9 +229,9 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         self.doubled = true;
     }
 
-    fn call_up(&self, at: ProcessId, told: bool) {
+    fn prefetch(&self, at: ProcessId, told: bool) {
         if told {
-            self.delivered.call_up(at);
+            self.delivered.prefetch(at);
         }
     }
 

@@ -9,13 +9,14 @@
 mod adapt;
 mod recovery;
 mod sessions;
+mod sheet;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use konklave_process::topology::{Hops, Shape};
+use konklave_process::topology::Hops;
 use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
@@ -23,91 +24,7 @@ pub use self::adapt::{Side, Tuning};
 pub use self::recovery::{Repairing, Request as Asking};
 use super::few::Few;
 use super::table::Table;
-use super::{Indication, Multicast, Numbers, Request, Unit};
-use crate::{
-    Algorithm, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, SetupError, Switch,
-};
-
-const ONE_ROUND: Mistake = Mistake {
-    name: "one-round",
-    what: "who has asked does not ask again: a lost request is never repeated",
-    breaks: "validity",
-    caught_by: "-n 2 --requests 1,0 --loss 2 --synchronous --set sessions=3 --set timers=fixed --set c2=0 --set d1=1 --set d2=0",
-};
-const SHEET: DataSheet = DataSheet {
-    name: "srm",
-    title: "Scalable reliable multicast",
-    idea: "Requests and repairs go to all; timers by distance and chance let one speak for many.",
-    source: "S. Floyd, V. Jacobson, C.-G. Liu, S. McCanne, L. Zhang, ToN 5(6), 1997; ns-2",
-    assumes: &[],
-    topologies: &[Shape::Connected],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::Messages,
-            formula: "n − 1 for each multicast, and n − 1 for each session message",
-            when: "nothing happens to messages",
-            bound: messages,
-        },
-        Cost {
-            metric: Metric::Delivery,
-            formula: "T",
-            when: "nothing happens to messages",
-            bound: |f| f.delay_max.filter(|_| f.undisturbed).map(Bound::AtMost),
-        },
-    ],
-    guarantees: &[Guarantee::Validity, Guarantee::Integrity, Guarantee::Agreement],
-    fence: None,
-    mistakes: &[ONE_ROUND],
-    switches: &[
-        Switch {
-            name: "timers",
-            values: &["adaptive", "fixed"],
-            what: "whether C1, C2, D1 and D2 follow what happens, or stay as chosen",
-        },
-        Switch { name: "c1", values: &["2", "<number>"], what: "C1: least wait before a request" },
-        Switch { name: "c2", values: &["2", "<number>"], what: "C2: how far requests are spread" },
-        Switch {
-            name: "d1",
-            values: &["log10", "<number>"],
-            what: "D1: least wait before a repair; log10: of the size of the group",
-        },
-        Switch {
-            name: "d2",
-            values: &["log10", "<number>"],
-            what: "D2: how far repairs are spread; log10: of the size of the group",
-        },
-        Switch {
-            name: "sessions",
-            values: &["agreed", "<number>"],
-            what: "session messages of each member after its last news: until all agree, or so many",
-        },
-        Switch {
-            name: "interval",
-            values: &["10", "<number>"],
-            what: "T between two session messages, each up to a tenth more or less",
-        },
-        Switch {
-            name: "scope",
-            values: &["0", "<number>"],
-            what: "ask only so many links around first, twice as far each time; 0: always all",
-        },
-    ],
-};
-
-fn messages(f: &Facts<'_>) -> Option<Bound> {
-    let chosen = f.setup.chosen(&SHEET, "sessions");
-    let interval = f64::from(f.setup.chosen(&SHEET, "interval").number());
-    let prompt = f.delay_max.is_some_and(|delay| delay <= interval);
-    let sessions = match chosen.is("agreed") {
-        true => f64::from(sessions::MOST),
-        false => f64::from(chosen.number()),
-    };
-    let least = f.entries() * (f.n() - 1.0);
-    let most = least + f.n() * (f.n() - 1.0) * sessions * (f.entries() + 1.0);
-    let applies = f.undisturbed && (prompt || !chosen.is("agreed"));
-    applies.then_some(Bound::Between(least, most))
-}
+use super::{Indication, Numbers, Request, Unit};
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -284,51 +201,5 @@ impl Process for Srm {
 
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.take_back(peer, ctx);
-    }
-
-    fn at_rest(&self) -> bool {
-        self.asking.is_empty() && self.repairing.is_empty()
-    }
-}
-
-impl Algorithm for Srm {
-    type Problem = Multicast;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
-        let hops = setup.share("hops", || Hops::new(&setup.topology, &setup.group));
-        let number = |name| setup.chosen(&SHEET, name).number();
-        let members = setup.group.len() as u32;
-        Self {
-            held: Table::default(),
-            high: Table::default(),
-            asking: Few::default(),
-            repairing: Few::default(),
-            resting: Few::default(),
-            tuning: Tuning::new(setup, members),
-            sessions: 0,
-            agreed: ProcessSet::new(),
-            suspected: ProcessSet::new(),
-            talking: false,
-            settings: Fixed(Settings {
-                hops,
-                unit: setup.unit.as_nanos() as u64,
-                adaptive: setup.chosen(&SHEET, "timers").is("adaptive"),
-                agreed: setup.chosen(&SHEET, "sessions").is("agreed"),
-                sessions: number("sessions"),
-                interval: number("interval"),
-                scope: number("scope"),
-                members,
-                one_round: setup.mistake == Some(ONE_ROUND.name),
-            }),
-        }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        let number = |name| setup.chosen(&SHEET, name).number();
-        if number("c1") == 0 && number("c2") == 0 {
-            return Err(SetupError("c1 and c2 cannot both be 0: nobody could be first".into()));
-        }
-        setup.need(&SHEET, 1, &["interval"])
     }
 }

@@ -5,6 +5,8 @@
 //! that all learn what is safe. When all is safe the token rests at the first of the ring.
 
 mod sheet;
+#[cfg(test)]
+mod tests;
 mod token;
 
 use std::collections::VecDeque;
@@ -13,11 +15,11 @@ use std::time::Duration;
 use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{AGREED, NO_COPY, ONE_VISIT, SAFE, SHEET, SILENT_LAG, TWICE};
+use self::sheet::{NO_COPY, ONE_VISIT, SILENT_LAG, TWICE};
 pub use self::token::Token;
 use super::window::Window;
-use super::{Indication, Multicast, Note, Request, Unit};
-use crate::{Algorithm, DataSheet, Mistake, Setup, SetupError};
+use super::{Indication, Note, Request, Unit};
+use crate::Mistake;
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -336,55 +338,4 @@ impl Process for TokenOrder {
         ctx.cancel_timer(Timer::Wake);
         ctx.cancel_timer(Timer::Hold);
     }
-
-    fn at_rest(&self) -> bool {
-        self.backlog.is_empty() && self.bodies.is_empty() && self.copy.is_none()
-    }
 }
-
-impl Algorithm for TokenOrder {
-    type Problem = Multicast;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        let first = setup.group.id(0);
-        let n = setup.group.len();
-        let successor = setup.group.id((setup.place(me) + 1) % n);
-        let number = |name| setup.chosen(&SHEET, name).number();
-        Self {
-            backlog: VecDeque::new(),
-            bodies: Window::default(),
-            aru: 0,
-            delivered: 0,
-            safe: 0,
-            left: Left::default(),
-            hand: (me == first).then(Token::default),
-            copy: None,
-            resting: true,
-            stuck: 0,
-            broken: false,
-            settings: Fixed(Settings {
-                first,
-                successor,
-                safe: setup.chosen(&SHEET, "delivery").is("safe"),
-                burst: number("burst"),
-                window: number("window"),
-                patient: setup.chosen(&SHEET, "asking").is("patient"),
-                round: setup.unit * (n as u32 + 3),
-                mistake: setup.mistake,
-            }),
-        }
-    }
-
-    fn sheet(setup: &Setup) -> DataSheet {
-        let safe = setup.chosen(&SHEET, "delivery").is("safe");
-        DataSheet { guarantees: if safe { SAFE } else { AGREED }, ..SHEET }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        setup.need(&SHEET, 1, &["burst", "window"])
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -71,8 +71,8 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
     }
 
     #[inline]
-    fn call_up(&self, at: ProcessId) {
-        self.0.call_up(at);
+    fn prefetch(&self, at: ProcessId) {
+        self.0.prefetch(at);
     }
 
     fn holds(&self, at: ProcessId) -> bool {

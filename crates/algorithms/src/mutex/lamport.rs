@@ -4,87 +4,16 @@
 //! process whose request stands first may enter once it has heard something later from everyone:
 //! on FIFO channels nothing earlier can then still be on its way.
 
-use konklave_process::topology::Shape;
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use konklave_process::{
     Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, ProcessSet, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Fence, Indication, Mutex, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch,
-};
-
-const EQUAL_ACK: Mistake = Mistake {
-    name: "equal-ack",
-    what: "an acknowledgement carries the time of the request, not a later one: with a lower id it \
-           does not count as later",
-    breaks: "deadlock",
-    caught_by: "-n 2 --requests 0,1",
-};
-const NO_TIE_BREAK: Mistake = Mistake {
-    name: "no-tie-break",
-    what: "the queue is ordered by time without ids, and of two equal requests each takes its own \
-           for the first",
-    breaks: "mutual exclusion",
-    caught_by: "-n 2",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "lamport",
-    title: "Lamport",
-    idea: "Everyone keeps the same queue of requests; enter as its first, once all have been heard.",
-    source: "L. Lamport, CACM 21(7), 1978; lecture \"Gegenseitiger Ausschluss\"",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::Fifo,
-        Assumption::NoCrash,
-        Assumption::KnownMembership,
-    ],
-    topologies: &[Shape::Complete],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::MessagesPerEntry,
-            formula: "3(n − 1), with suppressed acknowledgements 2(n − 1) to 3(n − 1)",
-            when: "always",
-            bound: |f| {
-                let others = f.n() - 1.0;
-                Some(if f.setup.chosen(&SHEET, "acks").is("all") {
-                    Bound::Exactly(3.0 * others)
-                } else {
-                    Bound::Between(2.0 * others, 3.0 * others)
-                })
-            },
-        },
-        Cost {
-            metric: Metric::SyncDelay,
-            formula: "T, or up to 3T while requests are on their way",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(3.0 * t)),
-        },
-        Cost {
-            metric: Metric::EntryDelay,
-            formula: "2T",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
-        },
-    ],
-    guarantees: &[
-        Guarantee::MutualExclusion,
-        Guarantee::DeadlockFree,
-        Guarantee::StarvationFree,
-        Guarantee::HappenedBefore,
-    ],
-    fence: Some("(timestamp, id) of the request: entries come in this order"),
-    mistakes: &[EQUAL_ACK, NO_TIE_BREAK],
-    switches: &[Switch {
-        name: "acks",
-        values: &["all", "suppressed"],
-        what: "whether a request is acknowledged even if our own later one will do",
-    }],
-};
+use super::{Fence, Indication, Request};
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -235,94 +164,5 @@ impl Process for Lamport {
             }
         }
         self.try_enter(ctx);
-    }
-
-    fn stamp(&self) -> u64 {
-        self.clock.now().into()
-    }
-
-    fn on_stamp(&mut self, _from: ProcessId, stamp: u64) {
-        self.clock.witness(stamp as u32);
-    }
-
-    fn at_rest(&self) -> bool {
-        self.state == State::Released && self.queue.is_empty()
-    }
-}
-
-impl Algorithm for Lamport {
-    type Problem = Mutex;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(_me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            clock: LamportClock::default(),
-            state: State::Released,
-            queue: Vec::new(),
-            suppresses: Fixed(setup.chosen(&SHEET, "acks").is("suppressed")),
-            equal_ack: setup.makes(&EQUAL_ACK),
-            no_tie_break: setup.makes(&NO_TIE_BREAK),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Group, Topology};
-    use konklave_testkit::{Bench, send, tell};
-
-    use super::*;
-
-    fn bench(me: u32, acks: &str) -> Bench<Lamport> {
-        let mut setup = Setup::new(Group::of(3), Topology::complete(3));
-        setup.chosen.insert("acks", acks.into());
-        Bench::new(Lamport::new(ProcessId(me), &setup), ProcessId(me), &setup.group)
-    }
-
-    fn granted(time: u64, id: u64) -> konklave_process::Effect<Lamport> {
-        tell(Indication::Granted { fence: Some(Fence(time, id)) })
-    }
-
-    #[test]
-    fn a_request_is_acknowledged_with_a_later_time() {
-        let mut p1 = bench(1, "all");
-        let asked = p1.hear(0, Message::Request { timestamp: 4 });
-        assert_eq!(asked, [send(0, Message::Ack { clock: 5 })]);
-        assert!(!p1.process.at_rest());
-        p1.hear(0, Message::Release { request: 4, clock: 6 });
-        assert!(p1.process.at_rest());
-    }
-
-    #[test]
-    fn the_first_of_the_queue_enters_when_all_have_been_heard() {
-        let mut p1 = bench(1, "all");
-        let request = Message::Request { timestamp: 1 };
-        assert_eq!(p1.ask(Request::Acquire), [send(0, request), send(2, request)]);
-        assert_eq!(p1.hear(0, Message::Ack { clock: 2 }), []);
-        assert_eq!(p1.hear(2, Message::Ack { clock: 2 }), [granted(1, 1)]);
-        let release = Message::Release { request: 1, clock: 3 };
-        assert_eq!(p1.ask(Request::Release), [send(0, release), send(2, release)]);
-    }
-
-    #[test]
-    fn an_equal_request_of_a_higher_id_counts_as_later_and_of_a_lower_one_goes_first() {
-        let mut p1 = bench(1, "suppressed");
-        p1.ask(Request::Acquire);
-        let younger = p1.hear(2, Message::Request { timestamp: 1 });
-        assert_eq!(younger, [send(2, Message::Ack { clock: 2 })]);
-        // p0's request is older: ours is on its way to p0, and tells it so.
-        assert_eq!(p1.hear(0, Message::Request { timestamp: 1 }), []);
-        assert_eq!(p1.hear(0, Message::Release { request: 1, clock: 3 }), [granted(1, 1)]);
-    }
-
-    #[test]
-    fn an_acknowledgement_of_an_earlier_request_does_not_count() {
-        let mut p1 = bench(1, "all");
-        p1.hear(0, Message::Request { timestamp: 6 });
-        p1.hear(0, Message::Release { request: 6, clock: 7 });
-        p1.ask(Request::Acquire);
-        p1.hear(2, Message::Ack { clock: 9 });
-        assert_eq!(p1.hear(0, Message::Ack { clock: 8 }), []);
-        assert_eq!(p1.hear(0, Message::Ack { clock: 10 }), [granted(8, 1)]);
     }
 }

@@ -16,7 +16,7 @@ mod search;
 use std::sync::Arc;
 
 use konklave_process::{
-    Context, Fixed, Group, LamportClock, Process, ProcessId, ProcessMap, Timestamp, call_up_whole,
+    Context, Fixed, Group, LamportClock, Process, ProcessId, ProcessMap, Timestamp, prefetch_whole,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -390,11 +390,11 @@ impl Node {
         self.clock.witness(u32::try_from(stamp).unwrap_or(u32::MAX));
     }
 
-    /// Calls up what most messages look at: quorums and queues of a large group are long.
-    pub(super) fn call_up(&self) {
-        call_up_whole(&**self.rules);
-        self.halves.requester.call_up();
-        self.halves.arbiter.call_up();
+    /// Prefetches what most messages look at: quorums and queues of a large group are long.
+    pub(super) fn prefetch(&self) {
+        prefetch_whole(&**self.rules);
+        self.halves.requester.prefetch();
+        self.halves.arbiter.prefetch();
     }
 
     pub(super) fn at_rest(&self) -> bool {

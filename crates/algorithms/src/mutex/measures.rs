@@ -89,7 +89,7 @@ impl Measures {
         match metric {
             Metric::SyncDelay => self.sync_delay.max(unit),
             Metric::EntryDelay => self.lone_entry.max(unit),
-            Metric::Messages | Metric::MessagesPerEntry | Metric::Time | Metric::Delivery => None,
+            _ => None,
         }
     }
 }

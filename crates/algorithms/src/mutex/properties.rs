@@ -6,7 +6,7 @@ mod order;
 pub use order::Knowledge;
 
 use konklave_process::{
-    Group, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
+    Group, Inspect, Monitor, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
 };
 use smallvec::SmallVec;
 
@@ -49,7 +49,7 @@ impl Properties {
     }
 }
 
-impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Properties {
+impl<P: Inspect<Request = Request, Indication = Indication>> Monitor<P> for Properties {
     type Tag = Knowledge;
 
     fn on_request(&mut self, at: ProcessId, request: &Request) -> Verdict {

@@ -4,85 +4,18 @@
 //! edges of a tree lead to it. Who wants it asks its holder; a process asks once on behalf of all
 //! in its queue, and the token comes back the way the requests went.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::{Fence, Indication, Mutex, Request};
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch,
-};
-
-const NO_ASKED_FLAG: Mistake = Mistake {
-    name: "no-asked-flag",
-    what: "a process asks again for everyone who joins its queue: its holder queues it twice",
-    breaks: "expected inputs",
-    caught_by: "-n 3 --topology path --requests 0,1,1",
-};
-const FORGETS_SELF: Mistake = Mistake {
-    name: "forgets-self",
-    what: "the token goes on to the first of the queue, as on the slide: if that is the process \
-           itself, its entry is gone and it never enters",
-    breaks: "deadlock",
-    caught_by: "-n 2 --topology path --requests 0,1",
-};
-const FORGETS_REST: Mistake = Mistake {
-    name: "forgets-rest",
-    what: "who passes the token on does not ask the new holder for the rest of its queue",
-    breaks: "deadlock",
-    caught_by: "-n 3 --topology path --requests 0,1,1",
-};
-const UNBOUNDED_GREEDY: Mistake = Mistake {
-    name: "unbounded-greedy",
-    what: "who leaves keeps the token for its own next wish, however many others wait",
-    breaks: "deadlock",
-    caught_by: "-n 2 --topology path --requests 1,1",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "raymond",
-    title: "Raymond's tree",
-    idea: "Pointers along a tree lead to the token; requests go that way, the token comes back.",
-    source: "K. Raymond, TOCS 7(1), 1989; lecture \"Gegenseitiger Ausschluss\" 5.5.4",
-    assumes: &[
-        Assumption::Reliable,
-        Assumption::NoDuplicates,
-        Assumption::NoCrash,
-        Assumption::UniqueIds,
-    ],
-    topologies: &[Shape::Tree, Shape::Connected, Shape::Complete],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::MessagesPerEntry,
-            formula: "2D, D = diameter of the tree; about 4 when all want",
-            when: "always",
-            bound: |f| Some(Bound::AtMost(2.0 * f.setup.tree_diameter() as f64)),
-        },
-        Cost {
-            metric: Metric::SyncDelay,
-            formula: "D·T, or 2D·T while the next one's request is on its way",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * f.setup.tree_diameter() as f64 * t)),
-        },
-        Cost {
-            metric: Metric::EntryDelay,
-            formula: "2D·T, or 0 where the token is",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * f.setup.tree_diameter() as f64 * t)),
-        },
-    ],
-    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
-    fence: Some("the token's count of entries"),
-    mistakes: &[NO_ASKED_FLAG, FORGETS_SELF, FORGETS_REST, UNBOUNDED_GREEDY],
-    switches: &[Switch {
-        name: "greedy",
-        values: &["0", "<number>"],
-        what: "how many wishes in a row a process may serve itself before those who queue first",
-    }],
-};
+use self::sheet::{FORGETS_REST, FORGETS_SELF, NO_ASKED_FLAG, UNBOUNDED_GREEDY};
+use super::{Fence, Indication, Request};
+use crate::Mistake;
 
 /// One process of the algorithm. At first the first of the group has the token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -243,150 +176,5 @@ impl Process for Raymond {
             }
             Message::Token { .. } => ctx.unexpected("a token from where there is none"),
         }
-    }
-
-    fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle && self.queue.is_empty()
-    }
-
-    fn tokens(&self) -> usize {
-        matches!(self.holder, Holder::Us { .. }).into()
-    }
-
-    fn tokens_in(message: &Message) -> usize {
-        matches!(message, Message::Token { .. }).into()
-    }
-}
-
-impl Algorithm for Raymond {
-    type Problem = Mutex;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        Self {
-            holder: setup.parent(me).map_or(Holder::Us { entries: 0 }, Holder::Neighbour),
-            queue: VecDeque::new(),
-            asked: false,
-            phase: Phase::Idle,
-            ahead: 0,
-            greedy: Fixed(setup.chosen(&SHEET, "greedy").number()),
-            mistake: Fixed(setup.mistake),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Group, Topology};
-    use konklave_testkit::{Bench, send, tell};
-
-    use super::*;
-
-    /// Process `me` of a path of three.
-    fn bench(me: u32, greedy: &str) -> Bench<Raymond> {
-        let group = Group::of(3);
-        let mut setup = Setup::new(group.clone(), Topology::path(3));
-        setup.chosen.insert("greedy", greedy.into());
-        Bench::new(Raymond::new(ProcessId(me), &setup), ProcessId(me), &group)
-    }
-
-    fn granted(number: u64) -> konklave_process::Effect<Raymond> {
-        tell(Indication::Granted { fence: Some(Fence(0, number)) })
-    }
-
-    #[test]
-    fn who_has_the_token_enters_without_a_message() {
-        let mut p0 = bench(0, "0");
-        assert_eq!(p0.ask(Request::Acquire), [granted(1)]);
-        assert_eq!(p0.ask(Request::Release), []);
-        assert_eq!(p0.ask(Request::Acquire), [granted(2)]);
-    }
-
-    #[test]
-    fn one_request_goes_up_for_all_who_queue() {
-        let mut p1 = bench(1, "0");
-        assert_eq!(p1.hear(2, Message::Request), [send(0, Message::Request)]);
-        assert_eq!(p1.ask(Request::Acquire), []);
-    }
-
-    #[test]
-    fn the_token_goes_to_the_first_and_is_asked_back_for_the_rest() {
-        let mut p1 = bench(1, "0");
-        p1.hear(2, Message::Request);
-        p1.ask(Request::Acquire);
-        let token = Message::Token { entries: 4 };
-        assert_eq!(p1.hear(0, token), [send(2, token), send(2, Message::Request)]);
-        assert_eq!(p1.hear(2, Message::Token { entries: 5 }), [granted(6)]);
-        assert!(!p1.process.at_rest());
-        assert_eq!(p1.ask(Request::Release), []);
-        assert!(p1.process.at_rest());
-    }
-
-    #[test]
-    fn the_greedy_go_first_as_often_as_they_may() {
-        let mut p1 = bench(1, "1");
-        p1.hear(2, Message::Request);
-        p1.ask(Request::Acquire);
-        assert_eq!(p1.hear(0, Message::Token { entries: 0 }), [granted(1)]);
-        assert_eq!(p1.ask(Request::Release), [send(2, Message::Token { entries: 1 })]);
-        // The second time in a row it has to wait its turn.
-        p1.hear(0, Message::Request);
-        p1.ask(Request::Acquire);
-        let token = Message::Token { entries: 2 };
-        assert_eq!(p1.hear(2, token), [send(0, token), send(0, Message::Request)]);
-        assert_eq!(p1.hear(0, Message::Token { entries: 2 }), [granted(3)]);
-    }
-
-    #[test]
-    fn a_request_may_overtake_the_token() {
-        let mut p1 = bench(1, "0");
-        p1.ask(Request::Acquire);
-        assert_eq!(p1.hear(0, Message::Request), []);
-        assert_eq!(p1.hear(0, Message::Token { entries: 0 }), [granted(1)]);
-        assert_eq!(p1.ask(Request::Release), [send(0, Message::Token { entries: 1 })]);
-    }
-
-    #[test]
-    fn a_second_request_and_a_second_token_are_unexpected() {
-        let mut p1 = bench(1, "0");
-        p1.hear(2, Message::Request);
-        let unexpected =
-            |effects: Vec<_>| matches!(effects[..], [konklave_process::Effect::Unexpected(_)]);
-        assert!(unexpected(p1.hear(2, Message::Request)));
-        assert!(unexpected(p1.hear(2, Message::Token { entries: 0 })));
-    }
-
-    /// The example of the slides: S1 is the root with the token, S6 and S7 are below S3.
-    #[test]
-    fn on_the_slide_s3_asks_once_for_s6_and_s7_and_the_token_visits_both() {
-        let group = Group::new((1..=7).map(ProcessId).collect()).unwrap();
-        let setup = Setup::new(group.clone(), Topology::kary_tree(7, 2));
-        let [mut s1, mut s3, mut s6, mut s7] = [1, 3, 6, 7]
-            .map(|s| Bench::new(Raymond::new(ProcessId(s), &setup), ProcessId(s), &group));
-        let queue = |s: &Bench<Raymond>| s.process.queue.iter().map(|p| p.0).collect::<Vec<_>>();
-        let token = |entries| Message::Token { entries };
-
-        assert_eq!(s1.ask(Request::Acquire), [granted(1)]);
-        assert_eq!(s6.ask(Request::Acquire), [send(3, Message::Request)]);
-        assert_eq!(s3.hear(6, Message::Request), [send(1, Message::Request)]);
-        assert_eq!(queue(&s3), [6]);
-        assert_eq!(s7.ask(Request::Acquire), [send(3, Message::Request)]);
-        assert_eq!(s3.hear(7, Message::Request), []);
-        assert_eq!(queue(&s3), [6, 7]);
-        assert_eq!(s1.hear(3, Message::Request), []);
-
-        assert_eq!(s1.ask(Request::Release), [send(3, token(1))]);
-        assert_eq!(s3.hear(1, token(1)), [send(6, token(1)), send(6, Message::Request)]);
-        assert_eq!(queue(&s3), [7]);
-        assert_eq!(s6.hear(3, token(1)), [granted(2)]);
-        assert_eq!(s6.hear(3, Message::Request), []);
-
-        assert_eq!(s6.ask(Request::Release), [send(3, token(2))]);
-        assert_eq!(s3.hear(6, token(2)), [send(7, token(2))]);
-        assert_eq!(s7.hear(3, token(2)), [granted(3)]);
-        assert_eq!(s7.ask(Request::Release), []);
-        assert!([&s1, &s3, &s6, &s7].iter().all(|s| s.process.at_rest()));
-        assert_eq!(s1.process.holder, Holder::Neighbour(ProcessId(3)));
-        assert_eq!(s3.process.holder, Holder::Neighbour(ProcessId(7)));
     }
 }

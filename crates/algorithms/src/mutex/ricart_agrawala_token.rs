@@ -4,61 +4,16 @@
 //! the last request of each process that was served. Who leaves looks around in a circle, from
 //! itself on, for the first whose request is newer than that.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
-use konklave_process::topology::Shape;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId, ProcessMap};
 use serde::{Deserialize, Serialize};
 
-use super::{Fence, Indication, Mutex, Request};
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-const STALE: Mistake = Mistake {
-    name: "stale-request",
-    what: "an idle holder sends the token to whoever asks, even if that request was served already",
-    breaks: "deadlock",
-    caught_by: "-n 3 --requests 2,1,1",
-};
-const UNCOUNTED: Mistake = Mistake {
-    name: "uncounted-entry",
-    what: "a holder that enters without asking does not count that as a request",
-    breaks: "growing fences",
-    caught_by: "-n 2 --requests 2,0 --property fence",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "ricart-agrawala-token",
-    title: "Ricart–Agrawala with a token",
-    idea: "A token that is asked for by broadcast and goes round to those who have asked.",
-    source: "G. Ricart, A. K. Agrawala, CACM 26(2), 1983",
-    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
-    topologies: &[Shape::Complete],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::MessagesPerEntry,
-            formula: "n, or 0 where the token is",
-            when: "always",
-            bound: |f| Some(Bound::AtMost(if f.n() > 1.0 { f.n() } else { 0.0 })),
-        },
-        Cost {
-            metric: Metric::SyncDelay,
-            formula: "T, or 2T while the next one's request is on its way",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
-        },
-        Cost {
-            metric: Metric::EntryDelay,
-            formula: "2T, or 0 where the token is",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
-        },
-    ],
-    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
-    fence: Some("the token's count of entries"),
-    mistakes: &[STALE, UNCOUNTED],
-    switches: &[],
-};
+use super::{Fence, Indication, Request};
 
 /// One process of the algorithm. At first the first of the group has the token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -163,109 +118,5 @@ impl Process for RicartAgrawalaToken {
                 }
             }
         }
-    }
-
-    fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle
-    }
-
-    fn tokens(&self) -> usize {
-        self.token.is_some().into()
-    }
-
-    fn tokens_in(message: &Message) -> usize {
-        matches!(message, Message::Token(_)).into()
-    }
-}
-
-impl Algorithm for RicartAgrawalaToken {
-    type Problem = Mutex;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        let nothing = ProcessMap::new(&setup.group, 0);
-        Self {
-            phase: Phase::Idle,
-            token: (setup.group.id(0) == me).then(|| nothing.clone()),
-            requested: nothing,
-            stale: setup.makes(&STALE),
-            uncounted: setup.makes(&UNCOUNTED),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Effect, Group, Topology};
-    use konklave_testkit::{Bench, tell};
-
-    use super::*;
-
-    fn bench(me: u32) -> Bench<RicartAgrawalaToken> {
-        let group = Group::of(3);
-        let setup = Setup::new(group.clone(), Topology::complete(3));
-        Bench::new(RicartAgrawalaToken::new(ProcessId(me), &setup), ProcessId(me), &group)
-    }
-
-    /// The token with these numbers.
-    fn token(numbers: [u32; 3]) -> Message {
-        let mut served = ProcessMap::new(&Group::of(3), 0);
-        for (p, number) in numbers.into_iter().enumerate() {
-            served[ProcessId(p as u32)] = number;
-        }
-        Message::Token(Arc::new(served))
-    }
-
-    fn send(to: u32, message: Message) -> Effect<RicartAgrawalaToken> {
-        konklave_testkit::send(to, message)
-    }
-
-    fn granted(number: u64) -> Effect<RicartAgrawalaToken> {
-        tell(Indication::Granted { fence: Some(Fence(0, number)) })
-    }
-
-    #[test]
-    fn who_leaves_looks_around_from_itself_on() {
-        let mut p1 = bench(1);
-        assert_eq!(
-            p1.ask(Request::Acquire),
-            [send(0, Message::Request(1)), send(2, Message::Request(1))]
-        );
-        p1.hear(0, Message::Request(1));
-        p1.hear(2, Message::Request(1));
-        assert_eq!(p1.hear(0, token([0, 0, 0])), [granted(1)]);
-        assert_eq!(p1.ask(Request::Release), [send(2, token([0, 1, 0]))]);
-    }
-
-    #[test]
-    fn a_request_that_was_served_does_not_attract_the_token() {
-        let mut p0 = bench(0);
-        assert_eq!(p0.hear(1, Message::Request(1)), [send(1, token([0, 0, 0]))]);
-        p0.ask(Request::Acquire);
-        assert_eq!(p0.hear(1, token([0, 1, 0])), [granted(2)]);
-        p0.ask(Request::Release);
-        assert_eq!(p0.hear(1, Message::Request(1)), []);
-        assert_eq!(p0.hear(1, Message::Request(2)), [send(1, token([1, 1, 0]))]);
-    }
-
-    #[test]
-    fn a_copy_of_an_earlier_token_is_ignored() {
-        let mut p1 = bench(1);
-        p1.ask(Request::Acquire);
-        assert_eq!(p1.hear(0, token([0, 0, 0])), [granted(1)]);
-        p1.hear(2, Message::Request(1));
-        p1.ask(Request::Release);
-        assert_eq!(p1.hear(0, token([0, 0, 0])), []);
-        p1.ask(Request::Acquire);
-        assert_eq!(p1.hear(0, token([0, 0, 0])), []);
-        assert_eq!(p1.hear(2, token([0, 1, 1])), [granted(3)]);
-    }
-
-    #[test]
-    fn the_holder_enters_again_without_a_message_and_counts_that() {
-        let mut p0 = bench(0);
-        assert_eq!(p0.ask(Request::Acquire), [granted(1)]);
-        assert_eq!(p0.ask(Request::Release), []);
-        assert_eq!(p0.ask(Request::Acquire), [granted(2)]);
     }
 }

@@ -3,70 +3,21 @@
 //! Whoever has the token may enter. Who wants it asks everyone; the token knows whose last request
 //! was served and keeps the queue of those who wait.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use konklave_process::topology::Shape;
 use konklave_process::{
     Context, Fixed, NoRecord, NoTimer, Process, ProcessId, ProcessMap, ProcessSet,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Fence, Indication, Mutex, Request};
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-const STALE: Mistake = Mistake {
-    name: "stale-request",
-    what: "an idle holder sends the token to whoever asks, even if that request was served already",
-    breaks: "deadlock",
-    caught_by: "-n 3 --requests 2,1,1",
-};
-const OWN_NUMBER: Mistake = Mistake {
-    name: "own-number",
-    what: "a request moves and is judged by the receiver's own number, as the slide's index has it",
-    breaks: "deadlock",
-    caught_by: "-n 2 --requests 1,1",
-};
-const UNCOUNTED: Mistake = Mistake {
-    name: "uncounted-entry",
-    what: "a holder that enters without asking does not count that as a request",
-    breaks: "growing fences",
-    caught_by: "-n 2 --requests 2,0 --property fence",
-};
-
-const SHEET: DataSheet = DataSheet {
-    name: "suzuki-kasami",
-    title: "Suzuki–Kasami",
-    idea: "A token that is asked for by broadcast and carries its own queue.",
-    source: "I. Suzuki, T. Kasami, TOCS 3(4), 1985; lecture \"Gegenseitiger Ausschluss\"",
-    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
-    topologies: &[Shape::Complete],
-    winner: None,
-    costs: &[
-        Cost {
-            metric: Metric::MessagesPerEntry,
-            formula: "n, or 0 where the token is",
-            when: "always",
-            bound: |f| Some(Bound::AtMost(if f.n() > 1.0 { f.n() } else { 0.0 })),
-        },
-        Cost {
-            metric: Metric::SyncDelay,
-            formula: "T, or 2T while the next one's request is on its way",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
-        },
-        Cost {
-            metric: Metric::EntryDelay,
-            formula: "2T, or 0 where the token is",
-            when: "delays have a limit",
-            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
-        },
-    ],
-    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
-    fence: Some("the token's count of entries"),
-    mistakes: &[STALE, OWN_NUMBER, UNCOUNTED],
-    switches: &[],
-};
+use self::sheet::{OWN_NUMBER, STALE, UNCOUNTED};
+use super::{Fence, Indication, Request};
+use crate::Mistake;
 
 /// One process of the algorithm. At first the first of the group has the token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -184,100 +135,5 @@ impl Process for SuzukiKasami {
                 }
             }
         }
-    }
-
-    fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle && self.token.as_ref().is_none_or(|t| t.queue.is_empty())
-    }
-
-    fn tokens(&self) -> usize {
-        self.token.is_some().into()
-    }
-
-    fn tokens_in(message: &Message) -> usize {
-        matches!(message, Message::Token(_)).into()
-    }
-}
-
-impl Algorithm for SuzukiKasami {
-    type Problem = Mutex;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        let nothing = ProcessMap::new(&setup.group, 0);
-        let first = Token { served: nothing.clone(), queue: VecDeque::new() };
-        Self {
-            phase: Phase::Idle,
-            requested: nothing,
-            token: (setup.group.id(0) == me).then_some(first),
-            mistake: Fixed(setup.mistake),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Effect, Group, Topology};
-    use konklave_testkit::{Bench, tell};
-
-    use super::*;
-
-    fn bench(me: u32) -> Bench<SuzukiKasami> {
-        let group = Group::of(3);
-        let setup = Setup::new(group.clone(), Topology::complete(3));
-        Bench::new(SuzukiKasami::new(ProcessId(me), &setup), ProcessId(me), &group)
-    }
-
-    /// The token with these numbers and this queue.
-    fn token(numbers: [u32; 3], queue: &[u32]) -> Message {
-        let mut served = ProcessMap::new(&Group::of(3), 0);
-        for (p, number) in numbers.into_iter().enumerate() {
-            served[ProcessId(p as u32)] = number;
-        }
-        let queue = queue.iter().copied().map(ProcessId).collect();
-        Message::Token(Arc::new(Token { served, queue }))
-    }
-
-    fn send(to: u32, message: Message) -> Effect<SuzukiKasami> {
-        konklave_testkit::send(to, message)
-    }
-
-    fn granted(number: u64) -> Effect<SuzukiKasami> {
-        tell(Indication::Granted { fence: Some(Fence(0, number)) })
-    }
-
-    #[test]
-    fn who_leaves_queues_all_whose_requests_are_open_from_its_successor_on() {
-        let mut p1 = bench(1);
-        let request = |number| Message::Request(number);
-        assert_eq!(p1.ask(Request::Acquire), [send(0, request(1)), send(2, request(1))]);
-        p1.hear(0, request(3));
-        p1.hear(2, request(1));
-        assert_eq!(p1.hear(0, token([2, 0, 0], &[])), [granted(3)]);
-        assert_eq!(p1.ask(Request::Release), [send(2, token([2, 1, 0], &[0]))]);
-    }
-
-    #[test]
-    fn an_idle_holder_gives_the_token_to_an_open_request_only() {
-        let mut p0 = bench(0);
-        assert_eq!(p0.hear(1, Message::Request(1)), [send(1, token([0, 0, 0], &[]))]);
-        p0.ask(Request::Acquire);
-        assert_eq!(p0.hear(1, token([0, 1, 0], &[])), [granted(2)]);
-        p0.ask(Request::Release);
-        assert_eq!(p0.hear(1, Message::Request(1)), []);
-        assert!(p0.process.at_rest());
-    }
-
-    #[test]
-    fn a_copy_of_an_earlier_token_is_ignored() {
-        let mut p1 = bench(1);
-        p1.ask(Request::Acquire);
-        assert_eq!(p1.hear(0, token([0, 0, 0], &[])), [granted(1)]);
-        p1.hear(2, Message::Request(1));
-        assert_eq!(p1.ask(Request::Release), [send(2, token([0, 1, 0], &[]))]);
-        assert_eq!(p1.hear(0, token([0, 0, 0], &[])), []);
-        p1.ask(Request::Acquire);
-        assert_eq!(p1.hear(0, token([0, 0, 0], &[])), []);
-        assert_eq!(p1.hear(2, token([0, 1, 1], &[])), [granted(3)]);
     }
 }

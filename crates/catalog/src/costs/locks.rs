@@ -97,7 +97,7 @@ impl Entry {
             };
             let report = self.simulate(&self.plan(scenario)?, false)?.report;
             holds &= report.verdict == Verdict::Ok;
-            Ok(Measured::of(self.problem, &report))
+            Ok(Measured::of(self.problem.name, &report))
         };
         let only = |place: usize, times: u32| {
             (0..n).map(|p| if p == place { times } else { 0 }).collect::<Vec<u32>>()
@@ -153,7 +153,7 @@ impl Entry {
                 ..Scenario::default()
             };
             let report = self.simulate(&self.plan(scenario)?, false)?.report;
-            Ok(Measured::of(self.problem, &report).sync_delay.map(|range| range.max))
+            Ok(Measured::of(self.problem.name, &report).sync_delay.map(|range| range.max))
         };
         (0..n)
             .map(|i| (0..n).map(|j| if i == j { Ok(None) } else { delay(i, j) }).collect())

@@ -26,7 +26,7 @@ pub(super) fn bounds(
     // Formulas speak of one election, of runs that came to their end (or have none, in a world with
     // a clock to count by), and of messages that arrive once: what arrives twice may be answered twice.
     let cut_off = unending(entry, plan, run) || (run.cut_off && is_real(run));
-    let election = entry.problem == "election";
+    let election = entry.problem.one_shot;
     let once = !election
         || plan.workload.requests.iter().all(|&r| r <= 1) && plan.config.script.len() <= 1;
     let undoubled = run.messages.duplicated == 0;
@@ -38,9 +38,11 @@ pub(super) fn bounds(
         let measured = match cost.metric {
             Metric::Messages => Some(sent),
             Metric::MessagesPerEntry => (entries > 0.0).then(|| sent / entries),
-            Metric::SyncDelay | Metric::EntryDelay | Metric::Time | Metric::Delivery => {
-                entry.algorithm.measured(meter, cost.metric, run.unit)
-            }
+            Metric::SyncDelay
+            | Metric::EntryDelay
+            | Metric::Time
+            | Metric::Delivery
+            | Metric::Other(_) => entry.algorithm.measured(meter, cost.metric, run.unit),
         };
         let applies = !cut_off && once && undoubled && facts.assumptions_hold;
         let bound = if applies { (cost.bound)(&facts) } else { None };

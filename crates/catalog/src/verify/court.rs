@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use konklave_process::{
     AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess, AnyTag, Application, Effect, End,
-    Input, Meter, Monitor, Process, ProcessId, ProcessSet, Verdict, Violation,
+    Input, Ledger, Monitor, ProcessId, ProcessSet, Verdict, Violation,
 };
 use konklave_trace::{
     Audit, Difference, EffectRecord, Entry as RunEntry, Footer, IncidentKind, InputRecord, Place,
@@ -22,9 +22,7 @@ pub(super) struct Court<'a> {
     entry: &'a Entry,
     /// Reads data of its algorithm.
     sample: AnyProcess,
-    application: AnyApplication,
-    monitor: AnyMonitor,
-    meter: AnyMeter,
+    ledger: Ledger<AnyProcess, AnyApplication, AnyMonitor, AnyMeter>,
     /// What is on its way, with what the judges said when it left.
     flights: BTreeMap<u64, (AnyTag, AnyData)>,
     messages: Messages,
@@ -41,9 +39,11 @@ impl<'a> Court<'a> {
         Self {
             entry,
             sample: algorithm.process(setup.group.id(0), setup),
-            application: algorithm.application(&plan.workload, setup),
-            monitor: algorithm.monitor(&plan.watch, setup),
-            meter: algorithm.meter(setup),
+            ledger: Ledger::new(
+                algorithm.application(&plan.workload, setup),
+                algorithm.monitor(&plan.watch, setup),
+                algorithm.meter(setup),
+            ),
             flights: BTreeMap::new(),
             messages: Messages::default(),
             steps: 0,
@@ -56,8 +56,8 @@ impl<'a> Court<'a> {
 
     /// Whether nobody waits, and nobody who is up would ask for more.
     fn is_served(&self, plan: &Plan) -> bool {
-        let asks = |p: &ProcessId| !self.down.contains(*p) && self.application.next(*p).is_some();
-        self.application.waiting().is_empty() && !plan.setup.group.members().iter().any(asks)
+        let members = plan.setup.group.members().iter().copied();
+        self.ledger.is_served(members.filter(|p| !self.down.contains(*p)))
     }
 
     /// What clients and judges hear before a process does, and of what is no step.
@@ -70,20 +70,17 @@ impl<'a> Court<'a> {
                         let p = ProcessId(p);
                         self.faulty = true;
                         self.down.insert(p);
-                        self.application.on_crash(p);
-                        self.monitor.on_crash(p);
-                        self.meter.on_crash(incident.at, p);
+                        self.ledger.on_crash(incident.at, p);
                     }
                     IncidentKind::Restart { node, .. } => {
                         self.down.remove(ProcessId(node));
-                        self.application.on_restart(ProcessId(node));
-                        self.monitor.on_restart(ProcessId(node));
+                        self.ledger.on_restart(ProcessId(node));
                     }
                     IncidentKind::Lost(id) => {
                         self.faulty = true;
                         self.messages.lost += 1;
                         if let Some((_, message)) = self.flights.remove(&id) {
-                            self.monitor.on_lost(&message);
+                            self.ledger.monitor.on_lost(&message);
                         }
                     }
                     _ => {}
@@ -100,26 +97,24 @@ impl<'a> Court<'a> {
         let Ok(input) = step.input.to_input(&self.sample) else { return Ok(()) };
         match (input, &step.input) {
             (Input::Request(request), InputRecord::Request(said)) => {
-                if self.application.next(me).as_ref() != Some(&request) {
+                if self.ledger.application.next(me).as_ref() != Some(&request) {
                     return Err(Difference {
                         place: Place::Entry(i),
                         what: format!("the client of p{} would not ask that now", step.node),
                         recorded: said.to_string(),
-                        expected: match self.application.next(me) {
+                        expected: match self.ledger.application.next(me) {
                             Some(wish) => serde_json::to_string(&wish).unwrap_or_default(),
                             None => "nothing".into(),
                         },
                     });
                 }
-                self.meter.on_request(step.at, me, &request);
-                self.application.on_request(me, &request);
-                let verdict = self.monitor.on_request(me, &request);
+                let verdict = self.ledger.on_request(step.at, me, &request);
                 self.note(verdict);
             }
             (Input::Message { message, .. }, InputRecord::Message { id, .. }) => {
                 self.messages.delivered += 1;
                 if let Some((tag, _)) = self.flights.remove(id) {
-                    let verdict = self.monitor.on_receive(me, Some(&message), &tag);
+                    let verdict = self.ledger.monitor.on_receive(me, Some(&message), &tag);
                     self.note(verdict);
                 }
             }
@@ -138,29 +133,25 @@ impl<'a> Court<'a> {
                 (Effect::Send { to, message }, EffectRecord::Send { id, .. }) => {
                     self.messages.sent += 1;
                     *self.messages.by_kind.entry(kind(message)).or_default() += 1;
-                    let tag = self.monitor.on_send(me, Some(message));
+                    let tag = self.ledger.monitor.on_send(me, Some(message));
                     if replayer.group().contains(*to) {
                         self.flights.insert(*id, (tag, message.clone()));
                     } else {
-                        let detail = format!("{me} sent to {to}, who is no member");
-                        self.found.push(Violation::new("usage", detail));
+                        self.found.push(Violation::stranger(me, *to));
                     }
                 }
                 (Effect::Indicate(indication), _) => {
-                    self.meter.on_indication(step.at, me, indication);
-                    self.application.on_indication(me, indication);
-                    let verdict = self.monitor.on_indication(me, indication);
+                    let verdict = self.ledger.on_indication(step.at, me, indication);
                     self.note(verdict);
                 }
                 (Effect::Unexpected(what), _) => {
-                    let detail = format!("{me} met {what}");
-                    self.found.push(Violation::new("expected inputs", detail));
+                    self.found.push(Violation::unexpected(me, what));
                 }
                 _ => {}
             }
         }
         if let Some(place) = replayer.group().place(me) {
-            let verdict = self.monitor.after_step(me, &replayer.processes()[place]);
+            let verdict = self.ledger.monitor.after_step(me, &replayer.processes()[place]);
             self.note(verdict);
         }
     }
@@ -183,7 +174,8 @@ impl<'a> Court<'a> {
             let members = replayer.group().members().iter().copied();
             members.filter(|p| !self.down.contains(*p)).collect()
         };
-        let busy = audit.is_pending() || up.iter().any(|p| self.application.next(*p).is_some());
+        let busy =
+            audit.is_pending() || up.iter().any(|p| self.ledger.application.next(*p).is_some());
         // News on its way is in no recording: what seems quiet may have been cut off.
         let before = self.found.len();
         let mut first = None;
@@ -203,14 +195,9 @@ impl<'a> Court<'a> {
     fn judge(&mut self, cut_off: bool, up: &[ProcessId], replayer: &Replayer) {
         let alive = up.iter().copied().collect();
         let end = End { alive, faulty: self.faulty, quiet: !cut_off };
-        let verdict = self.monitor.at_end(&end);
-        let quiet = !cut_off && verdict.is_ok() && self.application.waiting().is_empty();
+        let members = replayer.group().members().iter().copied().zip(replayer.processes());
+        let verdict = self.ledger.judge_end(&end, members);
         self.note(verdict);
-        let place = |p: &ProcessId| replayer.group().place(*p);
-        let restless =
-            |p: &&ProcessId| place(p).is_some_and(|i| !replayer.processes()[i].at_rest());
-        self.found
-            .extend(up.iter().find(restless).filter(|_| quiet).map(|p| Violation::unquiet(*p)));
     }
 
     /// What broke must be recorded, and nothing else.
@@ -268,11 +255,11 @@ impl<'a> Court<'a> {
             violations: broken(run)
                 .map(|(_, (at, property, detail))| (at, property.to_owned(), detail.clone()))
                 .collect(),
-            waiting: self.application.waiting(),
+            waiting: self.ledger.application.waiting(),
             served: self.is_served(plan),
             cut_off,
         };
-        let mut report = report(self.entry, plan, facts, &self.meter, &self.monitor);
+        let mut report = report(self.entry, plan, facts, &self.ledger.meter, &self.ledger.monitor);
         doubt_time_bounds(&mut report, plan);
         report.command += &command(transport, plan.setup.unit);
         let summary = serde_json::to_value(&report).unwrap_or_default();

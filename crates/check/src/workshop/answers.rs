@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use konklave_process::Violation;
+use konklave_process::{Violation, judge_rest};
 use rustc_hash::FxHasher;
 
 use super::{Ended, Workshop};
@@ -11,7 +11,6 @@ use crate::draws::Draws;
 use crate::expand::{Node, Rules};
 use crate::reduce::Commutation;
 use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, OTHER, OVER, PASSED, Tables, UNHEARD};
-use crate::verdicts::unquiet;
 
 impl Craft for Workshop<'_> {
     fn starts(&mut self, tables: &mut Tables, rules: &Rules) -> Vec<(Node, Option<Violation>)> {
@@ -109,10 +108,8 @@ impl Craft for Workshop<'_> {
         let violation = self.judged_end(ambient, ended);
         let restless = up.map(facts).find(|facts| !facts.at_rest);
         tables.symmetry = symmetry;
-        if violation.is_some() || stopped || !self.model.options.judges("quiescence") {
-            return violation;
-        }
-        Some(unquiet(self.model.group.id(restless?.place as usize)))
+        let restless = restless.map(|facts| self.model.group.id(facts.place as usize));
+        violation.or_else(|| self.model.filter(judge_rest(!stopped, restless)).err())
     }
 
     fn bytes(&self) -> usize {

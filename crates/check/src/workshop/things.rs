@@ -4,12 +4,10 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
-use konklave_process::{
-    AnyApplication, AnyData, AnyMonitor, AnyProcess, AnyTag, AnyTimer, ProcessId,
-};
+use konklave_process::{AnyData, AnyProcess, AnyTag, AnyTimer, ProcessId};
 use rustc_hash::FxHashMap;
 
-use crate::state::{Content, Spent};
+use crate::state::{Book, Content, Spent};
 
 /// A process and what the host keeps for it.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -35,8 +33,7 @@ pub(crate) struct Letter {
 /// The rest of the world.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Ambient {
-    pub(crate) application: AnyApplication,
-    pub(crate) monitor: AnyMonitor,
+    pub(crate) ledger: Book,
     pub(crate) spent: Spent,
     pub(crate) cut: u64,
     pub(crate) broken: u64,

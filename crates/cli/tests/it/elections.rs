@@ -109,7 +109,9 @@ fn the_table_of_elections_is_what_is_found() {
          algorithm explore many more (every graph of four, every tree and every ring of five).\n\n\
          | election | explored | mistakes caught | counts kept |\n|---|---|---|---|\n",
     );
-    for entry in Catalog::builtin().entries().iter().filter(|entry| entry.problem == "election") {
+    for entry in
+        Catalog::builtin().entries().iter().filter(|entry| entry.problem.name == "election")
+    {
         let cell = |text: String| text.replace('|', "\\|");
         let _ = writeln!(
             text,

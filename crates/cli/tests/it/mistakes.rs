@@ -22,7 +22,7 @@ fn every_mistake_is_caught_and_only_the_mistake() {
             let name = entry.name();
             let line = format!("check {name} {} --format json", mistake.caught_by);
             // Those of locks are caught where the document that lists them is checked.
-            if entry.problem != "mutex" {
+            if entry.problem.name != "mutex" {
                 let wrong = check(&format!("{line} --mistake {}", mistake.name));
                 assert_eq!(wrong["verdict"], "violated", "{line} --mistake {}", mistake.name);
                 assert_eq!(wrong["property"], mistake.breaks, "{line} --mistake {}", mistake.name);

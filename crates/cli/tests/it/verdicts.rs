@@ -89,7 +89,7 @@ fn messages(lock: &str, arguments: &str) -> String {
 
 /// Every lock in its configurations: states with and without FIFO channels, and what runs cost.
 pub(crate) fn verdicts() -> String {
-    for entry in Catalog::builtin().entries().iter().filter(|entry| entry.problem == "mutex") {
+    for entry in Catalog::builtin().entries().iter().filter(|entry| entry.problem.name == "mutex") {
         let name = entry.sheet.name;
         assert!(CONFIGURATIONS.iter().any(|(lock, _)| *lock == name), "{name} is not explored");
     }

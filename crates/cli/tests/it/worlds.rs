@@ -55,7 +55,7 @@ fn every_algorithm_runs_on_sockets_and_its_recording_replays() {
     for entry in Catalog::builtin().entries() {
         let (name, record) = (entry.name(), folder.file("tcp.run"));
         // Many elections are held once and for all.
-        let entries = if entry.problem == "mutex" { 3 } else { 1 };
+        let entries = if entry.problem.name == "mutex" { 3 } else { 1 };
         // And heartbeats against lost tails end only after a while.
         let more = if name == "multicast/nack" { "--set beats=4" } else { "" };
         // A term that a busy machine makes too long ends in another one: it must not be too short.

@@ -60,7 +60,7 @@ pub(crate) struct CheckArgs {
     /// Who is linked with whom: ring, path, star, tree, grid:3x4, complete, …, or a file
     #[arg(long, env = "KONKLAVE_TOPOLOGY", value_name = "KIND|FILE", help_heading = "Group")]
     pub(crate) topology: Option<String>,
-    /// The ids in node order: asc, desc, random, or a list
+    /// The ids in node order: asc, desc, random, a list, or every: all arrangements, one after the other
     #[arg(long, env = "KONKLAVE_IDS", value_name = "LIST", help_heading = "Group")]
     pub(crate) ids: Option<String>,
     /// Who asks (starts an election, takes the lock, sends): all, or a list of ids

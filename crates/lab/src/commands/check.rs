@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use konklave_catalog::{
-    Assumption, Catalog, CheckOptions, CheckPlan, CheckReport, Checked, Checkpoints, Clock, Error,
-    Extreme, Plan, Progress, Scenario, Swarm, SymmetryReport, Timing, Victim, is_about_another,
+    ArrangementsReport, Assumption, Catalog, CheckOptions, CheckPlan, CheckReport, Checked,
+    Checkpoints, Clock, Error, Extreme, Plan, Progress, Scenario, Swarm, SymmetryReport, Timing,
+    Victim,
 };
 use konklave_trace::{Run, diagram, svg, text};
 use serde::Serialize;
@@ -37,7 +38,12 @@ pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
         seed: args.seed,
         ..Scenario::default()
     };
-    let plan = entry.plan(scenario)?;
+    let plans = entry.arranged(scenario)?;
+    let plan = &plans[0];
+    if plans.len() > 1 && (args.checkpoint.is_some() || args.resume.is_some()) {
+        let why = "--ids every explores many groups: a checkpoint is of one";
+        return Err(Error::Usage(why.into()).into());
+    }
     let record_to = Target::open_if(args.record.as_ref())?;
     let draw_to = Picture::open_if(args.svg.as_ref())?;
     let check = CheckPlan {
@@ -50,15 +56,11 @@ pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
             ..Checkpoints::default()
         },
     };
-    check.refuse(&plan)?;
+    check.refuse(entry.problem, plan)?;
     for (option, why) in &plan.idle {
         tell!("konklave: --{option} says nothing here: {why}");
     }
-    for property in args.properties.iter().filter(|p| is_about_another(p, entry.problem)) {
-        let problem = entry.problem;
-        tell!("konklave: --property {property} says nothing here: it is not about {problem}");
-    }
-    let broken = broken_by(&plan, &check.options);
+    let broken = broken_by(plan, &check.options);
     for (assumption, by) in &broken {
         tell!("konklave: it assumes {assumption}, but {by}: {}", assumption.consequence());
     }
@@ -73,7 +75,10 @@ pub(crate) fn check(catalog: &'static Catalog, args: CheckArgs) -> Done {
         ));
         !stop.load(Ordering::Relaxed)
     };
-    let checked = entry.check(&plan, &check, &mut watch)?;
+    let checked = match &plans[..] {
+        [plan] => entry.check(plan, &check, &mut watch)?,
+        plans => entry.check_arranged(plans, &check, &mut watch)?,
+    };
     bar.finish_and_clear();
     if let Some(witness) = &checked.witness {
         if let Some(target) = record_to {
@@ -377,6 +382,9 @@ fn summarise(
             };
             writeln!(out, "verdict     {bounded}: {why}")?;
         }
+    }
+    if let Some(ArrangementsReport { explored, of }) = report.arrangements {
+        writeln!(out, "ids         {explored} of {of} arrangements explored")?;
     }
     writeln!(
         out,

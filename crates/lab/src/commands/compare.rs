@@ -18,7 +18,7 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
         return Err(Error::Usage("--seeds 0: at least one run is needed".into()).into());
     }
     let entries = chosen(catalog, &args)?;
-    let problem = entries[0].problem.to_owned();
+    let problem = entries[0].problem;
     let svg_target = Picture::open_if(args.svg.as_ref())?;
     let html_target = Target::open_if(args.html.as_ref())?;
     let contest = Contest {
@@ -78,7 +78,8 @@ pub(crate) fn compare(catalog: &'static Catalog, args: CompareArgs) -> Done {
 fn chosen<'a>(catalog: &'a Catalog, args: &CompareArgs) -> Result<Vec<&'a Entry>, Error> {
     let of_problem = catalog.of_problem(&args.problem);
     let Some(first) = of_problem.first() else {
-        let known = catalog.problems().join(", ");
+        let known: Vec<&str> = catalog.problems().iter().map(|problem| problem.name).collect();
+        let known = known.join(", ");
         return Err(Error::Usage(format!("{} is no problem: there are {known}", args.problem)));
     };
     if args.algorithms.is_empty() {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::{CommandFactory, ValueEnum};
-use konklave_catalog::{Error, PROPERTIES, did_you_mean};
+use konklave_catalog::{Catalog, Error, did_you_mean};
 use konklave_process::topology::Spec;
 use konklave_sim::{DELAY_FORMS, FAULT_FORMS};
 
@@ -46,7 +46,7 @@ const EXIT_CODES: &str = "\
 128+n the command under a lock was ended by signal n
 130  interrupted twice";
 
-pub(crate) fn help(args: &HelpArgs) -> Done {
+pub(crate) fn help(catalog: &Catalog, args: &HelpArgs) -> Done {
     let mut out = stdout();
     let topic = match args.topic.as_deref() {
         None => None,
@@ -69,8 +69,8 @@ pub(crate) fn help(args: &HelpArgs) -> Done {
             }
         }
         Some(Topic::Properties) => {
-            for (name, _, meaning) in PROPERTIES {
-                writeln!(out, "{name:<12} {meaning}")?;
+            for property in catalog.properties() {
+                writeln!(out, "{:<12} {}", property.word, property.meaning)?;
             }
         }
         Some(Topic::Scenarios) => writeln!(out, "{SCENARIOS}")?,

@@ -27,7 +27,10 @@ pub(crate) fn list(catalog: &Catalog, args: &ListArgs) -> Done {
     let entry = catalog.find(what).map_err(|e| match e {
         Error::Usage(message) => {
             let problems = catalog.problems();
-            Error::Usage(format!("{message}{}", did_you_mean(what, problems.into_iter())))
+            Error::Usage(format!(
+                "{message}{}",
+                did_you_mean(what, problems.iter().map(|p| p.name))
+            ))
         }
         other => other,
     })?;
@@ -61,11 +64,11 @@ fn many(entries: &[&Entry], format: Format) -> io::Result<()> {
     let width = entries.iter().map(|e| e.name().len()).max().unwrap_or(0);
     let mut problem = "";
     for entry in entries {
-        if entry.problem != problem {
+        if entry.problem.name != problem {
             if !problem.is_empty() {
                 writeln!(out)?;
             }
-            problem = entry.problem;
+            problem = entry.problem.name;
         }
         let sheet = &entry.sheet;
         writeln!(out, "{:width$}  {}", entry.name(), sheet.idea)?;
@@ -170,7 +173,7 @@ fn as_json(entry: &Entry) -> Value {
     json!({
         "schema": "konklave.sheet/1",
         "name": entry.name(),
-        "problem": entry.problem,
+        "problem": entry.problem.name,
         "title": sheet.title,
         "idea": sheet.idea,
         "source": sheet.source,

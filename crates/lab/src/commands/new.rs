@@ -188,7 +188,7 @@ fn name(catalog: &Catalog, given: &str, problem: &str) -> Result<String, Error> 
     if RESERVED.contains(&name.as_str()) {
         return refuse("Cargo or a dependency uses this name; take another one".into(), &better);
     }
-    if name == problem || catalog.problems().contains(&name.as_str()) {
+    if name == problem || catalog.problems().iter().any(|known| known.name == name) {
         return refuse("it is the name of a problem; take another name".into(), &better);
     }
     if let Ok(entry) = catalog.find(&name) {

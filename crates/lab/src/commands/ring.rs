@@ -42,7 +42,7 @@ pub(crate) fn ring(catalog: &'static Catalog, args: &RingArgs) -> Done {
 
 fn algorithm<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a Entry, Error> {
     let entry = catalog.find(name)?;
-    if entry.problem != "election" {
+    if *entry.problem != konklave_algorithms::election::SHEET {
         return Err(Error::Usage(format!(
             "--algorithm {}: it is for {}; a ring elects (`konklave list election`)",
             entry.sheet.name, entry.problem

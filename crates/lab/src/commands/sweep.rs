@@ -119,7 +119,7 @@ fn known_measure(args: &SweepArgs, cases: &[Case]) -> Result<(), Failure> {
     // Some measures are there only if something happened: one name of the problem will do.
     let measure = args.measure.split('.').next().unwrap_or_default();
     let report = first.entry.simulate(&first.entry.plan(first.scenario.clone())?, false)?.report;
-    let problem = report.problem.get(first.entry.problem);
+    let problem = report.problem.get(first.entry.problem.name);
     if problem.is_some_and(|p| p.get(measure).is_some()) {
         return Ok(());
     }

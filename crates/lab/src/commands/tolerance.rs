@@ -41,9 +41,12 @@ fn say(text: &str) -> io::Result<()> {
 /// The locks that are meant: all, or one.
 fn chosen<'a>(catalog: &'a Catalog, what: Option<&str>) -> Result<Vec<&'a Entry>, Error> {
     match what {
-        None | Some("mutex") => Ok(catalog.of_problem("mutex")),
+        None => Ok(catalog.entries().iter().filter(|entry| entry.problem.takes_turns).collect()),
+        Some(name) if catalog.problems().iter().any(|p| p.name == name && p.takes_turns) => {
+            Ok(catalog.of_problem(name))
+        }
         Some(name) => match catalog.find(name)? {
-            lock if lock.problem == "mutex" => Ok(vec![lock]),
+            lock if lock.problem.takes_turns => Ok(vec![lock]),
             other => Err(Error::Usage(format!(
                 "{} is no lock: `konklave list mutex` names those whose tolerance is measured",
                 other.name()

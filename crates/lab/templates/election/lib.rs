@@ -5,7 +5,7 @@ use konklave_lab::algorithms::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Winner,
 };
 use konklave_lab::process::topology::Shape;
-use konklave_lab::process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
+use konklave_lab::process::{Context, Fixed, Inspect, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
 /// One process. The value is the whole state: the checker compares, hashes and copies it.
@@ -86,6 +86,8 @@ const PASSES_ALL: Mistake = Mistake {
     breaks: "right winner",
     caught_by: "-n 2",
 };
+
+impl Inspect for MyAlgorithm {}
 
 impl Algorithm for MyAlgorithm {
     type Problem = Election;

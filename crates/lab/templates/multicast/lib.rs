@@ -7,7 +7,7 @@ use konklave_lab::algorithms::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
 };
 use konklave_lab::process::topology::Shape;
-use konklave_lab::process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
+use konklave_lab::process::{Context, Fixed, Inspect, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
 /// One process. The value is the whole state: the checker compares, hashes and copies it.
@@ -81,6 +81,8 @@ const DROPS_EARLY: Mistake = Mistake {
     breaks: "validity",
     caught_by: "-n 2 --requests 2,0 --no-fifo",
 };
+
+impl Inspect for MyAlgorithm {}
 
 impl Algorithm for MyAlgorithm {
     type Problem = Multicast;

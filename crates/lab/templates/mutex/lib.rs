@@ -8,7 +8,7 @@ use konklave_lab::algorithms::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
 };
 use konklave_lab::process::topology::Shape;
-use konklave_lab::process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
+use konklave_lab::process::{Context, Fixed, Inspect, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
 /// One process. The value is the whole state: the checker compares, hashes and copies it.
@@ -113,6 +113,8 @@ const GRANTS_AT_ONCE: Mistake = Mistake {
     breaks: "mutual exclusion",
     caught_by: "-n 2",
 };
+
+impl Inspect for MyAlgorithm {}
 
 impl Algorithm for MyAlgorithm {
     type Problem = Mutex;

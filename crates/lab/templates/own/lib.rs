@@ -7,7 +7,7 @@ use konklave_lab::algorithms::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Metric, Mistake, Setup,
 };
 use konklave_lab::process::topology::Shape;
-use konklave_lab::process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
+use konklave_lab::process::{Context, Fixed, Inspect, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::{Counting, Indication, Request};
@@ -82,6 +82,8 @@ const READ_THEN_WRITE: Mistake = Mistake {
     breaks: "no lost increment",
     caught_by: "-n 2",
 };
+
+impl Inspect for MyAlgorithm {}
 
 impl Algorithm for MyAlgorithm {
     type Problem = Counting;

@@ -1,5 +1,6 @@
 //! The problem: a counter that loses no increment. Everything that algorithms for it have in common.
 
+use konklave_lab::algorithms::problem::{ProblemSheet, Property};
 use konklave_lab::algorithms::{Algorithm, Metric, Pause, Problem, Setup, Watch, Workload};
 use konklave_lab::process::{
     Application, Meter, Monitor, Process, ProcessId, ProcessMap, ProcessSet, Verdict, Violation,
@@ -30,7 +31,16 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     type Meter = Waits;
     type Summary = Summary;
 
-    const NAME: &'static str = "counting";
+    const SHEET: ProblemSheet = ProblemSheet {
+        name: "counting",
+        properties: &[Property {
+            word: "counted",
+            broken_by: &["no lost increment"],
+            meaning: "no increment is lost",
+        }],
+        guarantees: &["counted", "deadlock", "quiescence"],
+        ..ProblemSheet::BLANK
+    };
 
     fn application(workload: &Workload, setup: &Setup) -> Clients {
         let mut left = ProcessMap::new(&setup.group, 0);

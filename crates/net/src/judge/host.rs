@@ -1,8 +1,6 @@
 //! What a process sees of the run during one step.
 
-use konklave_process::{
-    AnyProcess, Application, Effect, Host, Meter, Monitor, ProcessId, Rng, Violation,
-};
+use konklave_process::{AnyProcess, Effect, Host, ProcessId, Rng, Violation};
 
 use super::{Judge, LONGEST};
 use crate::node::Parcel;
@@ -34,9 +32,7 @@ impl Host<AnyProcess> for At<'_> {
                 }
             }
             Effect::Indicate(indication) => {
-                judge.meter.on_indication(judge.now(), self.me, &indication);
-                judge.application.on_indication(self.me, &indication);
-                let verdict = judge.monitor.on_indication(self.me, &indication);
+                let verdict = judge.ledger.on_indication(judge.now(), self.me, &indication);
                 judge.note(verdict);
                 self.consult = true;
             }
@@ -46,8 +42,7 @@ impl Host<AnyProcess> for At<'_> {
             Effect::CancelTimer { timer } => self.timers.cancel(&timer),
             Effect::Save(record) => judge.places[self.place].saved = Some(record),
             Effect::Unexpected(what) => {
-                let detail = format!("{} met {what}", self.me);
-                judge.violate(Violation::new("expected inputs", detail));
+                judge.violate(Violation::unexpected(self.me, what));
             }
         }
     }

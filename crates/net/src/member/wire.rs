@@ -1,7 +1,6 @@
 //! The sockets of a member: a thread for each connection that comes in, and one for each peer.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -10,12 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use konklave_process::{AnyData, AnyProcess, Group, ProcessId};
-use serde::de::{DeserializeSeed, EnumAccess, Error, Unexpected, VariantAccess, Visitor};
-use serde::{Deserializer, Serialize};
+use serde::Serialize;
 
 use super::datagrams::Datagrams;
 use crate::codec;
-use crate::transport::MessageOf;
 
 /// A peer that does not answer within this time is taken for gone, for this message.
 const CONNECT_WITHIN: Duration = Duration::from_millis(250);
@@ -33,28 +30,15 @@ pub(super) struct Samples {
     pub(super) detector: AnyProcess,
 }
 
-impl<'de> DeserializeSeed<'de> for &Samples {
-    type Value = Parcel;
+impl codec::Reader for Samples {
+    type Message = Parcel;
 
-    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Parcel, D::Error> {
-        source.deserialize_enum("Parcel", &["Own", "Detector"], self)
-    }
-}
-
-impl<'de> Visitor<'de> for &Samples {
-    type Value = Parcel;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a parcel of the algorithm (0) or of the detector (1)")
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, source: A) -> Result<Parcel, A::Error> {
-        match source.variant()? {
-            (0, body) => body.newtype_variant_seed(MessageOf(&self.own)).map(Parcel::Own),
-            (1, body) => body.newtype_variant_seed(MessageOf(&self.detector)).map(Parcel::Detector),
-            (variant, _) => {
-                Err(A::Error::invalid_value(Unexpected::Unsigned(u32::into(variant)), &self))
-            }
+    fn read<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(Parcel, &'a [u8])> {
+        let (variant, body) = postcard::take_from_bytes::<u32>(bytes)?;
+        match variant {
+            0 => self.own.decode_message(body).map(|(m, rest)| (Parcel::Own(m), rest)),
+            1 => self.detector.decode_message(body).map(|(m, rest)| (Parcel::Detector(m), rest)),
+            _ => Err(postcard::Error::DeserializeBadEnum),
         }
     }
 }

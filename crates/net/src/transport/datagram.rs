@@ -28,7 +28,7 @@ use tokio::time::{Instant, sleep};
 pub(crate) use self::frame::Datagram;
 use crate::codec::{self, CodecError, End};
 use crate::node::Parcel;
-use crate::transport::{Arrival, Fates, MessageOf};
+use crate::transport::{Arrival, Fates};
 use crate::{Trouble, Warning};
 
 /// A datagram of IPv4 carries no more.
@@ -248,7 +248,7 @@ impl Inbox {
         };
         let from = datagram.sender;
         let id = datagram.id_for(self.place)?;
-        match codec::read_body(MessageOf(&self.mesh.sample), datagram.body) {
+        match codec::read_body(&self.mesh.sample, datagram.body) {
             Ok(message) => {
                 self.mesh.flying().remove(&id);
                 Some(Arrival::Message { from, id, message })

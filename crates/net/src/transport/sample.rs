@@ -1,6 +1,8 @@
 //! A process for tests, of which only the messages matter.
 
-use konklave_process::{AnyProcess, Context, NoRecord, NoRequest, NoTimer, Process, ProcessId};
+use konklave_process::{
+    AnyProcess, Context, Inspect, NoRecord, NoRequest, NoTimer, Process, ProcessId,
+};
 use serde::Serialize;
 
 /// A process that sends text.
@@ -23,3 +25,5 @@ impl Process for Text {
     }
     fn on_message(&mut self, _: ProcessId, _: String, _: &mut Context<'_, Self>) {}
 }
+
+impl Inspect for Text {}

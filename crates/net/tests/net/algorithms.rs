@@ -9,7 +9,7 @@ use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
 use konklave_algorithms::mutex::suzuki_kasami::SuzukiKasami;
 use konklave_algorithms::{Algorithm, AnyAlgorithm, Setup, Workload, erased};
 use konklave_net::{Counts, Ending, NetConfig, NetOutcome, Transport};
-use konklave_process::{Group, Portable, Process, ProcessId, Rng, Topology};
+use konklave_process::{Group, Inspect, Portable, ProcessId, Rng, Topology};
 use konklave_trace::replay;
 
 use crate::common::{messages_hold, millis, run};
@@ -35,7 +35,7 @@ async fn run_well(
     let Counts { sent, delivered, lost, refused, .. } = outcome.counts;
     assert_eq!((delivered, lost, refused), (sent, 0, 0));
     assert_eq!(outcome.kinds.iter().map(|(_, count)| count).sum::<u64>(), sent);
-    assert!(outcome.processes.iter().all(Process::at_rest));
+    assert!(outcome.processes.iter().all(Inspect::at_rest));
     assert!(
         messages_hold(algorithm, setup, &workload.initiators, &outcome),
         "{:?}",

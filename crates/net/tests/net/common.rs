@@ -77,7 +77,7 @@ pub(crate) fn messages_hold(
     let measured = |metric| match metric {
         Metric::Messages => Some(sent),
         Metric::MessagesPerEntry => Some(sent / facts.entries()),
-        Metric::SyncDelay | Metric::EntryDelay | Metric::Time | Metric::Delivery => None,
+        _ => None,
     };
     let sheet = algorithm.sheet();
     let mut bounds =

@@ -7,7 +7,7 @@ use konklave_algorithms::multicast::token_order::TokenOrder;
 use konklave_algorithms::mutex::central::Central;
 use konklave_algorithms::{AnyAlgorithm, Setup, Workload, erased};
 use konklave_net::{Ending, NetConfig, Transport};
-use konklave_process::{Group, Process, Topology};
+use konklave_process::{Group, Inspect, Topology};
 
 use crate::common::{millis, run};
 
@@ -24,7 +24,7 @@ async fn deliver(
     let outcome = run(algorithm, &setup, &workload, config).await;
     assert_eq!(outcome.ending, Ending::Quiet, "{transport}: {:?}", outcome.counts);
     assert_eq!(outcome.violations, [], "{transport}");
-    assert!(outcome.processes.iter().all(Process::at_rest), "{transport}");
+    assert!(outcome.processes.iter().all(Inspect::at_rest), "{transport}");
     let counts = &outcome.counts;
     assert_eq!(counts.delivered + counts.lost, counts.sent, "{transport}: {counts:?}");
 }

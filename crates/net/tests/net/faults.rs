@@ -13,8 +13,8 @@ use konklave_net::{
     Wish, no_pause, run_group,
 };
 use konklave_process::{
-    AnyApplication, AnyMeter, AnyMonitor, AnyProcess, Application, Context, Group, Monitor,
-    NoRequest, Portable, Process, ProcessId, ProcessSet, Topology, Violation,
+    AnyApplication, AnyMeter, AnyMonitor, AnyProcess, Application, Context, Group, Inspect,
+    Monitor, NoRequest, Portable, Process, ProcessId, ProcessSet, Topology, Violation,
 };
 use konklave_trace::{Entry, Header, IncidentKind, Recorder, replay};
 use serde::Serialize;
@@ -188,6 +188,8 @@ impl Process for Odd {
     }
 }
 
+impl Inspect for Odd {}
+
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Nobody;
 
@@ -305,6 +307,8 @@ impl Process for Nine {
     }
 }
 
+impl Inspect for Nine {}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_panics_ends_the_run_with_its_last_words() {
     for world in WORLDS {
@@ -334,6 +338,9 @@ impl Process for Restless {
         match request {}
     }
     fn on_message(&mut self, _: ProcessId, _: u8, _: &mut Context<'_, Self>) {}
+}
+
+impl Inspect for Restless {
     fn at_rest(&self) -> bool {
         !self.0
     }

@@ -4,21 +4,21 @@ use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use erased_serde::{Deserializer, Error};
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::{AnyData, AnyTimer, Data, FOREIGN, OrderedData};
-use crate::{Context, Effect, Host, Input, Process, ProcessId};
+use crate::{Context, Effect, Host, Input, Inspect, Process, ProcessId};
 
 /// A process that can be written down: all it says and hears is data.
 pub trait Recordable:
-    Process<Message: Data, Request: Data, Timer: OrderedData, Record: Data, Indication: Data> + Data
+    Inspect<Message: Data, Request: Data, Timer: OrderedData, Record: Data, Indication: Data> + Data
 {
 }
 
 impl<P> Recordable for P where
-    P: Process<Message: Data, Request: Data, Timer: OrderedData, Record: Data, Indication: Data>
+    P: Inspect<Message: Data, Request: Data, Timer: OrderedData, Record: Data, Indication: Data>
         + Data
 {
 }
@@ -47,8 +47,6 @@ impl<P> Portable for P where
 /// A process of any algorithm.
 pub struct AnyProcess(Box<dyn Object>);
 
-type Source<'a, 'de> = &'a mut dyn Deserializer<'de>;
-
 /// What worlds ask of a process.
 trait Object: Data {
     fn copy(&self) -> Box<dyn Object>;
@@ -57,10 +55,11 @@ trait Object: Data {
     fn at_rest(&self) -> bool;
     fn tokens(&self) -> usize;
     fn parent(&self) -> Option<ProcessId>;
-    fn read_message(&self, source: Source<'_, '_>) -> Result<AnyData, Error>;
-    fn read_request(&self, source: Source<'_, '_>) -> Result<AnyData, Error>;
-    fn read_record(&self, source: Source<'_, '_>) -> Result<AnyData, Error>;
-    fn read_timer(&self, source: Source<'_, '_>) -> Result<AnyTimer, Error>;
+    fn decode_message<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(AnyData, &'a [u8])>;
+    fn read_message(&self, json: &Value) -> serde_json::Result<AnyData>;
+    fn read_request(&self, json: &Value) -> serde_json::Result<AnyData>;
+    fn read_record(&self, json: &Value) -> serde_json::Result<AnyData>;
+    fn read_timer(&self, json: &Value) -> serde_json::Result<AnyTimer>;
 }
 
 impl<P: Portable> Object for P {
@@ -83,28 +82,32 @@ impl<P: Portable> Object for P {
         }
     }
     fn stamp(&self) -> u64 {
-        Process::stamp(self)
+        Inspect::stamp(self)
     }
     fn at_rest(&self) -> bool {
-        Process::at_rest(self)
+        Inspect::at_rest(self)
     }
     fn tokens(&self) -> usize {
-        Process::tokens(self)
+        Inspect::tokens(self)
     }
     fn parent(&self) -> Option<ProcessId> {
-        Process::parent(self)
+        Inspect::parent(self)
     }
-    fn read_message(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
-        erased_serde::deserialize::<P::Message>(source).map(AnyData::new)
+    // Two formats, each read by its own code: a reader of any format would be several times as much of it.
+    fn decode_message<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(AnyData, &'a [u8])> {
+        postcard::take_from_bytes::<P::Message>(bytes).map(|(m, rest)| (AnyData::new(m), rest))
     }
-    fn read_request(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
-        erased_serde::deserialize::<P::Request>(source).map(AnyData::new)
+    fn read_message(&self, json: &Value) -> serde_json::Result<AnyData> {
+        serde::Deserialize::deserialize(json).map(|message: P::Message| AnyData::new(message))
     }
-    fn read_record(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
-        erased_serde::deserialize::<P::Record>(source).map(AnyData::new)
+    fn read_request(&self, json: &Value) -> serde_json::Result<AnyData> {
+        serde::Deserialize::deserialize(json).map(|request: P::Request| AnyData::new(request))
     }
-    fn read_timer(&self, source: Source<'_, '_>) -> Result<AnyTimer, Error> {
-        erased_serde::deserialize::<P::Timer>(source).map(AnyTimer::new)
+    fn read_record(&self, json: &Value) -> serde_json::Result<AnyData> {
+        serde::Deserialize::deserialize(json).map(|record: P::Record| AnyData::new(record))
+    }
+    fn read_timer(&self, json: &Value) -> serde_json::Result<AnyTimer> {
+        serde::Deserialize::deserialize(json).map(|timer: P::Timer| AnyTimer::new(timer))
     }
 }
 
@@ -140,24 +143,29 @@ impl AnyProcess {
         (&*self.0 as &dyn Any).downcast_ref().expect(FOREIGN)
     }
 
-    /// Reads a message of this process's algorithm.
-    pub fn read_message(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
-        self.0.read_message(source)
+    /// Decodes a message of this process's algorithm, written with postcard; answers what follows it, too.
+    pub fn decode_message<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(AnyData, &'a [u8])> {
+        self.0.decode_message(bytes)
     }
 
-    /// Reads a request of this process's algorithm.
-    pub fn read_request(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
-        self.0.read_request(source)
+    /// Reads a recorded message of this process's algorithm.
+    pub fn read_message(&self, json: &Value) -> serde_json::Result<AnyData> {
+        self.0.read_message(json)
+    }
+
+    /// Reads a recorded request of this process's algorithm.
+    pub fn read_request(&self, json: &Value) -> serde_json::Result<AnyData> {
+        self.0.read_request(json)
     }
 
     /// Reads what a process of this algorithm saved.
-    pub fn read_record(&self, source: Source<'_, '_>) -> Result<AnyData, Error> {
-        self.0.read_record(source)
+    pub fn read_record(&self, json: &Value) -> serde_json::Result<AnyData> {
+        self.0.read_record(json)
     }
 
-    /// Reads the name of a timer of this process's algorithm.
-    pub fn read_timer(&self, source: Source<'_, '_>) -> Result<AnyTimer, Error> {
-        self.0.read_timer(source)
+    /// Reads the recorded name of a timer of this process's algorithm.
+    pub fn read_timer(&self, json: &Value) -> serde_json::Result<AnyTimer> {
+        self.0.read_timer(json)
     }
 }
 
@@ -189,6 +197,9 @@ impl Process for AnyProcess {
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.handle(Input::Trust(peer), ctx);
     }
+}
+
+impl Inspect for AnyProcess {
     fn handle(&mut self, input: Input<Self>, ctx: &mut Context<'_, Self>) {
         self.0.react(input, ctx);
     }

@@ -22,9 +22,9 @@ fn neighbours_are_ascending_and_without_duplicates() {
     assert_eq!(Topology::ring(5).neighbours(0), [1, 4]);
     assert_eq!(Topology::ring(5).neighbours(4), [0, 3]);
     assert_eq!(Topology::ring(2).neighbours(1), [0]);
-    assert_eq!(Topology::ring(1).neighbours(0), []);
+    assert!(Topology::ring(1).neighbours(0).is_empty());
     assert_eq!(Topology::directed_ring(3).neighbours(2), [0]);
-    assert_eq!(Topology::directed_ring(1).neighbours(0), []);
+    assert!(Topology::directed_ring(1).neighbours(0).is_empty());
     assert_eq!(Topology::complete(4).neighbours(2), [0, 1, 3]);
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use konklave_process::{
-    Application, Context, Effect, Group, Input, Monitor, Process, ProcessId, Verdict,
+    Application, Context, Effect, Group, Input, Inspect, Monitor, Process, ProcessId, Verdict,
 };
 use konklave_sim::{Config, Ending, Incident, Observer, Parts, Sim, Time};
 
@@ -75,6 +75,8 @@ impl Process for Node {
         self.suspects.retain(|p| *p != peer);
     }
 }
+
+impl Inspect for Node {}
 
 /// What each node is asked, in turn.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

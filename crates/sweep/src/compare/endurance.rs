@@ -26,9 +26,10 @@ const SEEDS: u64 = 3;
 impl Endurance {
     /// Tries faults on `entry` in a group of `n`, in the variant and on the topology of `base`.
     pub fn of(entry: &'static Entry, base: &Scenario, n: usize) -> Result<Self, Error> {
-        match entry.problem {
-            "mutex" => Self::of_lock(entry, base, n),
-            _ => Self::of_run(entry, base, n),
+        if entry.problem.takes_turns {
+            Self::of_lock(entry, base, n)
+        } else {
+            Self::of_run(entry, base, n)
         }
     }
 
@@ -71,7 +72,7 @@ impl Endurance {
             let fine = |fault: String, survivors: usize| -> Result<bool, Error> {
                 let scenario = Scenario { faults: vec![fault], ..base.clone() };
                 let report = entry.simulate(&entry.plan(scenario)?, false)?.report;
-                Ok(report.verdict == Verdict::Ok && is_whole(&report, survivors))
+                Ok(report.verdict == Verdict::Ok && is_complete(entry, &report, survivors))
             };
             let report = entry.simulate(&entry.plan(base.clone())?, false)?.report;
             for i in 0..TRIES.min(report.steps) {
@@ -109,9 +110,7 @@ impl Endurance {
 
 /// Whether nothing is missing that everyone should have in the end. A verdict is milder: it asks only
 /// for what an algorithm promises under what it assumes.
-fn is_whole(report: &RunReport, survivors: usize) -> bool {
-    let count = |problem: &str, name: &str| report.problem.get(problem)?.get(name)?.as_u64();
-    let all_delivered = count("multicast", "undelivered").is_none_or(|missing| missing == 0);
-    let agreeing = count("election", "agreeing");
-    all_delivered && agreeing.is_none_or(|agreeing| agreeing as usize == survivors)
+fn is_complete(entry: &Entry, report: &RunReport, survivors: usize) -> bool {
+    let measure = |name: &str| report.problem.get(entry.problem.name)?.get(name)?.as_f64();
+    (entry.problem.is_complete)(&measure, survivors)
 }

@@ -2,8 +2,8 @@
 
 use konklave_catalog::{BoundReport, Plan, RunReport};
 
-use super::columns::{Bounded, Column};
 use crate::Row;
+use konklave_algorithms::problem::{Bounded, Column};
 
 /// As the book writes it, and its value; or why there is none.
 pub(super) type Formula = Result<(String, f64), String>;

@@ -32,7 +32,7 @@ pub fn svg(all: &Comparison) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\" \
          aria-label=\"{} algorithms compared\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        escape(&all.problem)
+        escape(all.problem)
     );
     text(&mut out, (10.0, 24.0), &title(all), "font-size=\"16\" font-weight=\"bold\"");
     for (i, case) in cases.iter().enumerate() {

@@ -10,15 +10,17 @@
 //! on the detector: a live process that is skipped by mistake, or two that restart in one election
 //! while they are still skipped, may lead besides the right one until its word reaches them.
 
+mod sheet;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use konklave_process::{Context, Fixed, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::SHEET;
-use crate::election::ring::{self, Suspects};
-use crate::election::{Election, Indication, Request};
-use crate::{Algorithm, Assumption, DataSheet, Guarantee, Setup, SetupError};
+use crate::election::ring::Suspects;
+use crate::election::{Indication, Request, ring};
 
 /// One process of the hardened form.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -245,146 +247,5 @@ impl Process for Hardened {
         if self.leading {
             self.announce(ctx);
         }
-    }
-
-    fn at_rest(&self) -> bool {
-        !self.participant && !self.telling
-    }
-}
-
-impl Algorithm for Hardened {
-    type Problem = Election;
-    const SHEET: DataSheet = SHEET;
-
-    fn new(me: ProcessId, setup: &Setup) -> Self {
-        let suspects = Suspects::new(me, setup);
-        Self {
-            successor: suspects.successor(me, setup),
-            suspects,
-            epoch: 0,
-            participant: false,
-            best: ProcessId::default(),
-            leader: None,
-            leading: false,
-            telling: false,
-            patience: Fixed(ring::patience(setup)),
-        }
-    }
-
-    fn longest_delay(_: &Setup) -> Option<f64> {
-        Some(ring::longest_delay())
-    }
-
-    /// Crashes, losses, copies and any order of messages only cost time.
-    fn sheet(_: &Setup) -> DataSheet {
-        DataSheet {
-            assumes: &[
-                Assumption::Synchronous,
-                Assumption::StableStorage,
-                Assumption::UniqueIds,
-                Assumption::KnownMembership,
-            ],
-            guarantees: &[
-                Guarantee::UniqueLeader,
-                Guarantee::UniquePerEpoch,
-                Guarantee::Agreement,
-                Guarantee::LiveLeader,
-                Guarantee::Termination,
-            ],
-            ..SHEET
-        }
-    }
-
-    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
-        match setup.mistake {
-            Some(mistake) => {
-                Err(SetupError(format!("{mistake} is no mistake of the hardened form")))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use konklave_process::{Effect, Group, Input, Topology};
-    use konklave_testkit::{Bench, send, set, tell};
-
-    use super::*;
-
-    /// Process 1 of the ring 0 → 1 → 2.
-    fn one() -> Bench<Hardened> {
-        let group = Group::of(3);
-        let setup = Setup::new(group.clone(), Topology::directed_ring(3));
-        Bench::new(Hardened::new(ProcessId(1), &setup), ProcessId(1), &group)
-    }
-
-    fn following(leader: u32, epoch: u32) -> Effect<Hardened> {
-        tell(Indication::Following { leader: Some(ProcessId(leader)), epoch })
-    }
-
-    fn propose(epoch: u32, id: u32, hops: u32) -> Message {
-        Message::Propose { epoch, id: ProcessId(id), hops }
-    }
-
-    fn elected(epoch: u32, id: u32, hops: u32) -> Message {
-        Message::Elected { epoch, id: ProcessId(id), hops }
-    }
-
-    const PATIENCE: Duration = Duration::from_millis(18);
-
-    #[test]
-    fn the_latest_election_counts() {
-        let mut p1 = one();
-        let takes_part =
-            [Effect::Save(Record(2)), set(Timer::Election, PATIENCE), send(2, propose(2, 1, 1))];
-        assert_eq!(p1.hear(0, propose(2, 0, 1)), takes_part);
-        assert_eq!(p1.hear(0, propose(1, 2, 1)), [], "an older one");
-        assert_eq!(p1.hear(0, propose(2, 2, 1)), [send(2, propose(2, 2, 2))]);
-        assert_eq!(p1.hear(0, propose(2, 1, 3)), [], "ours is home, but a higher one passed");
-        let told = [
-            Effect::CancelTimer { timer: Timer::Election },
-            following(2, 2),
-            send(2, elected(2, 2, 3)),
-        ];
-        assert_eq!(p1.hear(0, elected(2, 2, 2)), told);
-        let behind = p1.hear(0, propose(1, 2, 1));
-        assert_eq!(behind, [send(2, elected(2, 2, 1))], "who is behind is told");
-    }
-
-    #[test]
-    fn the_winner_repeats_its_word_until_it_comes_home() {
-        let mut p1 = one();
-        p1.ask(Request::Elect);
-        let repeated = [set(Timer::Announcement, PATIENCE), send(2, elected(1, 1, 1))];
-        assert_eq!(p1.hear(0, propose(1, 1, 3))[2..], repeated);
-        assert_eq!(p1.fire(Timer::Announcement), repeated);
-        let home = [Effect::CancelTimer { timer: Timer::Announcement }];
-        assert_eq!(p1.hear(0, elected(1, 1, 3)), home);
-        assert!(p1.process.at_rest());
-    }
-
-    #[test]
-    fn a_dead_leader_is_replaced_and_never_followed() {
-        let mut p1 = one();
-        p1.hear(0, elected(1, 2, 1));
-        let opened = [
-            Effect::Save(Record(2)),
-            set(Timer::Election, PATIENCE),
-            tell(Indication::Deposed),
-            send(0, propose(2, 1, 1)),
-        ];
-        assert_eq!(p1.suspect(2), opened);
-        assert_eq!(p1.hear(0, elected(2, 2, 1)), []);
-        assert_eq!(p1.hear(0, propose(2, 2, 1)), []);
-        assert_eq!(p1.fire(Timer::Election)[2..], [send(0, propose(3, 1, 1))]);
-    }
-
-    #[test]
-    fn a_restarted_process_opens_the_next_election() {
-        let mut p1 = one();
-        let opened = p1.step(Input::Recover(Some(Record(7))));
-        assert_eq!(opened[0], Effect::Save(Record(8)));
-        assert_eq!(opened[2], send(2, propose(8, 1, 1)));
     }
 }

@@ -2,7 +2,7 @@
 
 use konklave_process::Fixed;
 
-use super::{NO_HOP_LIMIT, NO_STEP_DOWN, is};
+use super::sheet::{NO_HOP_LIMIT, NO_STEP_DOWN, is};
 use crate::Setup;
 
 #[derive(Clone, Copy)]

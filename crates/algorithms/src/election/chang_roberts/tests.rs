@@ -2,6 +2,7 @@ use konklave_process::{Effect, Group, Topology};
 use konklave_testkit::{Bench, send, tell};
 
 use super::*;
+use crate::{Algorithm, Setup};
 
 /// Process 1 of the ring 0 → 1 → 2.
 fn one(mode: &str) -> Bench<ChangRoberts> {

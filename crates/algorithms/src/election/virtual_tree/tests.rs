@@ -4,6 +4,7 @@ use konklave_process::{Group, Topology};
 use konklave_testkit::{Bench, send, tell};
 
 use super::*;
+use crate::{Algorithm, Setup, SetupError};
 
 /// Process 2 of four that all know each other; 0 is the root.
 fn new_p2(mistake: Option<&'static str>) -> Bench<VirtualTree> {

@@ -1,6 +1,8 @@
 //! Any of the algorithms, chosen when the group is built.
 
-use konklave_process::{Context, Effect, Host, Input, NoRecord, NoTimer, Process, ProcessId};
+use konklave_process::{
+    Context, Effect, Host, Input, Inspect, NoRecord, NoTimer, Process, ProcessId,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Inner;
@@ -70,7 +72,9 @@ macro_rules! any {
                     _ => ctx.unexpected("a message of another algorithm"),
                 }
             }
+        }
 
+        impl Inspect for Any {
             fn at_rest(&self) -> bool {
                 match self {
                     $(Self::$variant(p) => p.at_rest(),)*
@@ -99,7 +103,7 @@ any! {
 /// One step of the process within.
 fn step<P>(process: &mut P, input: Input<P>, ctx: &mut Context<'_, Any>)
 where
-    P: Process<Indication = Indication, Timer = NoTimer, Record = NoRecord>,
+    P: Inspect<Indication = Indication, Timer = NoTimer, Record = NoRecord>,
     AnyMessage: From<P::Message>,
 {
     let mut within = Within { upper: ctx };

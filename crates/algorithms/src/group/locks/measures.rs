@@ -82,7 +82,7 @@ impl LockMeasures {
         let time = match metric {
             Metric::SyncDelay => self.hand_over_max,
             Metric::EntryDelay => self.lone_max,
-            Metric::Messages | Metric::MessagesPerEntry | Metric::Time | Metric::Delivery => None,
+            _ => None,
         };
         time.map(|t| t as f64 / unit)
     }

@@ -263,7 +263,7 @@ impl<C: Data> VirtualSynchrony<C> {
     fn proposal(&self, promises: &BTreeMap<ProcessId, Arc<Promise<C>>>, me: ProcessId) -> Next<C> {
         let accepted = promises.values().filter_map(|p| p.accepted.as_ref()).max_by_key(|a| a.0);
         if let Some((_, next)) = accepted
-            && !self.makes(&super::IGNORE_ACCEPTED)
+            && !self.makes(&super::sheet::IGNORE_ACCEPTED)
         {
             return Next::clone(next);
         }
@@ -300,7 +300,7 @@ impl<C: Data> VirtualSynchrony<C> {
         let may_stay = |m: &&Member| !leaves.contains(m.id) && !reborn(m) && !gone(m);
         let stopped = |m: &&Member| {
             promises.contains_key(&m.id)
-                || (self.makes(&super::NON_PROMISERS) && !self.is_gone(m.id))
+                || (self.makes(&super::sheet::NON_PROMISERS) && !self.is_gone(m.id))
         };
         let stays = |m: &&Member| may_stay(m) && stopped(m);
         let mut members: Vec<Member> = self.view.members.iter().filter(stays).copied().collect();
@@ -374,7 +374,7 @@ impl<C: Data> VirtualSynchrony<C> {
 
     fn propose(&mut self, next: Arc<Next<C>>, ctx: &mut Context<'_, Self>) {
         let (Some(ballot), view) = (self.change.promised, self.view.id) else { return };
-        if self.makes(&super::TWO_PHASES) {
+        if self.makes(&super::sheet::TWO_PHASES) {
             for to in self.view.others(ctx.me()) {
                 ctx.send(to, Message::Install { view, next: next.clone() });
             }

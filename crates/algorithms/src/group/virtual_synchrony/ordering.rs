@@ -138,8 +138,8 @@ impl<C: Data> VirtualSynchrony<C> {
     ) {
         // Who has stopped takes nothing in: what it told the candidate must remain all it has.
         let takes = !self.change.wedged
-            || self.makes(&super::KEEP_DELIVERING)
-            || self.makes(&super::KEEP_ACKNOWLEDGING);
+            || self.makes(&super::sheet::KEEP_DELIVERING)
+            || self.makes(&super::sheet::KEEP_ACKNOWLEDGING);
         if !takes || self.view.leader() != Some(from) {
             return;
         }
@@ -155,7 +155,7 @@ impl<C: Data> VirtualSynchrony<C> {
         }
         let held = self.ordering.end();
         self.ordering.held.insert(ctx.me(), held);
-        if !self.change.wedged || self.makes(&super::KEEP_ACKNOWLEDGING) {
+        if !self.change.wedged || self.makes(&super::sheet::KEEP_ACKNOWLEDGING) {
             for to in self.view.others(ctx.me()) {
                 ctx.send(to, Message::Ack { view: self.view.id, held });
             }
@@ -176,7 +176,7 @@ impl<C: Data> VirtualSynchrony<C> {
 
     /// Delivers what may be, in order; drops what everyone has.
     pub(super) fn deliver(&mut self, ctx: &mut Context<'_, Self>) {
-        let stopped = self.change.wedged && !self.makes(&super::KEEP_DELIVERING);
+        let stopped = self.change.wedged && !self.makes(&super::sheet::KEEP_DELIVERING);
         if stopped || !self.has_state || self.holds_for_state() {
             return;
         }
@@ -191,7 +191,7 @@ impl<C: Data> VirtualSynchrony<C> {
 
     /// Whether the next message is safe: a majority has it, so that no view can end without it.
     fn is_deliverable(&self) -> bool {
-        if self.settings.agreed || self.makes(&super::AGREED) {
+        if self.settings.agreed || self.makes(&super::sheet::AGREED) {
             return true;
         }
         let has = |p: &(&ProcessId, &u64)| *p.1 > self.ordering.delivered;

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use konklave_process::topology::Shape;
+use konklave_process::{Inspect, ProcessId};
 
-use crate::group::Plan;
+use super::VirtualSynchrony;
+use crate::group::{Data, Group, Plan, assumed};
 use crate::{
-    Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, SetupError,
-    Switch,
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch,
 };
 
 pub(super) const KEEP_DELIVERING: Mistake = Mistake {
@@ -208,4 +210,36 @@ impl Settings {
 pub(super) fn check_setup(setup: &Setup) -> Result<(), SetupError> {
     setup.need(&SHEET, 1, &["misses", "window"])?;
     Plan::check(setup)
+}
+
+impl<C: Data> Inspect for VirtualSynchrony<C> {
+    fn at_rest(&self) -> bool {
+        !self.change.wedged
+            && self.ahead.is_empty()
+            && self.waiting.is_empty()
+            && self.ordering.delivered == self.ordering.end()
+            && self.ordering.own.is_empty()
+    }
+}
+
+impl Algorithm for VirtualSynchrony {
+    type Problem = Group;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        Self::build(me, setup)
+    }
+
+    /// Heartbeats have no end.
+    fn goes_on(setup: &Setup) -> bool {
+        setup.chosen(&SHEET, "heartbeat").number() > 0
+    }
+
+    fn sheet(setup: &Setup) -> DataSheet {
+        DataSheet { assumes: assumed(Self::goes_on(setup), false), ..SHEET }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        check_setup(setup)
+    }
 }

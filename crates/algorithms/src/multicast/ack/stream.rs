@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use konklave_process::{Context, ProcessId};
 use serde::Serialize;
 
-use super::{Ack, MUTE, Message, TRIMMED, TWICE, Timer};
+use super::sheet::{MUTE, TRIMMED, TWICE};
+use super::{Ack, Message, Timer};
 use crate::multicast::{Indication, Note, Numbers, Unit};
 
 /// The messages of one sender.

@@ -1,7 +1,8 @@
-use konklave_process::{Effect, Topology};
+use konklave_process::{Effect, Inspect as _, Topology};
 use konklave_testkit::{Bench, send, set, tell};
 
 use super::*;
+use crate::{Algorithm, Setup};
 
 fn process(me: u32, n: usize, chosen: &[(&'static str, &str)]) -> Bench<Ack> {
     let mut setup = Setup::new(Group::of(n), Topology::complete(n));

@@ -7,7 +7,8 @@
 
 use konklave_process::{Context, ProcessId, ProcessSet};
 
-use super::{Message, NO_HEARTBEAT, Nack, ROUND_TRIP, Settings, Timer};
+use super::sheet::NO_HEARTBEAT;
+use super::{Message, Nack, ROUND_TRIP, Settings, Timer};
 
 /// From one stop to the next, in T, while they are frequent: an answer comes in between.
 pub(super) const PATIENCE: u32 = ROUND_TRIP + 1;

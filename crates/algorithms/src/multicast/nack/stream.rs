@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use konklave_process::{Context, ProcessId};
 use serde::Serialize;
 
-use super::{Message, Nack, ROUND_TRIP, SILENT_HOLE, Timer};
+use super::sheet::SILENT_HOLE;
+use super::{Message, Nack, ROUND_TRIP, Timer};
 use crate::multicast::{Indication, Note, Numbers, Unit};
 
 /// The messages of one sender.

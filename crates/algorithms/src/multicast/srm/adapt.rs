@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::SHEET;
+use super::sheet::SHEET;
 use crate::Setup;
 
 /// The constants are kept in twentieths: the smallest step is 0.05.

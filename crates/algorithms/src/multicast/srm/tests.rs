@@ -1,8 +1,9 @@
-use konklave_process::{Effect, Group, Input, Topology};
+use konklave_process::{Effect, Group, Input, Inspect as _, Topology};
 use konklave_testkit::{Bench, set, tell};
 
 use super::*;
 use crate::multicast::Note;
+use crate::{Algorithm, Setup};
 
 fn process(me: u32, n: usize) -> Bench<Srm> {
     let chain = Topology::from_edges("chain", n, (1..n).map(|i| (i - 1, i))).unwrap();

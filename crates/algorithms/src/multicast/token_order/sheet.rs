@@ -1,8 +1,17 @@
 //! The data sheet.
 
-use konklave_process::topology::Shape;
+use std::collections::VecDeque;
 
-use crate::{Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Switch};
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId};
+
+use super::{Left, Settings, Token, TokenOrder};
+use crate::multicast::Multicast;
+use crate::multicast::window::Window;
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch,
+};
 
 pub(super) const TWICE: Mistake = Mistake {
     name: "token-twice",
@@ -101,4 +110,54 @@ fn delivery(f: &Facts<'_>) -> Option<Bound> {
     let safe = f.setup.chosen(&SHEET, "delivery").is("safe");
     let times = if safe { 5.0 * f.n() + 4.0 } else { f.n() + 3.0 };
     f.delay_max.filter(|_| alone && f.undisturbed).map(|t| Bound::AtMost(times * t))
+}
+
+impl Inspect for TokenOrder {
+    fn at_rest(&self) -> bool {
+        self.backlog.is_empty() && self.bodies.is_empty() && self.copy.is_none()
+    }
+}
+
+impl Algorithm for TokenOrder {
+    type Problem = Multicast;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let first = setup.group.id(0);
+        let n = setup.group.len();
+        let successor = setup.group.id((setup.place(me) + 1) % n);
+        let number = |name| setup.chosen(&SHEET, name).number();
+        Self {
+            backlog: VecDeque::new(),
+            bodies: Window::default(),
+            aru: 0,
+            delivered: 0,
+            safe: 0,
+            left: Left::default(),
+            hand: (me == first).then(Token::default),
+            copy: None,
+            resting: true,
+            stuck: 0,
+            broken: false,
+            settings: Fixed(Settings {
+                first,
+                successor,
+                safe: setup.chosen(&SHEET, "delivery").is("safe"),
+                burst: number("burst"),
+                window: number("window"),
+                patient: setup.chosen(&SHEET, "asking").is("patient"),
+                round: setup.unit * (n as u32 + 3),
+                mistake: setup.mistake,
+            }),
+        }
+    }
+
+    fn sheet(setup: &Setup) -> DataSheet {
+        let safe = setup.chosen(&SHEET, "delivery").is("safe");
+        DataSheet { guarantees: if safe { SAFE } else { AGREED }, ..SHEET }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        setup.need(&SHEET, 1, &["burst", "window"])
+    }
 }

@@ -2,6 +2,7 @@ use konklave_process::{Effect, Group, Topology};
 use konklave_testkit::{Bench, send, set, tell};
 
 use super::*;
+use crate::{Algorithm, Setup};
 
 fn process(me: u32, n: usize, chosen: &[(&'static str, &str)]) -> Bench<TokenOrder> {
     let mut setup = Setup::new(Group::of(n), Topology::complete(n));

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use konklave_process::{Fixed, ProcessId, call_up};
+use konklave_process::{Fixed, ProcessId, prefetch};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-use super::search::{call_up_search, first_not};
+use super::search::{first_not, prefetch_search};
 use super::{Few, Members};
 
 /// How it stands with each of those whom we asked: a byte for each, in the order of their ids. In a
@@ -132,9 +132,9 @@ impl Answers {
     }
 
     /// Calls them up ahead of their use.
-    pub(super) fn call_up(&self) {
-        call_up_search(&self.asked);
-        call_up(&self.standings);
+    pub(super) fn prefetch(&self) {
+        prefetch_search(&self.asked);
+        prefetch(&self.standings);
     }
 }
 

@@ -133,8 +133,8 @@ impl Arbiter {
         self.holder.filter(named)
     }
 
-    pub(super) fn call_up(&self) {
-        self.queue.call_up();
+    pub(super) fn prefetch(&self) {
+        self.queue.prefetch();
     }
 
     pub(super) fn at_rest(&self) -> bool {

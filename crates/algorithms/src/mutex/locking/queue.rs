@@ -6,7 +6,7 @@ use konklave_process::Timestamp;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-use super::search::{call_up_search, first_not};
+use super::search::{first_not, prefetch_search};
 
 /// The requests that wait at an arbiter. They stand youngest first: the oldest comes and goes most
 /// often, and at the end of a list nothing has to make room. Shown and recorded oldest first.
@@ -51,8 +51,8 @@ impl Queue {
     }
 
     /// Calls them up ahead of their use.
-    pub(in crate::mutex) fn call_up(&self) {
-        call_up_search(&self.requests);
+    pub(in crate::mutex) fn prefetch(&self) {
+        prefetch_search(&self.requests);
     }
 
     /// The oldest request.

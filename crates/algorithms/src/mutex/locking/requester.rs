@@ -240,9 +240,9 @@ impl Requester {
         self.suspected.remove(peer);
     }
 
-    pub(super) fn call_up(&self) {
+    pub(super) fn prefetch(&self) {
         if let State::Wanting { answers, .. } = &self.state {
-            answers.call_up();
+            answers.prefetch();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Searching in lists that no near cache holds.
 
-use konklave_process::call_up;
+use konklave_process::prefetch;
 
 /// Into so many parts each round divides what is left to search.
 const PARTS: usize = 8;
@@ -21,12 +21,12 @@ pub(super) fn first_not<T>(list: &[T], before: impl Fn(&T) -> bool) -> usize {
     passed + rest.iter().filter(|item| before(item)).count()
 }
 
-/// Calls up what the first round of a search in `list` looks at, and both ends.
-pub(super) fn call_up_search<T>(list: &[T]) {
-    call_up(list);
+/// Prefetches what the first round of a search in `list` looks at, and both ends.
+pub(super) fn prefetch_search<T>(list: &[T]) {
+    prefetch(list);
     let step = list.len() / PARTS;
     if step >= 2 {
-        (1..PARTS).for_each(|part| call_up(&list[part * step..=part * step]));
+        (1..PARTS).for_each(|part| prefetch(&list[part * step..=part * step]));
     }
 }
 

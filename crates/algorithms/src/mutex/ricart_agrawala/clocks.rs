@@ -2,7 +2,7 @@
 
 use konklave_process::ProcessId;
 
-use super::SHEET;
+use super::sheet::SHEET;
 use crate::{Setup, SetupError, Switch};
 
 pub(super) const SWITCH: Switch = Switch {

@@ -56,7 +56,7 @@ pub(super) fn table(entries: &[&Entry], args: &CostsArgs) -> Done {
 }
 
 fn locks<'a>(entries: &[&'a Entry]) -> Result<Vec<&'a Entry>, Error> {
-    let locks: Vec<&Entry> = entries.iter().copied().filter(|e| e.problem == "mutex").collect();
+    let locks: Vec<&Entry> = entries.iter().copied().filter(|e| e.problem.takes_turns).collect();
     if locks.is_empty() {
         let message = "--table and --matrix are for locks: `konklave list mutex` names them";
         return Err(Error::Usage(message.into()));

@@ -64,7 +64,7 @@ pub(super) fn enumerate(chosen: &[&'static Entry], args: &CostsArgs) -> Done {
 fn is_for_rings(entry: &Entry) -> bool {
     let sheet = &entry.sheet;
     let ring = matches!(sheet.topologies.first(), Some(Shape::DirectedRing | Shape::Ring));
-    ring && entry.problem == "election" && sheet.assumes.contains(&Assumption::UniqueIds)
+    ring && entry.problem.one_shot && sheet.assumes.contains(&Assumption::UniqueIds)
 }
 
 fn row(entry: &Entry, n: usize) -> Result<Row, Error> {

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Mesh;
 use crate::codec::{self, CodecError, End, HELLO_LEN, Hello};
-use crate::transport::{Arrival, Link, MessageOf};
+use crate::transport::{Arrival, Link};
 use crate::{Trouble, Warning};
 
 /// A hello comes within this time.
@@ -114,7 +114,7 @@ async fn read(
 
 fn next(bytes: &[u8], mesh: &Mesh, from: ProcessId) -> Result<Option<(Arrival, usize)>, Trouble> {
     let refused = |error| Trouble::Frame { from, error };
-    let frame = codec::decode(MessageOf(&mesh.sample), bytes, mesh.frame_limit);
+    let frame = codec::decode(&mesh.sample, bytes, mesh.frame_limit);
     let Some((frame, len)) = frame.map_err(refused)? else { return Ok(None) };
     if frame.sender != from {
         return Err(refused(CodecError::Sender(frame.sender)));

@@ -10,13 +10,13 @@ use crate::set::Numbered;
 
 /// An id or a port, or none, where millions are kept: half the size of an [`Option`], which it is
 /// compared with, shown and recorded like.
-pub struct Maybe<T> {
+pub struct CompactOption<T> {
     /// The number plus one; 0 for none.
     code: u32,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T: Numbered> Maybe<T> {
+impl<T: Numbered> CompactOption<T> {
     /// None.
     pub const NONE: Self = Self { code: 0, of: PhantomData };
 
@@ -51,78 +51,78 @@ impl<T: Numbered> Maybe<T> {
     }
 }
 
-impl<T: Numbered> From<Option<T>> for Maybe<T> {
+impl<T: Numbered> From<Option<T>> for CompactOption<T> {
     #[inline]
     fn from(x: Option<T>) -> Self {
         Self { code: x.map_or(0, |x| x.number() as u32 + 1), of: PhantomData }
     }
 }
 
-impl<T: Numbered> From<T> for Maybe<T> {
+impl<T: Numbered> From<T> for CompactOption<T> {
     #[inline]
     fn from(x: T) -> Self {
         Some(x).into()
     }
 }
 
-impl<T> Clone for Maybe<T> {
+impl<T> Clone for CompactOption<T> {
     #[inline]
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<T> Copy for Maybe<T> {}
-impl<T> Default for Maybe<T> {
+impl<T> Copy for CompactOption<T> {}
+impl<T> Default for CompactOption<T> {
     fn default() -> Self {
         Self { code: 0, of: PhantomData }
     }
 }
-impl<T> PartialEq for Maybe<T> {
+impl<T> PartialEq for CompactOption<T> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.code == other.code
     }
 }
-impl<T> Eq for Maybe<T> {}
-impl<T> std::hash::Hash for Maybe<T> {
+impl<T> Eq for CompactOption<T> {}
+impl<T> std::hash::Hash for CompactOption<T> {
     #[inline]
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.code.hash(state);
     }
 }
-impl<T> PartialOrd for Maybe<T> {
+impl<T> PartialOrd for CompactOption<T> {
     #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<T> Ord for Maybe<T> {
+impl<T> Ord for CompactOption<T> {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         self.code.cmp(&other.code)
     }
 }
 
-impl<T: Numbered> PartialEq<Option<T>> for Maybe<T> {
+impl<T: Numbered> PartialEq<Option<T>> for CompactOption<T> {
     #[inline]
     fn eq(&self, other: &Option<T>) -> bool {
         *self == Self::from(*other)
     }
 }
-impl<T: Numbered> PartialOrd<Option<T>> for Maybe<T> {
+impl<T: Numbered> PartialOrd<Option<T>> for CompactOption<T> {
     #[inline]
     fn partial_cmp(&self, other: &Option<T>) -> Option<Ordering> {
         self.partial_cmp(&Self::from(*other))
     }
 }
 
-impl<T: Numbered + fmt::Debug> fmt::Debug for Maybe<T> {
+impl<T: Numbered + fmt::Debug> fmt::Debug for CompactOption<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }
 }
 
-impl<T: Numbered + Serialize> Serialize for Maybe<T> {
+impl<T: Numbered + Serialize> Serialize for CompactOption<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.get().serialize(serializer)
     }
@@ -135,22 +135,22 @@ mod tests {
 
     #[test]
     fn it_is_what_an_option_is_in_half_the_size() {
-        assert_eq!(size_of::<Maybe<ProcessId>>(), 4);
+        assert_eq!(size_of::<CompactOption<ProcessId>>(), 4);
         let all = [None, Some(0), Some(1), Some(crate::MAX_ID)].map(|x| x.map(ProcessId));
         for a in all {
-            let maybe = Maybe::from(a);
+            let maybe = CompactOption::from(a);
             assert_eq!(maybe.get(), a);
             assert_eq!((maybe.is_none(), maybe.is_some()), (a.is_none(), a.is_some()));
             assert_eq!(format!("{maybe:?}"), format!("{a:?}"));
             for b in all {
-                assert_eq!(maybe.cmp(&Maybe::from(b)), a.cmp(&b));
+                assert_eq!(maybe.cmp(&CompactOption::from(b)), a.cmp(&b));
                 assert_eq!((maybe == b, maybe < b), (a == b, a < b));
             }
         }
-        assert_eq!(Maybe::<Port>::default(), Maybe::NONE);
-        let mut three = Maybe::from(Port(3));
-        assert_eq!((three.without(Port(2)), three.without(Port(3))), (three, Maybe::NONE));
-        assert_eq!((three.take(), three), (Some(Port(3)), Maybe::NONE));
-        assert_eq!(Maybe::from(Port(3)), Some(Port(3)));
+        assert_eq!(CompactOption::<Port>::default(), CompactOption::NONE);
+        let mut three = CompactOption::from(Port(3));
+        assert_eq!((three.without(Port(2)), three.without(Port(3))), (three, CompactOption::NONE));
+        assert_eq!((three.take(), three), (Some(Port(3)), CompactOption::NONE));
+        assert_eq!(CompactOption::from(Port(3)), Some(Port(3)));
     }
 }

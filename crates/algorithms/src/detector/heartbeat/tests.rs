@@ -1,0 +1,33 @@
+//! Steps of Heartbeat failure detector, one at a time.
+
+use konklave_process::{Group, Topology};
+use konklave_testkit::{Bench, send, set, tell};
+
+use super::*;
+use crate::{Algorithm as _, Setup};
+
+fn bench() -> Bench<Heartbeat> {
+    let setup = Setup::new(Group::of(2), Topology::complete(2));
+    Bench::new(Heartbeat::new(ProcessId(0), &setup), ProcessId(0), &setup.group)
+}
+
+#[test]
+fn it_says_that_it_is_alive_and_sets_the_period() {
+    let period = Duration::from_millis(2);
+    assert_eq!(bench().start(), [send(1, Alive), set(Timer::Period, period)]);
+}
+
+#[test]
+fn three_silent_periods_are_suspicious_and_a_word_clears_it() {
+    let mut p0 = bench();
+    let suspects = |p0: &mut Bench<Heartbeat>| {
+        p0.fire(Timer::Period).contains(&tell(Indication::Suspect(ProcessId(1))))
+    };
+    assert!(!suspects(&mut p0) && !suspects(&mut p0));
+    assert!(suspects(&mut p0));
+    assert!(!suspects(&mut p0), "told once");
+    assert_eq!(p0.hear(1, Alive), [tell(Indication::Restore(ProcessId(1)))]);
+    // Having been wrong once, it waits one period more.
+    assert!(!suspects(&mut p0) && !suspects(&mut p0) && !suspects(&mut p0));
+    assert!(suspects(&mut p0));
+}

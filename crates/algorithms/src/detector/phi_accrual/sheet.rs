@@ -1,0 +1,73 @@
+//! The data sheet of φ accrual failure detector: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap, ProcessSet};
+
+use super::{PhiAccrual, Rhythm, Settings, TICK, reach};
+use crate::detector::Detector;
+use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, SetupError, Switch};
+
+const SKIP_LATE: Mistake = Mistake {
+    name: "skip-late",
+    what: "what arrives during a suspicion is no sample, as in some libraries: a process that became slower is suspected for ever again",
+    breaks: "accuracy",
+    caught_by: "",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "phi-accrual",
+    title: "φ accrual failure detector",
+    idea: "Learn each process's rhythm; suspect who is silent for longer than that makes likely.",
+    source: "N. Hayashibara, X. Défago, R. Yared, T. Katayama, SRDS 2004; mean deviation as in V. Jacobson, SIGCOMM 1988",
+    assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[],
+    guarantees: &[Guarantee::Completeness, Guarantee::EventualAccuracy],
+    fence: None,
+    mistakes: &[SKIP_LATE],
+    switches: &[
+        Switch { name: "period", values: &["2", "<number>"], what: "the period, in T" },
+        Switch { name: "ticks", values: &["4", "<number>"], what: "how many ticks make a period" },
+        Switch {
+            name: "threshold",
+            values: &["8", "<number>"],
+            what: "φ from which a process is suspected",
+        },
+        Switch {
+            name: "memory",
+            values: &["16", "<number>"],
+            what: "over about how many arrivals the mean is taken",
+        },
+    ],
+};
+
+impl Inspect for PhiAccrual {}
+
+impl Algorithm for PhiAccrual {
+    type Problem = Detector;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(_me: ProcessId, setup: &Setup) -> Self {
+        let number = |name| setup.chosen(&SHEET, name).number().max(1);
+        let ticks = number("ticks");
+        Self {
+            rhythms: ProcessMap::new(&setup.group, Rhythm::new(ticks)),
+            suspected: ProcessSet::new(),
+            ticks: 0,
+            settings: Fixed(Settings {
+                tick: setup.unit * number("period") / ticks,
+                ticks,
+                memory: number("memory"),
+                reach: (reach(number("threshold")) * f64::from(TICK)) as u32,
+                skip_late: *setup.makes(&SKIP_LATE),
+            }),
+        }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        setup.need(&SHEET, 1, &["period", "ticks", "threshold", "memory"])?;
+        // Finer ticks tell nothing more, and a process would do nothing but count them.
+        setup.limit(&SHEET, 1000, &["ticks"])
+    }
+}

@@ -1,0 +1,116 @@
+//! The data sheet of Adoption: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{CompactOption, Inspect, PortSet, ProcessId};
+
+use super::Adoption;
+use crate::election::Election;
+use crate::election::edges::{Edges, echo_time, flood, links};
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
+};
+
+const CASE3_LITERAL: Mistake = Mistake {
+    name: "case3-literal",
+    what: "a lagging explorer is sent back as it is, as on the slide: its wave takes the edge for done",
+    breaks: "right winner",
+    caught_by: "-n 3 --topology path --ids 2,1,3 --property winner",
+};
+const CASE3_CLOSE_EDGE: Mistake = Mistake {
+    name: "case3-close-edge",
+    what: "a lagging explorer is sent back as it is, and both ends take the edge for done",
+    breaks: "one leader at a time",
+    caught_by: "-n 3 --topology path --ids 2,1,3 --property unique",
+};
+const NO_FLOOD: Mistake = Mistake {
+    name: "no-flood",
+    what: "a new process forwards an explorer to its former parent only, which it has not: the slide's \
+           four cases say nothing of the first contact",
+    breaks: "deadlock",
+    caught_by: "-n 3 --topology path --initiators 0",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "adoption",
+    title: "Adoption",
+    idea: "A stronger wave adopts what a weaker one has explored; only the way to the former parent \
+           is explored anew.",
+    source: "lecture \"Wahlalgorithmen\" (adoption on arbitrary topologies), case 3 corrected",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::NoCrash,
+        Assumption::UniqueIds,
+    ],
+    topologies: &[Shape::Connected],
+    winner: Some(Winner::MaxInitiator),
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "2m + 2m − n + 1",
+            when: "one initiator",
+            bound: |f| (f.k() == 1.0).then(|| Bound::Exactly(2.0 * links(f) + flood(f))),
+        },
+        Cost {
+            metric: Metric::Messages,
+            formula: "2m + 3n(k − 1) + 2m − n + 1, k = number of initiators",
+            when: "always",
+            bound: |f| {
+                let adoptions = f.n() * (f.k() - 1.0).max(0.0);
+                Some(Bound::AtMost(2.0 * links(f) + 3.0 * adoptions + flood(f)))
+            },
+        },
+        Cost {
+            metric: Metric::Time,
+            formula: "2D + n",
+            when: "one initiator, delays have a limit",
+            bound: |f| echo_time(f).filter(|_| f.k() == 1.0),
+        },
+    ],
+    guarantees: &[
+        Guarantee::UniqueLeader,
+        Guarantee::Agreement,
+        Guarantee::Termination,
+        Guarantee::SpanningTree,
+        Guarantee::AcyclicParents,
+    ],
+    fence: None,
+    mistakes: &[CASE3_LITERAL, CASE3_CLOSE_EDGE, NO_FLOOD],
+    switches: &[],
+};
+
+impl Inspect for Adoption {
+    #[inline]
+    fn prefetch(&self) {
+        // Who knows the outcome looks at its edges no more.
+        if self.leader.is_none() {
+            self.edges.prefetch();
+        }
+    }
+
+    fn at_rest(&self) -> bool {
+        self.open.is_empty() && self.wave.is_some() == self.leader.is_some()
+    }
+
+    fn parent(&self) -> Option<ProcessId> {
+        self.parent.get().map(|port| self.edges.peer(port))
+    }
+}
+
+impl Algorithm for Adoption {
+    type Problem = Election;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        Self {
+            wave: CompactOption::NONE,
+            parent: CompactOption::NONE,
+            edges: Edges::new(me, setup),
+            open: PortSet::new(),
+            leader: CompactOption::NONE,
+            case3_literal: setup.makes(&CASE3_LITERAL),
+            case3_close_edge: setup.makes(&CASE3_CLOSE_EDGE),
+            no_flood: setup.makes(&NO_FLOOD),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The data sheet of Echo with extinction: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{CompactOption, Inspect, PortSet, ProcessId};
+
+use super::Extinction;
+use crate::election::Election;
+use crate::election::edges::{Edges, echo_time, flood, links};
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Winner,
+};
+
+const LATE_START: Mistake = Mistake {
+    name: "late-start",
+    what: "a process that a wave has captured still starts one of its own",
+    breaks: "one leader at a time",
+    caught_by: "-n 2 --property unique",
+};
+const NO_CROSSING: Mistake = Mistake {
+    name: "no-crossing",
+    what: "explorers of one wave that cross on an edge do not count as answers: both ends wait",
+    breaks: "deadlock",
+    caught_by: "-n 3 --topology complete --initiators 0",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "extinction",
+    title: "Echo with extinction",
+    idea: "Every initiator starts an echo wave; weaker waves die where stronger ones pass.",
+    source: "F. Mattern, Verteilte Basisalgorithmen, 1989; G. Tel, Introduction to Distributed \
+             Algorithms, 2000 (there the smallest id wins)",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::NoCrash,
+        Assumption::UniqueIds,
+    ],
+    topologies: &[Shape::Connected],
+    winner: Some(Winner::MaxInitiator),
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "2m + 2m − n + 1",
+            when: "one initiator",
+            bound: |f| (f.k() == 1.0).then(|| Bound::Exactly(2.0 * links(f) + flood(f))),
+        },
+        Cost {
+            metric: Metric::Messages,
+            formula: "2mk + 2m − n + 1, k = number of initiators",
+            when: "always",
+            bound: |f| Some(Bound::AtMost(2.0 * links(f) * f.k() + flood(f))),
+        },
+        Cost {
+            metric: Metric::Time,
+            formula: "2D + n",
+            when: "one initiator, delays have a limit",
+            bound: |f| echo_time(f).filter(|_| f.k() == 1.0),
+        },
+    ],
+    guarantees: &[
+        Guarantee::UniqueLeader,
+        Guarantee::Agreement,
+        Guarantee::Termination,
+        Guarantee::SpanningTree,
+        Guarantee::AcyclicParents,
+    ],
+    fence: None,
+    mistakes: &[LATE_START, NO_CROSSING],
+    switches: &[],
+};
+
+impl Inspect for Extinction {
+    #[inline]
+    fn prefetch(&self) {
+        // Who knows the outcome looks at its edges no more.
+        if self.leader.is_none() {
+            self.edges.prefetch();
+        }
+    }
+
+    fn at_rest(&self) -> bool {
+        self.awaited.is_empty() && self.wave.is_some() == self.leader.is_some()
+    }
+
+    fn parent(&self) -> Option<ProcessId> {
+        self.parent.get().map(|port| self.edges.peer(port))
+    }
+}
+
+impl Algorithm for Extinction {
+    type Problem = Election;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        Self {
+            wave: CompactOption::NONE,
+            parent: CompactOption::NONE,
+            awaited: PortSet::new(),
+            leader: CompactOption::NONE,
+            edges: Edges::new(me, setup),
+            late_start: setup.makes(&LATE_START),
+            no_crossing: setup.makes(&NO_CROSSING),
+        }
+    }
+}

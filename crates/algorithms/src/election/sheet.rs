@@ -1,0 +1,63 @@
+//! The data sheet of the problem: electing a leader.
+
+use crate::problem::{Bounded, Case, Column, ProblemSheet, Property};
+
+/// Elections as commands and tables see them.
+pub const SHEET: ProblemSheet = ProblemSheet {
+    name: "election",
+    properties: &[
+        Property::FENCE,
+        Property::UNIQUE,
+        Property::AGREEMENT,
+        Property::STABILITY,
+        Property::ALIVE,
+        Property { word: "winner", broken_by: &["right winner"], meaning: "the right one wins" },
+        Property::TERMINATION,
+        Property {
+            word: "tree",
+            broken_by: &["acyclic parents", "spanning tree"],
+            meaning: "parents form no cycle, in the end a tree",
+        },
+    ],
+    guarantees: &["unique", "agreement", "termination", "livelock", "quiescence"],
+    one_shot: true,
+    workloads: &[
+        Case { name: "one starts", initiators: Some("0"), ..Case::BLANK },
+        Case { name: "all start, ids ascending", ids: Some("asc"), ..Case::BLANK },
+        Case { name: "all start, ids descending", ids: Some("desc"), ..Case::BLANK },
+        Case { name: "all start, ids random", ids: Some("random"), ..Case::BLANK },
+    ],
+    contests: &[
+        Case { name: "one starts", initiators: Some("1x"), ids: Some("random"), ..Case::BLANK },
+        Case { name: "all start", initiators: Some("all"), ids: Some("random"), ..Case::BLANK },
+    ],
+    columns: &[
+        Column {
+            name: "messages",
+            means: "all that were sent: who keeps its office by messages sends them until the run is cut off",
+            measure: "messages",
+            bound: Bounded::By("messages"),
+            ..Column::BLANK
+        },
+        Column {
+            name: "one leads after",
+            unit: "T",
+            means: "from the first start until one leads and nobody else, for good",
+            measure: "time_to_leader",
+            ..Column::BLANK
+        },
+        Column {
+            name: "all know after",
+            unit: "T",
+            means: "from the first start until the last process knows who leads",
+            measure: "time_to_all",
+            bound: Bounded::By("time"),
+            is_delay: true,
+            ..Column::BLANK
+        },
+    ],
+    is_complete: |measure, survivors| {
+        measure("agreeing").is_none_or(|agreeing| agreeing as usize == survivors)
+    },
+    ..ProblemSheet::BLANK
+};

@@ -1,0 +1,136 @@
+//! The data sheet of Virtual tree: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{CompactOption, Fixed, Inspect, PortSet, ProcessId};
+
+use super::registry::Registry;
+use super::{Rules, VirtualTree, registry};
+use crate::election::Election;
+use crate::election::edges::{Edges, links};
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch, Winner,
+};
+
+pub(super) const SLIDE_CONNECT: Mistake = Mistake {
+    name: "slide-connect",
+    what: "the slide's connect(): who is not attached has level -1 and looks nearer than the root, even \
+           to the root; nobody is asked, and equal levels count as better",
+    breaks: "acyclic parents",
+    caught_by: "-n 2 --topology path --property tree",
+};
+pub(super) const NAIVE_RESELECT: Mistake = Mistake {
+    name: "naive-reselect",
+    what: "who loses its parent takes the nearest neighbour left, even its own child",
+    breaks: "acyclic parents",
+    caught_by: "-n 4 --topology path --initiators 0 --crash 1 --property tree",
+};
+
+pub(super) const SHEET: DataSheet = DataSheet {
+    name: "virtual-tree",
+    title: "Virtual tree",
+    idea: "Connect to all you know, take the nearest to the root for your parent, and never one as \
+           far as yourself.",
+    source: "lecture \"Wahlalgorithmen\" (virtual tree at system start), corrected and extended",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::Fifo,
+        Assumption::Synchronous,
+        Assumption::KnownMembership,
+        Assumption::UniqueIds,
+        Assumption::StableStorage,
+    ],
+    topologies: &[Shape::Connected],
+    winner: Some(Winner::Any),
+    costs: &[Cost {
+        metric: Metric::Messages,
+        formula: "6m − 2·deg(root) + 2(n − 1), and up to 8mn for those who move",
+        when: "nobody crashes",
+        bound: |f| {
+            let least = if f.n() == 1.0 { 0.0 } else { least(f) };
+            Some(Bound::AtMost(least + 8.0 * links(f) * f.n()))
+        },
+    }],
+    guarantees: &[
+        Guarantee::UniquePerEpoch,
+        Guarantee::Agreement,
+        Guarantee::Termination,
+        Guarantee::AcyclicParents,
+        Guarantee::SpanningTree,
+    ],
+    fence: None,
+    mistakes: &[SLIDE_CONNECT, NAIVE_RESELECT],
+    switches: &[
+        Switch {
+            name: "root",
+            values: &["first", "<number>"],
+            what: "who is the first root: the first in node order, or this id",
+        },
+        Switch { name: "cap", values: &["64", "<number>"], what: "the highest level of all" },
+    ],
+};
+
+impl Inspect for VirtualTree {
+    #[inline]
+    fn prefetch(&self) {
+        self.edges.prefetch();
+    }
+
+    fn at_rest(&self) -> bool {
+        let is_orphan = self.parent.is_none() && self.level.is_some_and(|level| level > 0);
+        !is_orphan && self.asked.is_none() && self.owed.is_none() && self.greeted.is_empty()
+    }
+
+    fn parent(&self) -> Option<ProcessId> {
+        self.parent.get().map(|port| self.edges.peer(port))
+    }
+}
+
+impl Algorithm for VirtualTree {
+    type Problem = Election;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        Self {
+            epoch: None,
+            level: None,
+            parent: CompactOption::NONE,
+            children: PortSet::new(),
+            edges: Edges::new(me, setup),
+            greeted: PortSet::new(),
+            asked: CompactOption::NONE,
+            owed: CompactOption::NONE,
+            dissolving: false,
+            frozen: false,
+            suspects: None,
+            rules: Fixed(setup.share("rules of virtual-tree", || Rules {
+                registry: registry(setup).unwrap_or(Registry { first: 0 }),
+                cap: setup.chosen(&SHEET, "cap").number(),
+                mistake: setup.mistake,
+            })),
+        }
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        let Some(registry) = registry(setup) else {
+            let root = setup.chosen(&SHEET, "root").0;
+            return Err(SetupError(format!("root {root} is no member")));
+        };
+        let (cap, deepest) = (setup.chosen(&SHEET, "cap").number() as usize, registry.depth(setup));
+        if deepest > cap {
+            let error =
+                format!("{deepest} levels are needed, but cap is {cap}: --set cap={deepest}");
+            return Err(SetupError(error));
+        }
+        Ok(())
+    }
+}
+
+/// The messages of a start in which nobody moves: everyone but the root connects to all it knows
+/// and asks one, and everyone names its level once to each.
+pub(super) fn least(f: &Facts<'_>) -> f64 {
+    let root = registry(f.setup).map_or(0, |registry| registry.first);
+    let degree = f.setup.topology.degree(root) as f64;
+    6.0 * links(f) - 2.0 * degree + 2.0 * (f.n() - 1.0)
+}

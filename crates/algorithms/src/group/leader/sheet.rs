@@ -1,0 +1,98 @@
+//! The data sheet of Leader of a group: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId};
+
+use super::{Leader, Leadership};
+use crate::group::assumed;
+use crate::group::virtual_synchrony::VirtualSynchrony;
+use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, Switch};
+
+pub(super) const NO_DELAY: Mistake = Mistake {
+    name: "no-delay",
+    what: "who has granted a lease follows another candidate all the same",
+    breaks: "one leader at a time",
+    caught_by: "-n 3 --requests 0,0,0 --break 1 --synchronous --clock 1 --time-limit 1 --set lease=20 --set retry=off --property unique",
+};
+pub(super) const SAME_EPOCH: Mistake = Mistake {
+    name: "same-epoch",
+    what: "the leader's number is the generation alone: a later leader has the same",
+    breaks: "one leader per epoch",
+    caught_by: "-n 3 --crash 1 --set retry=off",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "leader",
+    title: "Leader of a group",
+    idea: "The most senior member of the present view leads.",
+    source: "K. Birman, Isis (coordinator); leases: C. Gray, D. Cheriton, SOSP 1989",
+    assumes: &[Assumption::UniqueIds, Assumption::Reliable],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[],
+    guarantees: &[
+        Guarantee::UniquePerEpoch,
+        Guarantee::GrowingEpochs,
+        Guarantee::Agreement,
+        Guarantee::LiveLeader,
+    ],
+    fence: Some("generation and epoch of the view"),
+    mistakes: &[NO_DELAY, SAME_EPOCH],
+    switches: &[
+        Switch {
+            name: "lease",
+            values: &["0", "<number>"],
+            what: "how long a grant binds, in T; 0: there are no leases",
+        },
+        Switch {
+            name: "heartbeat",
+            values: &["0", "<number>"],
+            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
+        },
+        Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
+    ],
+};
+
+impl Inspect for Leader {
+    fn at_rest(&self) -> bool {
+        self.group.at_rest()
+    }
+}
+
+impl Algorithm for Leader {
+    type Problem = Leadership;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let lease = setup.chosen(&SHEET, "lease").number();
+        Self {
+            group: VirtualSynchrony::build(me, setup),
+            leads: false,
+            rounds: Vec::new(),
+            round: 0,
+            lapsed: false,
+            lease: Fixed((lease > 0).then(|| setup.unit * lease)),
+            mistake: Fixed(setup.mistake),
+        }
+    }
+
+    /// With leases no two lead at a time.
+    fn sheet(setup: &Setup) -> DataSheet {
+        let leases = setup.chosen(&SHEET, "lease").number() > 0;
+        let assumes = assumed(setup.chosen(&SHEET, "heartbeat").number() > 0, leases);
+        if !leases {
+            return DataSheet { assumes, ..SHEET };
+        }
+        DataSheet {
+            assumes,
+            guarantees: &[
+                Guarantee::UniqueLeader,
+                Guarantee::UniquePerEpoch,
+                Guarantee::GrowingEpochs,
+                Guarantee::Agreement,
+                Guarantee::LiveLeader,
+            ],
+            ..SHEET
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The data sheet of the problem: what a group with views offers.
+
+use crate::problem::{Bounded, Column, ProblemSheet, Property};
+
+/// Groups as commands and tables see them.
+pub const SHEET: ProblemSheet = ProblemSheet {
+    name: "group",
+    properties: &[
+        Property::EXCLUSION,
+        Property::FENCE,
+        Property::UNIQUE,
+        Property::AGREEMENT,
+        Property::STABILITY,
+        Property::ALIVE,
+        Property {
+            word: "views",
+            broken_by: &["view agreement", "growing views", "self-inclusion"],
+            meaning: "all agree on the views",
+        },
+        Property {
+            word: "synchrony",
+            broken_by: &["virtual synchrony", "self-delivery", "sending view"],
+            meaning: "a view is a barrier",
+        },
+        Property::TOTAL,
+        Property::UNIFORM,
+        Property {
+            word: "delivery",
+            broken_by: &["no gaps", "integrity"],
+            meaning: "each message once, in the sender's order",
+        },
+        Property {
+            word: "loss",
+            broken_by: &["told of loss"],
+            meaning: "who loses a lock is told",
+        },
+        Property {
+            word: "progress",
+            broken_by: &["view progress"],
+            meaning: "in the end all live members are in one view",
+        },
+        Property::TERMINATION,
+        Property::INTEGRITY,
+    ],
+    guarantees: &[],
+    holds: true,
+    rivals: false,
+    workloads: &[],
+    columns: &[
+        Column {
+            name: "messages",
+            measure: "messages",
+            bound: Bounded::By("messages"),
+            ..Column::BLANK
+        },
+        Column {
+            name: "delivery",
+            unit: "T",
+            means: "from sending to delivery",
+            measure: "latency_mean",
+            bound: Bounded::By("entry_delay"),
+            ..Column::BLANK
+        },
+        Column {
+            name: "hand-over",
+            unit: "T",
+            means: "from letting a lock go to the next grant, when someone waits",
+            measure: "hand_over_mean",
+            bound: Bounded::By("sync_delay"),
+            ..Column::BLANK
+        },
+        Column {
+            name: "view change",
+            unit: "T",
+            means: "from the first member that stops to the last that goes on in the next view",
+            measure: "change_max",
+            bound: Bounded::By("time"),
+            ..Column::BLANK
+        },
+    ],
+    ..ProblemSheet::BLANK
+};

@@ -1,0 +1,66 @@
+//! The data sheet of FIFO multicast: what it assumes, costs and promises, and its mistake switches.
+
+use std::collections::BTreeMap;
+
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId};
+
+use super::Fifo;
+use crate::multicast::Multicast;
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
+
+pub(super) const ARRIVAL: Mistake = Mistake {
+    name: "arrival-order",
+    what: "what arrives is delivered at once, as if one connection could not overtake another",
+    breaks: "fifo order",
+    caught_by: "-n 2 --requests 2,0 --no-fifo",
+};
+pub(super) const FORGETFUL: Mistake = Mistake {
+    name: "drops-early",
+    what: "a message that comes too early is dropped instead of held",
+    breaks: "validity",
+    caught_by: "-n 2 --requests 2,0 --no-fifo",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "fifo",
+    title: "FIFO multicast",
+    idea: "Number the messages of each sender and deliver them in that order.",
+    source: "V. Hadzilacos, S. Toueg, \"Fault-tolerant broadcasts\", 1993",
+    assumes: &[Assumption::Reliable, Assumption::KnownMembership],
+    topologies: &[Shape::Connected],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "n − 1 for each multicast",
+            when: "always",
+            bound: |f| Some(Bound::Exactly(f.entries() * (f.n() - 1.0))),
+        },
+        Cost {
+            metric: Metric::Delivery,
+            formula: "T",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(Bound::AtMost),
+        },
+    ],
+    guarantees: &[Guarantee::Validity, Guarantee::Integrity, Guarantee::FifoOrder],
+    fence: None,
+    mistakes: &[ARRIVAL, FORGETFUL],
+    switches: &[],
+};
+
+impl Inspect for Fifo {
+    fn at_rest(&self) -> bool {
+        self.streams.values().all(|stream| stream.early.is_empty())
+    }
+}
+
+impl Algorithm for Fifo {
+    type Problem = Multicast;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(_me: ProcessId, setup: &Setup) -> Self {
+        Self { sent: 0, streams: BTreeMap::new(), mistake: Fixed(setup.mistake) }
+    }
+}

@@ -1,0 +1,90 @@
+//! The data sheet of ISIS ABCAST: what it assumes, costs and promises, and its mistake switches.
+
+use std::collections::BTreeMap;
+
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId};
+
+use super::Isis;
+use crate::multicast::Multicast;
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
+
+pub(super) const NO_TIES: Mistake = Mistake {
+    name: "no-tie-break",
+    what: "of equal priorities each takes its own message first: the id does not break the tie",
+    breaks: "total order",
+    caught_by: "-n 2 --requests 1,1",
+};
+pub(super) const OWN_ONLY: Mistake = Mistake {
+    name: "own-proposals-only",
+    what: "a proposal exceeds the own proposals before it, but not the final priorities seen",
+    breaks: "total order",
+    caught_by: "-n 3 --requests 1,1,1",
+};
+pub(super) const SKIPS: Mistake = Mistake {
+    name: "skips",
+    what: "a final message is delivered though one before it is not final",
+    breaks: "total order",
+    caught_by: "-n 2 --requests 1,1",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "isis",
+    title: "ISIS ABCAST",
+    idea: "Everyone proposes a priority, the highest is final; deliver by priority.",
+    source: "K. Birman, T. Joseph, TOCS 5(1), 1987",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::Fifo,
+        Assumption::NoCrash,
+        Assumption::KnownMembership,
+    ],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "3(n − 1) for each multicast",
+            when: "always",
+            bound: |f| Some(Bound::Exactly(3.0 * f.entries() * (f.n() - 1.0))),
+        },
+        Cost {
+            metric: Metric::Delivery,
+            formula: "3T, and up to 2T more behind others",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(5.0 * t)),
+        },
+    ],
+    guarantees: &[
+        Guarantee::Validity,
+        Guarantee::Integrity,
+        Guarantee::FifoOrder,
+        Guarantee::CausalOrder,
+        Guarantee::TotalOrder,
+    ],
+    fence: None,
+    mistakes: &[NO_TIES, OWN_ONLY, SKIPS],
+    switches: &[],
+};
+
+impl Inspect for Isis {
+    fn at_rest(&self) -> bool {
+        self.queue.is_empty() && self.ballots.is_empty()
+    }
+}
+
+impl Algorithm for Isis {
+    type Problem = Multicast;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(_me: ProcessId, setup: &Setup) -> Self {
+        Self {
+            sent: 0,
+            highest: 0,
+            queue: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            ballots: BTreeMap::new(),
+            mistake: Fixed(setup.mistake),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The data sheet of Carvalho–Roucairol: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Inspect, LamportClock, ProcessId, ProcessSet};
+
+use super::{CarvalhoRoucairol, State};
+use crate::mutex::Mutex;
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
+
+const NO_RE_REQUEST: Mistake = Mistake {
+    name: "no-re-request",
+    what: "who waits and gives a permission away does not ask to have it back",
+    breaks: "deadlock",
+    caught_by: "-n 3",
+};
+const TIMESTAMP_FENCE: Mistake = Mistake {
+    name: "timestamp-fence",
+    what: "(timestamp, id) is the fence, as in Ricart–Agrawala: but who has all permissions enters \
+           before an older request that it has not heard of",
+    breaks: "growing fences",
+    caught_by: "-n 2 --requests 2,1 --property fence",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "carvalho-roucairol",
+    title: "Carvalho–Roucairol",
+    idea: "Permissions stay where they are until someone asks: who enters again asks nobody.",
+    source: "O. S. F. Carvalho, G. Roucairol, CACM 26(2), 1983",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::NoCrash,
+        Assumption::KnownMembership,
+    ],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::MessagesPerEntry,
+            formula: "0 to 2(n − 1)",
+            when: "always",
+            bound: |f| Some(Bound::Between(0.0, 2.0 * (f.n() - 1.0))),
+        },
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "T, or up to 3T while requests are on their way",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(3.0 * t)),
+        },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "0 or 2T",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
+        },
+    ],
+    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
+    fence: Some("one more than the highest fence of all who gave their permission"),
+    mistakes: &[NO_RE_REQUEST, TIMESTAMP_FENCE],
+    switches: &[],
+};
+
+impl Inspect for CarvalhoRoucairol {
+    fn stamp(&self) -> u64 {
+        self.clock.now().into()
+    }
+
+    fn on_stamp(&mut self, _from: ProcessId, stamp: u64) {
+        self.clock.witness(stamp as u32);
+    }
+
+    fn at_rest(&self) -> bool {
+        self.state == State::Released && self.deferred.is_empty()
+    }
+}
+
+impl Algorithm for CarvalhoRoucairol {
+    type Problem = Mutex;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        Self {
+            clock: LamportClock::default(),
+            state: State::Released,
+            lacking: setup.group.members().iter().copied().filter(|p| *p < me).collect(),
+            deferred: ProcessSet::new(),
+            fence: 0,
+            no_re_request: setup.makes(&NO_RE_REQUEST),
+            timestamp_fence: setup.makes(&TIMESTAMP_FENCE),
+        }
+    }
+}

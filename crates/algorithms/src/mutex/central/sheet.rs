@@ -1,0 +1,77 @@
+//! The data sheet of Central coordinator: what it assumes, costs and promises, and its mistake switches.
+
+use std::collections::VecDeque;
+
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Group, Inspect, ProcessId, ProcessMap};
+
+use super::{Central, Phase};
+use crate::mutex::Mutex;
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
+
+const UNNUMBERED: Mistake = Mistake {
+    name: "unnumbered-release",
+    what: "a release does not say which grant it ends: a duplicate frees another's lock",
+    breaks: "mutual exclusion",
+    caught_by: "-n 4 --requests 0,1,1,1 --duplicate 1",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "central",
+    title: "Central coordinator",
+    idea: "Everyone asks the coordinator, who grants one request after the other.",
+    source: "folklore; lecture \"Gegenseitiger Ausschluss\", centralised solution",
+    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "3 per entry, 0 for the coordinator's own",
+            when: "always",
+            bound: |f| Some(Bound::Exactly(3.0 * f.entries_but(f.setup.group.id(0)))),
+        },
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "2T",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
+        },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "2T",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
+        },
+    ],
+    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
+    fence: Some("the coordinator's count of grants"),
+    mistakes: &[UNNUMBERED],
+    switches: &[],
+};
+
+impl Inspect for Central {
+    fn at_rest(&self) -> bool {
+        self.phase == Phase::Idle && self.holder.is_none() && self.queue.is_empty()
+    }
+}
+
+impl Algorithm for Central {
+    type Problem = Mutex;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let coordinator = setup.group.id(0);
+        let clients = if me == coordinator { setup.group.clone() } else { Group::of(1) };
+        Self {
+            coordinator: Fixed(coordinator),
+            unnumbered: setup.makes(&UNNUMBERED),
+            phase: Phase::Idle,
+            request: 0,
+            holder: None,
+            queue: VecDeque::new(),
+            grants: 0,
+            latest: ProcessMap::new(&clients, 0),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The data sheet of Neilsen–Mizuno: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId};
+
+use super::{Message, NeilsenMizuno, Phase};
+use crate::mutex::Mutex;
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
+
+pub(super) const NO_EDGE_REVERSAL: Mistake = Mistake {
+    name: "no-edge-reversal",
+    what: "who passes a request on does not turn its edge: it and its neighbour point at each other",
+    breaks: "deadlock",
+    caught_by: "-n 3 --topology path --requests 0,1,1",
+};
+pub(super) const ONLY_HOLDERS_QUEUE: Mistake = Mistake {
+    name: "only-holders-queue",
+    what: "a sink that only waits answers a request with the token, which it does not have",
+    breaks: "one token",
+    caught_by: "-n 3 --topology path",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "neilsen-mizuno",
+    title: "Neilsen–Mizuno",
+    idea: "Requests follow the edges of a tree and turn them; the token comes straight back.",
+    source: "M. L. Neilsen, M. Mizuno, ICDCS 1991",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::NoCrash,
+        Assumption::UniqueIds,
+    ],
+    topologies: &[Shape::Tree, Shape::Connected, Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::MessagesPerEntry,
+            formula: "D + 1, D = diameter of the tree, or 0 where the token is",
+            when: "always",
+            bound: |f| Some(Bound::AtMost(way(f.setup))),
+        },
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "T, or (D + 1)T while the next one's request is on its way",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(way(f.setup) * t)),
+        },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "(D + 1)T, or 0 where the token is",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(way(f.setup) * t)),
+        },
+    ],
+    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
+    fence: Some("the token's count of entries"),
+    mistakes: &[NO_EDGE_REVERSAL, ONLY_HOLDERS_QUEUE],
+    switches: &[],
+};
+
+impl Inspect for NeilsenMizuno {
+    fn at_rest(&self) -> bool {
+        self.phase == Phase::Idle && self.next.is_none()
+    }
+
+    fn tokens(&self) -> usize {
+        self.token.is_some().into()
+    }
+
+    fn tokens_in(message: &Message) -> usize {
+        matches!(message, Message::Token { .. }).into()
+    }
+}
+
+impl Algorithm for NeilsenMizuno {
+    type Problem = Mutex;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let last = setup.parent(me);
+        Self {
+            phase: Phase::Idle,
+            last,
+            next: None,
+            token: last.is_none().then_some(0),
+            mistake: Fixed(setup.mistake),
+        }
+    }
+}
+
+/// The longest way of a request, and one step back.
+fn way(setup: &Setup) -> f64 {
+    match setup.tree_diameter() {
+        0 => 0.0,
+        d => d as f64 + 1.0,
+    }
+}

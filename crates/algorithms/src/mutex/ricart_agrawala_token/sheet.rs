@@ -1,0 +1,85 @@
+//! The data sheet of Ricart–Agrawala with a token: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Inspect, ProcessId, ProcessMap};
+
+use super::{Message, Phase, RicartAgrawalaToken};
+use crate::mutex::Mutex;
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
+
+const STALE: Mistake = Mistake {
+    name: "stale-request",
+    what: "an idle holder sends the token to whoever asks, even if that request was served already",
+    breaks: "deadlock",
+    caught_by: "-n 3 --requests 2,1,1",
+};
+const UNCOUNTED: Mistake = Mistake {
+    name: "uncounted-entry",
+    what: "a holder that enters without asking does not count that as a request",
+    breaks: "growing fences",
+    caught_by: "-n 2 --requests 2,0 --property fence",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "ricart-agrawala-token",
+    title: "Ricart–Agrawala with a token",
+    idea: "A token that is asked for by broadcast and goes round to those who have asked.",
+    source: "G. Ricart, A. K. Agrawala, CACM 26(2), 1983",
+    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::MessagesPerEntry,
+            formula: "n, or 0 where the token is",
+            when: "always",
+            bound: |f| Some(Bound::AtMost(if f.n() > 1.0 { f.n() } else { 0.0 })),
+        },
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "T, or 2T while the next one's request is on its way",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
+        },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "2T, or 0 where the token is",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
+        },
+    ],
+    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
+    fence: Some("the token's count of entries"),
+    mistakes: &[STALE, UNCOUNTED],
+    switches: &[],
+};
+
+impl Inspect for RicartAgrawalaToken {
+    fn at_rest(&self) -> bool {
+        self.phase == Phase::Idle
+    }
+
+    fn tokens(&self) -> usize {
+        self.token.is_some().into()
+    }
+
+    fn tokens_in(message: &Message) -> usize {
+        matches!(message, Message::Token(_)).into()
+    }
+}
+
+impl Algorithm for RicartAgrawalaToken {
+    type Problem = Mutex;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let nothing = ProcessMap::new(&setup.group, 0);
+        Self {
+            phase: Phase::Idle,
+            token: (setup.group.id(0) == me).then(|| nothing.clone()),
+            requested: nothing,
+            stale: setup.makes(&STALE),
+            uncounted: setup.makes(&UNCOUNTED),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The data sheet of Sanders: what it assumes, costs and promises, and its mistake switches.
+
+use std::sync::Arc;
+
+use konklave_process::topology::Shape;
+use konklave_process::{Inspect, ProcessId};
+
+use super::{Sanders, Structure};
+use crate::mutex::coterie::Figures;
+use crate::mutex::locking::{Clocks, Enough, Flaw, Node, Rules};
+use crate::mutex::{Mutex, hand_over};
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
+    SetupError, Switch,
+};
+
+pub(super) const NO_DEADLOCK_HANDLING: Mistake = Mistake {
+    name: "no-deadlock-handling",
+    what: "nobody ever gives a lock back, as in the basic form on the slides",
+    breaks: "deadlock",
+    caught_by: "-n 4",
+};
+pub(super) const NO_DISPLACED_FAILED: Mistake = Mistake {
+    name: "no-displaced-failed",
+    what: "deadlocks are handled as in Maekawa's paper: a request that an older one displaces from \
+           the head of a queue is not told to wait",
+    breaks: "deadlock",
+    caught_by: "-n 4",
+};
+pub(super) const YIELD_FORGOTTEN: Mistake = Mistake {
+    name: "yield-forgotten",
+    what: "who gave a lock back does not count it as missing when the next one inquires",
+    breaks: "deadlock",
+    caught_by: "-n 4",
+};
+pub(super) const INFORM_UNASKED: Mistake = Mistake {
+    name: "inform-unasked",
+    what: "the slides' condition alone: a process may inform one that it does not ask",
+    breaks: "mutual exclusion",
+    caught_by: "-n 3 --set structure=0:0/0,2+1:1/1,2+2:2 --requests 1,1,0",
+};
+
+pub(super) const SHEET: DataSheet = DataSheet {
+    name: "sanders",
+    title: "Sanders",
+    idea: "Say whom each asks and whom it informs, and get an algorithm: one for all of a kind.",
+    source: "B. Sanders, TOCS 5(3), 1987; lecture \"Quorumbasierte Algorithmen\"",
+    assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "|I − i| + 2|R − i| to that + Σ D per entry, D = 1 or 4 for each of R",
+            when: "always; the least if requests never meet",
+            bound: |f| Some(messages(f)),
+        },
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "T if the one that leaves informs only itself, else 2T",
+            when: hand_over::SETTLED,
+            bound: |f| hand_over::settled(f, if informs_nobody(f) { 1.0 } else { 2.0 }),
+        },
+        hand_over::UNSETTLED,
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "2T",
+            when: "delays have a limit",
+            bound: |f| f.delay_max.map(|t| Bound::AtMost(2.0 * t)),
+        },
+    ],
+    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
+    fence: Some("the count of entries, known to whom two in a row both ask"),
+    mistakes: &[NO_DEADLOCK_HANDLING, NO_DISPLACED_FAILED, YIELD_FORGOTTEN, INFORM_UNASKED],
+    switches: &[
+        Switch {
+            name: "structure",
+            values: &["new", "central", "ricart-agrawala", "lamport", "maekawa", "<text>"],
+            what: "whom each asks and informs; a text lists both by id, as in \
+                   0:0,1/0;1:0,1/1;2:0,1,2, where 2 informs all whom it asks (+ will do for ;)",
+        },
+        Clocks::SWITCH,
+    ],
+};
+
+impl Inspect for Sanders {
+    fn stamp(&self) -> u64 {
+        self.0.stamp()
+    }
+
+    fn on_stamp(&mut self, _from: ProcessId, stamp: u64) {
+        self.0.on_stamp(stamp);
+    }
+
+    fn at_rest(&self) -> bool {
+        self.0.at_rest()
+    }
+}
+
+impl Algorithm for Sanders {
+    type Problem = Mutex;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let structure = structure(setup).unwrap_or_else(|e| panic!("{e}"));
+        let flaws = [
+            (&NO_DEADLOCK_HANDLING, Flaw::NoDeadlockHandling),
+            (&NO_DISPLACED_FAILED, Flaw::NoDisplacedFailed),
+            (&YIELD_FORGOTTEN, Flaw::YieldForgotten),
+        ];
+        let rules = Rules {
+            ask: structure.ask(me).clone(),
+            inform: structure.inform(me).clone(),
+            tree: None,
+            informants: Some(structure.informants(me).clone()),
+            enough: Enough::All,
+            sticky: false,
+            clocks: Clocks::of(setup, &SHEET),
+            flaw: Flaw::of(setup, &flaws),
+        };
+        Self(Node::new(rules, &[]))
+    }
+
+    fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {
+        structure(setup).map_or_else(|_| Vec::new(), |structure| structure.figures().into())
+    }
+
+    fn check_setup(setup: &Setup) -> Result<(), SetupError> {
+        structure(setup).map(|_| ())
+    }
+}
+
+pub(super) fn messages(facts: &Facts<'_>) -> Bound {
+    let structure = structure(facts.setup).expect("a run was set up right");
+    let sum = |cost: &dyn Fn(ProcessId) -> usize| -> f64 {
+        facts.served.iter().map(|&(p, times)| times as f64 * cost(p) as f64).sum()
+    };
+    let least = sum(&|p| structure.least_messages(p));
+    let most = sum(&|p| structure.most_messages(p));
+    if facts.uncontended { Bound::Exactly(least) } else { Bound::Between(least, most) }
+}
+
+/// Whether all who were served inform only themselves.
+pub(super) fn informs_nobody(facts: &Facts<'_>) -> bool {
+    let structure = structure(facts.setup).expect("a run was set up right");
+    let mut served = facts.served.iter().filter(|(_, times)| *times > 0);
+    served.all(|(p, _)| structure.inform(*p).iter().all(|q| q == p))
+}
+
+pub(super) fn structure(setup: &Setup) -> Result<Arc<Structure>, SetupError> {
+    let careless = *setup.makes(&INFORM_UNASKED);
+    Structure::named(setup.chosen(&SHEET, "structure").0, setup, careless)
+}

@@ -1,0 +1,99 @@
+//! The data sheet of the problem: mutual exclusion.
+
+use crate::problem::{Better, Bounded, Case, Column, Load, ProblemSheet, Property};
+
+/// Mutual exclusion as commands and tables see it.
+pub const SHEET: ProblemSheet = ProblemSheet {
+    name: "mutex",
+    properties: &[
+        Property::EXCLUSION,
+        Property {
+            word: "token",
+            broken_by: &["one token"],
+            meaning: "there is at most one token",
+        },
+        Property::FENCE,
+        Property {
+            word: "order",
+            broken_by: &["happened-before order"],
+            meaning: "who asked first, causally, gets first",
+        },
+        Property {
+            word: "bypass",
+            broken_by: &["bounded bypass"],
+            meaning: "nobody is overtaken more than K times (bypass:K)",
+        },
+        Property {
+            word: "overtaking",
+            broken_by: &["bounded overtaking"],
+            meaning: "by those who knew of its request when they asked, nobody is overtaken more than K times",
+        },
+    ],
+    guarantees: &["exclusion", "deadlock", "starvation", "order", "quiescence"],
+    holds: true,
+    takes_turns: true,
+    workloads: &[
+        Case { name: "one enters, once", last_asks: Some(1), ..Case::BLANK },
+        Case { name: "one enters, three times", last_asks: Some(3), ..Case::BLANK },
+        Case { name: "all enter, once", entries: Some(1), ..Case::BLANK },
+        Case { name: "all enter, ten times", entries: Some(10), ..Case::BLANK },
+    ],
+    // Messages past the algorithm are what makes order visible.
+    contests: &[
+        Case { name: "low load", load: Some(Load::Low), app_messages: Some(1), ..Case::BLANK },
+        Case { name: "high load", load: Some(Load::High), app_messages: Some(1), ..Case::BLANK },
+    ],
+    columns: &[
+        Column {
+            name: "messages",
+            unit: "per entry",
+            measure: Column::MESSAGES_PER_EACH,
+            bound: Bounded::PerEach("entries"),
+            ..Column::BLANK
+        },
+        Column {
+            name: "sync delay",
+            unit: "T",
+            means: "from an exit to the next entry, when someone waits at the exit; so often there was such \
+                    a hand-over in all runs",
+            of: "hand-overs",
+            measure: "sync_delay.mean",
+            bound: Bounded::By("sync_delay"),
+            is_delay: true,
+            ..Column::BLANK
+        },
+        Column {
+            name: "response",
+            unit: "T",
+            means: "from request to exit; under low load of requests that met no other, as in the books",
+            measure: "response.mean",
+            measure_low: Some("lone_response.mean"),
+            bound: Bounded::Response,
+            ..Column::BLANK
+        },
+        Column {
+            name: "throughput",
+            unit: "entries/T",
+            better: Better::More,
+            limit: "at least",
+            measure: "throughput",
+            bound: Bounded::Throughput,
+            ..Column::BLANK
+        },
+        Column {
+            name: "bypass",
+            unit: "entries",
+            means: "fairness: the most entries between a request and its own",
+            measure: "max_bypass",
+            ..Column::BLANK
+        },
+        Column {
+            name: "inversions",
+            unit: "entries",
+            means: "order: entries before one that was asked for earlier, causally",
+            measure: "order_inversions",
+            ..Column::BLANK
+        },
+    ],
+    ..ProblemSheet::BLANK
+};

@@ -1,0 +1,165 @@
+//! The data sheet of Singhal: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap};
+
+use super::{Arbitration, Known, Message, Singhal, State, Token};
+use crate::mutex::{Mutex, hand_over};
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Switch,
+};
+
+const AS_PRINTED: Mistake = Mistake {
+    name: "as-printed",
+    what: "as in the lecture: an outdated request is ignored, and the token's knowledge is looked \
+           at only on leaving",
+    breaks: "deadlock",
+    caught_by: "-n 3 --requests 1,1,2",
+};
+const ONLY_MERGE: Mistake = Mistake {
+    name: "only-merge",
+    what: "half of the repair: the token's knowledge counts on arrival, but an outdated request is \
+           ignored",
+    breaks: "deadlock",
+    caught_by: "-n 3 --requests 2,2,2",
+};
+const ONLY_HINTS: Mistake = Mistake {
+    name: "only-hints",
+    what: "half of the repair: an outdated request is a hint, but the token's knowledge is looked \
+           at only on leaving",
+    breaks: "deadlock",
+    caught_by: "-n 3 --requests 2,2,2",
+};
+const NO_STAIRCASE: Mistake = Mistake {
+    name: "no-staircase",
+    what: "at first everyone asks only the one with the token",
+    breaks: "deadlock",
+    caught_by: "-n 3",
+};
+const NO_ECHO: Mistake = Mistake {
+    name: "no-echo",
+    what: "who waits and hears a new request does not ask its sender in turn",
+    breaks: "deadlock",
+    caught_by: "-n 3",
+};
+
+const SHEET: DataSheet = DataSheet {
+    name: "singhal",
+    title: "Singhal",
+    idea: "Ask only those who may have the token: those who asked for it.",
+    source: "M. Singhal, IEEE Trans. Computers 38(5), 1989; lecture \"Gegenseitiger Ausschluss\"; \
+             repaired",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::NoCrash,
+        Assumption::KnownMembership,
+    ],
+    topologies: &[Shape::Complete],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::Messages,
+            formula: "i + 1 for the first entry of the i-th process, counted from 0, and nothing \
+                      from then on; so (n + 1)/2 on average, and 0 where the token is",
+            when: "only one process asks",
+            bound: |f| f.uncontended.then(|| Bound::Exactly(of_one_asker(f))),
+        },
+        Cost {
+            metric: Metric::MessagesPerEntry,
+            formula: "n, and for each of the requests up to E + 1 hints, E = number of entries",
+            when: "always: a hint is answered by another only if the token was faster",
+            bound: |f| {
+                let hints = (f.n() - 1.0) * (f.entries() + 1.0);
+                Some(Bound::AtMost(if f.n() > 1.0 { f.n() + hints } else { 0.0 }))
+            },
+        },
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "T",
+            when: hand_over::SETTLED,
+            bound: |f| hand_over::settled(f, 1.0),
+        },
+        // In the worst case an old request is still on its way to the one that leaves: a hint goes
+        // back, a request comes, the token follows.
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "4T",
+            when: "nothing happens to messages, and delays have a limit",
+            bound: |f| f.delay_max.filter(|_| f.undisturbed).map(|t| Bound::AtMost(4.0 * t)),
+        },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "2T, or 0 where the token is",
+            when: "only one process asks, and delays have a limit",
+            bound: |f| f.delay_max.filter(|_| f.uncontended).map(|t| Bound::AtMost(2.0 * t)),
+        },
+    ],
+    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
+    fence: Some("the token's count of entries"),
+    mistakes: &[AS_PRINTED, ONLY_MERGE, ONLY_HINTS, NO_STAIRCASE, NO_ECHO],
+    switches: &[Switch {
+        name: "arbitration",
+        values: &["round-robin", "smallest", "nearest"],
+        what: "who gets the token next: in turn, the one served least, or the nearest (who is far \
+               may starve)",
+    }],
+};
+
+impl Inspect for Singhal {
+    fn at_rest(&self) -> bool {
+        matches!(self.state, State::Nothing | State::Holding)
+    }
+
+    fn tokens(&self) -> usize {
+        self.token.is_some().into()
+    }
+
+    fn tokens_in(message: &Message) -> usize {
+        matches!(message, Message::Token(_)).into()
+    }
+}
+
+impl Algorithm for Singhal {
+    type Problem = Mutex;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let group = &setup.group;
+        let nothing = ProcessMap::new(group, Known { state: State::Nothing, number: 0 });
+        let mut known = nothing.clone();
+        let place = setup.place(me);
+        let asked = if *setup.makes(&NO_STAIRCASE) { place.min(1) } else { place };
+        for p in &group.members()[..asked] {
+            known[*p].state = State::Requesting;
+        }
+        let (merge, hints) = match setup.mistake {
+            Some(mistake) if mistake == AS_PRINTED.name => (false, false),
+            Some(mistake) if mistake == ONLY_MERGE.name => (true, false),
+            Some(mistake) if mistake == ONLY_HINTS.name => (false, true),
+            Some(_) | None => (true, true),
+        };
+        Self {
+            state: if place == 0 { State::Holding } else { State::Nothing },
+            known,
+            token: (place == 0).then_some(Token { known: nothing, entries: 0 }),
+            arbitration: Fixed(match setup.chosen(&SHEET, "arbitration").0 {
+                "smallest" => Arbitration::Smallest,
+                "nearest" => Arbitration::Nearest,
+                _ => Arbitration::RoundRobin,
+            }),
+            merges_on_arrival: Fixed(merge),
+            takes_hints: Fixed(hints),
+            no_echo: setup.makes(&NO_ECHO),
+        }
+    }
+}
+
+/// At first each asks all before it, and gets the token; then it has it.
+fn of_one_asker(f: &Facts<'_>) -> f64 {
+    let asker = f.served.iter().find(|(_, times)| *times > 0);
+    match asker.map_or(0, |(p, _)| f.setup.place(*p)) {
+        0 => 0.0,
+        place => place as f64 + 1.0,
+    }
+}

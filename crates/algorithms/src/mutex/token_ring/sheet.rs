@@ -1,0 +1,147 @@
+//! The data sheet of Token ring: what it assumes, costs and promises, and its mistake switches.
+
+use konklave_process::topology::Shape;
+use konklave_process::{Fixed, Inspect, ProcessId};
+
+use super::{Message, Phase, Token, TokenRing};
+use crate::mutex::Mutex;
+use crate::{
+    Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, Switch,
+};
+
+pub(super) const KEEPS_TOKEN: Mistake = Mistake {
+    name: "keeps-token",
+    what: "who leaves keeps the token until it is woken up, and may enter again and again",
+    breaks: "bounded bypass",
+    caught_by: "-n 2 --requests 3,1 --property bypass:1",
+};
+pub(super) const NO_EPOCH: Mistake = Mistake {
+    name: "no-epoch",
+    what: "a new token is like the old one, which was only late and not lost: now there are two",
+    breaks: "one token",
+    caught_by: "-n 3 --requests 1,1,0 --crash 1",
+};
+
+pub(super) const SHEET: DataSheet = DataSheet {
+    name: "token-ring",
+    title: "Token ring",
+    idea: "A token goes round; who has it may enter once.",
+    source: "G. Le Lann, 1977; lectures \"Gegenseitiger Ausschluss\": token ring, perpetuum mobile",
+    assumes: &[
+        Assumption::Reliable,
+        Assumption::NoDuplicates,
+        Assumption::NoRestart,
+        Assumption::Synchronous,
+        Assumption::KnownMembership,
+    ],
+    topologies: &[Shape::DirectedRing],
+    winner: None,
+    costs: &[
+        Cost {
+            metric: Metric::MessagesPerEntry,
+            formula: "1 if all want; when parking n where the token rests, else 2n to 3n − 2",
+            when: "parking, and only one process asks",
+            bound: |f| {
+                let most = if f.n() > 1.0 { 3.0 * f.n() - 2.0 } else { 0.0 };
+                (parks_in_peace(f) && f.uncontended).then_some(Bound::AtMost(most))
+            },
+        },
+        Cost {
+            metric: Metric::MessagesPerEntry,
+            formula: "n² + n − 1",
+            when: "parking, and nobody crashes: each of n − 1 that a call wakes may send the token \
+                   round once more",
+            bound: |f| {
+                let most = if f.n() > 1.0 { f.n() * f.n() + f.n() - 1.0 } else { 0.0 };
+                parks_in_peace(f).then_some(Bound::AtMost(most))
+            },
+        },
+        Cost {
+            metric: Metric::SyncDelay,
+            formula: "T to (n − 1)T",
+            when: "nobody crashes, and delays have a limit",
+            bound: |f| {
+                f.delay_max.filter(|_| is_intact(f)).map(|t| Bound::AtMost((f.n() - 1.0) * t))
+            },
+        },
+        Cost {
+            metric: Metric::EntryDelay,
+            formula: "0 to nT, n/2 T on average",
+            when: "nobody crashes, and delays have a limit",
+            bound: |f| f.delay_max.filter(|_| is_intact(f)).map(|t| Bound::AtMost(f.n() * t)),
+        },
+    ],
+    guarantees: &[Guarantee::MutualExclusion, Guarantee::DeadlockFree, Guarantee::StarvationFree],
+    fence: Some("the epoch, and the token's count of entries"),
+    mistakes: &[KEEPS_TOKEN, NO_EPOCH],
+    switches: &[
+        Switch {
+            name: "mode",
+            values: &["parking", "perpetual"],
+            what: "whether the token rests while nobody wants it",
+        },
+        Switch {
+            name: "patience",
+            values: &["0", "<number>"],
+            what: "how many rounds to wait before asking whether the token is lost, and twice as \
+                   many before asking again; 0: for ever",
+        },
+    ],
+};
+
+impl Inspect for TokenRing {
+    fn at_rest(&self) -> bool {
+        let waits = self.frozen || self.probing.is_some();
+        matches!(self.phase, Phase::Idle | Phase::Out) && !waits
+    }
+
+    /// Only the first epoch's token is counted: a later one may meet an older one on its way, which
+    /// nobody will accept.
+    fn tokens(&self) -> usize {
+        (self.token.is_some() && (self.epoch == 0 || *self.no_epoch)).into()
+    }
+
+    fn tokens_in(message: &Message) -> usize {
+        matches!(message, Message::Token { epoch: 0, .. }).into()
+    }
+}
+
+impl Algorithm for TokenRing {
+    type Problem = Mutex;
+    const SHEET: DataSheet = SHEET;
+
+    fn new(me: ProcessId, setup: &Setup) -> Self {
+        let group = &setup.group;
+        let rounds = setup.chosen(&SHEET, "patience").number();
+        let mut crashed = setup.down.clone();
+        crashed.sort_unstable();
+        let first = group.members().iter().find(|p| crashed.binary_search(p).is_err());
+        let mut process = Self {
+            successor: setup.successor(me),
+            phase: Phase::Idle,
+            token: (first == Some(&me)).then_some(Token { entries: 0, idle: 0 }),
+            called: false,
+            epoch: 0,
+            frozen: false,
+            probing: None,
+            crashed,
+            alarms: 0,
+            parks: Fixed(setup.chosen(&SHEET, "mode").is("parking")),
+            patience: Fixed((rounds > 0).then(|| setup.unit * group.len() as u32 * rounds)),
+            keeps_token: setup.makes(&KEEPS_TOKEN),
+            no_epoch: setup.makes(&NO_EPOCH),
+        };
+        process.mend(me, group);
+        process
+    }
+}
+
+pub(super) fn parks_in_peace(f: &Facts<'_>) -> bool {
+    is_intact(f) && f.setup.chosen(&SHEET, "mode").is("parking")
+}
+
+/// Whether the first token goes round all the time.
+pub(super) fn is_intact(f: &Facts<'_>) -> bool {
+    let patient = f.setup.chosen(&SHEET, "patience").number() == 0;
+    f.undisturbed && f.setup.down.is_empty() && patient
+}
