@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+/// The measures of a run, each by its name.
+pub type Measures<'a> = &'a dyn Fn(&str) -> Option<f64>;
+
 /// The data sheet of a problem.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemSheet {
@@ -30,7 +33,7 @@ pub struct ProblemSheet {
     /// What `compare` compares.
     pub columns: &'static [Column],
     /// Whether nothing is missing in the end that every survivor should have, by the measures of the run.
-    pub is_complete: fn(measure: &dyn Fn(&str) -> Option<f64>, survivors: usize) -> bool,
+    pub is_complete: fn(measure: Measures<'_>, survivors: usize) -> bool,
 }
 
 impl ProblemSheet {
