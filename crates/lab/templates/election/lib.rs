@@ -73,7 +73,9 @@ impl Process for MyAlgorithm {
             }
         }
     }
+}
 
+impl Inspect for MyAlgorithm {
     /// Whether no work is left over; the checker asks at the end of every run.
     fn at_rest(&self) -> bool {
         !self.participant
@@ -86,8 +88,6 @@ const PASSES_ALL: Mistake = Mistake {
     breaks: "right winner",
     caught_by: "-n 2",
 };
-
-impl Inspect for MyAlgorithm {}
 
 impl Algorithm for MyAlgorithm {
     type Problem = Election;

@@ -68,7 +68,9 @@ impl Process for MyAlgorithm {
             }));
         }
     }
+}
 
+impl Inspect for MyAlgorithm {
     /// Whether no work is left over; the checker asks at the end of every run.
     fn at_rest(&self) -> bool {
         self.streams.values().all(|stream| stream.early.is_empty())
@@ -81,8 +83,6 @@ const DROPS_EARLY: Mistake = Mistake {
     breaks: "validity",
     caught_by: "-n 2 --requests 2,0 --no-fifo",
 };
-
-impl Inspect for MyAlgorithm {}
 
 impl Algorithm for MyAlgorithm {
     type Problem = Multicast;

@@ -100,7 +100,9 @@ impl Process for MyAlgorithm {
             Message::Request | Message::Release => self.coordinate(from, message, ctx),
         }
     }
+}
 
+impl Inspect for MyAlgorithm {
     /// Whether no work is left over; the checker asks at the end of every run.
     fn at_rest(&self) -> bool {
         self.queue.is_empty()
@@ -113,8 +115,6 @@ const GRANTS_AT_ONCE: Mistake = Mistake {
     breaks: "mutual exclusion",
     caught_by: "-n 2",
 };
-
-impl Inspect for MyAlgorithm {}
 
 impl Algorithm for MyAlgorithm {
     type Problem = Mutex;
