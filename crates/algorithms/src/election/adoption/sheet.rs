@@ -82,7 +82,7 @@ const SHEET: DataSheet = DataSheet {
 impl Inspect for Adoption {
     #[inline]
     fn prefetch(&self) {
-        // Who knows the outcome looks at its edges no more.
+        // A process that knows the outcome no longer reads its edges.
         if self.leader.is_none() {
             self.edges.prefetch();
         }

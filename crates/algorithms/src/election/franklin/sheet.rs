@@ -74,7 +74,7 @@ const SHEET: DataSheet = DataSheet {
     ],
 };
 
-/// What is assumed where numbers tell their round.
+/// Assumptions of the form whose numbers carry their round.
 const ASSUMES_NO_ORDER: &[Assumption] =
     &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash, Assumption::UniqueIds];
 

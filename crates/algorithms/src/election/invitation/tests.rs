@@ -20,7 +20,7 @@ fn number(count: u32, coordinator: u32) -> GroupNumber {
     GroupNumber { count, coordinator: ProcessId(coordinator) }
 }
 
-/// What it does but for timers that stop.
+/// The effects of a step, without cancelled timers.
 fn hear(bench: &mut Bench<Invitation>, from: u32, message: Message) -> Vec<Effect<Invitation>> {
     let effects = bench.hear(from, message);
     effects.into_iter().filter(|e| !matches!(e, Effect::CancelTimer { .. })).collect()

@@ -62,7 +62,7 @@ const SHEET: DataSheet = DataSheet {
     ],
 };
 
-/// What is assumed where numbers do not tell their phase.
+/// Assumptions of the form whose numbers do not carry their phase.
 const ASSUMES_ORDER: &[Assumption] =
     &[Assumption::Reliable, Assumption::NoDuplicates, Assumption::NoCrash, Assumption::Fifo];
 
