@@ -8,6 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::portable;
+
 /// What the pure crates may depend on, and nothing else.
 const PURE: &[(&str, &[&str])] = &[
     (
@@ -30,6 +32,7 @@ pub(crate) fn tidy() -> Result<()> {
     let root = root();
     let mut broken = Vec::new();
     pure_crates(&root, &mut broken)?;
+    portable_core(&root, &mut broken)?;
     glossary(&root, &mut broken)?;
     algorithms::algorithms(&root, &mut broken)?;
     decisions(&root, &mut broken)?;
@@ -62,6 +65,31 @@ fn pure_crates(root: &Path, broken: &mut Vec<String>) -> Result<()> {
                     "crates/{name}/Cargo.toml: {dependency}: the pure crates depend on {}",
                     allowed.join(", ")
                 ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a browser runs asks no clock: there `Instant::now` panics.
+fn portable_core(root: &Path, broken: &mut Vec<String>) -> Result<()> {
+    for name in portable::CORE {
+        let krate = name.strip_prefix("konklave-").unwrap_or(name);
+        let mut folders = vec![root.join("crates").join(krate).join("src")];
+        while let Some(folder) = folders.pop() {
+            let files = fs::read_dir(&folder);
+            for file in files.with_context(|| format!("cannot read {}", folder.display()))? {
+                let path = file?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !path.ends_with("check/src/stopwatch.rs") {
+                    let text = read(&path)?;
+                    let clocks = ["Instant::now", "SystemTime::now"];
+                    for clock in clocks.into_iter().filter(|clock| text.contains(clock)) {
+                        let path = path.strip_prefix(root).unwrap_or(&path).display();
+                        broken.push(format!("{path}: {clock} panics in a browser"));
+                    }
+                }
             }
         }
     }

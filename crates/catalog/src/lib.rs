@@ -13,11 +13,12 @@ mod error;
 mod files;
 pub mod guarantees;
 mod kit;
-mod member;
+#[cfg(feature = "network")]
+mod network;
 mod plan;
+mod real;
 mod report;
 mod scenario;
-mod serve;
 mod simulate;
 pub mod tolerance;
 mod verify;
@@ -32,15 +33,19 @@ pub use konklave_algorithms::Assumption;
 pub use konklave_check::{
     Checkpoints, Clock, Options as CheckOptions, Progress, Swarm, Timing, Victim,
 };
+#[cfg(feature = "network")]
 pub use konklave_net::Transport;
-pub use member::{MemberPlan, Told};
+#[cfg(feature = "network")]
+pub use network::{
+    RealWorld,
+    member::{MemberPlan, Told},
+};
 pub use plan::Plan;
 pub use report::{
     ArrangementsReport, BoundReport, CheckReport, Messages, RunReport, SymmetryReport, Verdict,
     ViolationReport,
 };
 pub use scenario::{Load, Scenario};
-pub use serve::RealWorld;
 pub use simulate::{Outcome, simulated_story};
 
 use std::fmt;
@@ -134,13 +139,20 @@ impl Entry {
     }
 
     /// Runs it on real tasks.
-    pub fn serve(&self, plan: &Plan, world: RealWorld, record: bool) -> Result<Outcome, Error> {
-        serve::serve(self.form(&plan.setup), plan, world, record)
+    #[cfg(feature = "network")]
+    pub fn run_on_network(
+        &self,
+        plan: &Plan,
+        world: RealWorld,
+        record: bool,
+    ) -> Result<Outcome, Error> {
+        network::run(self.form(&plan.setup), plan, world, record)
     }
 
     /// Is one member of it, in this operating system process.
+    #[cfg(feature = "network")]
     pub fn member(&self, plan: &Plan, member: MemberPlan<'_>) -> Result<(), Error> {
-        member::member(self.form(&plan.setup), plan, member)
+        network::member::member(self.form(&plan.setup), plan, member)
     }
 
     /// Explores it.

@@ -9,11 +9,12 @@
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::options::Options;
 use crate::search::Tally;
 use crate::shared::{Level, Shared, read, write};
+use crate::stopwatch::Stopwatch;
 use crate::store::{SHARDS, fingerprint};
 use crate::symmetry::{REASONS, Refuted};
 use crate::tables::Miss;
@@ -110,7 +111,7 @@ pub(crate) struct Keeper {
     /// Which permutations were refuted before this search began.
     refuted: Vec<Refuted>,
     every: Duration,
-    last: Instant,
+    last: Stopwatch,
     pub(crate) misses: Vec<Miss>,
     pub(crate) failed: Option<CheckpointError>,
 }
@@ -121,7 +122,7 @@ impl Keeper {
         let head =
             [env!("CARGO_PKG_VERSION").to_owned(), checkpoints.identity.clone(), deciding(options)];
         let file = checkpoints.write.clone();
-        let (every, last) = (checkpoints.every, Instant::now());
+        let (every, last) = (checkpoints.every, Stopwatch::start());
         Self { file, head, refuted, every, last, misses: Vec::new(), failed: None }
     }
 
@@ -132,7 +133,7 @@ impl Keeper {
     /// Writes down all levels but what is beyond the last; `digest` is that of all answers.
     pub(crate) fn keep(&mut self, shared: &Shared, levels: &[Level], tally: Tally, digest: u64) {
         let Some(file) = self.file.clone() else { return };
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let part = part_of(&file);
         let written = self.write(&part, shared, levels, tally, digest);
         if let Err(why) = written.and_then(|()| std::fs::rename(&part, &file)) {
@@ -140,7 +141,7 @@ impl Keeper {
             let _ = std::fs::remove_file(&part);
             self.failed = Some(CheckpointError::Unwritable(file, why));
         }
-        self.last = Instant::now();
+        self.last = Stopwatch::start();
         // So that at most a twentieth of the time goes into writing.
         self.every = self.every.max(20 * begun.elapsed());
     }

@@ -30,6 +30,7 @@ mod search;
 mod second_opinion;
 mod shared;
 mod state;
+mod stopwatch;
 mod store;
 mod swarm;
 mod symmetry;

@@ -1,6 +1,6 @@
 //! What a search found, and how it is asked for.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use konklave_process::{Monitor, ProcessId};
 
@@ -9,6 +9,7 @@ use crate::model::Model;
 use crate::options::{Options, Timing};
 use crate::replay::Replay;
 use crate::search::{self, Findings, Verdict};
+use crate::stopwatch::Stopwatch;
 use crate::witness::Witness;
 use crate::workshop::Workshop;
 
@@ -125,7 +126,7 @@ impl Model {
         assert!(self.n() <= 64, "only small groups are explored");
         let cuts = self.options.cuts > 0 || self.options.breaks > 0;
         assert!(!cuts || self.n() <= 8, "channels are cut and links break in groups of up to 8");
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let mut workshop = Workshop::new(self);
         let question = search::Question {
             group: &self.group,

@@ -53,14 +53,21 @@ pub enum Transport {
     Multicast,
 }
 
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Transport {
+    /// Its name, as in recordings and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Threads => "threads",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
             Self::Multicast => "multicast",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

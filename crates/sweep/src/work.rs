@@ -28,12 +28,39 @@ pub fn work(
     out: &mut impl Write,
     mut watch: impl FnMut(Progress),
 ) -> io::Result<Vec<Row>> {
-    let next = AtomicUsize::new(0);
     let mut rows = Vec::with_capacity(cases.len());
+    let mut keep = |row: Result<Row, String>| {
+        // A case that cannot be run is no fault of `out`.
+        let row = row.map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
+        seal::write(out, study, &row)?;
+        rows.push(row);
+        watch(Progress { done: rows.len(), of: cases.len() });
+        Ok::<_, io::Error>(rows.len())
+    };
+    if threads <= 1 {
+        // On this thread: a browser has no other.
+        for case in cases.iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
+            keep(run(case))?;
+        }
+    } else {
+        in_parallel(cases, threads, stop, &mut keep)?;
+    }
+    out.flush()?;
+    Ok(rows)
+}
+
+/// Runs `cases` on `threads` threads and passes their rows to `keep`, in order; `keep` says how many it has.
+fn in_parallel(
+    cases: &[Case],
+    threads: usize,
+    stop: &AtomicBool,
+    keep: &mut impl FnMut(Result<Row, String>) -> io::Result<usize>,
+) -> io::Result<()> {
+    let next = AtomicUsize::new(0);
     // Short, so that a stop is heard soon and results do not pile up.
-    let (sender, receiver) = mpsc::sync_channel(2 * threads.max(1));
+    let (sender, receiver) = mpsc::sync_channel(2 * threads);
     std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, cases.len().max(1)) {
+        for _ in 0..threads.min(cases.len()) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
@@ -46,20 +73,15 @@ pub fn work(
             });
         }
         drop(sender);
-        let mut waiting = BTreeMap::new();
+        let (mut waiting, mut kept) = (BTreeMap::new(), 0);
         for (i, row) in receiver {
             waiting.insert(i, row);
-            while let Some(row) = waiting.remove(&rows.len()) {
-                // What cannot be run is no fault of `out`.
-                let row = row.map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-                seal::write(out, study, &row)?;
-                rows.push(row);
-                watch(Progress { done: rows.len(), of: cases.len() });
+            while let Some(row) = waiting.remove(&kept) {
+                kept = keep(row)?;
             }
         }
-        out.flush()
-    })?;
-    Ok(rows)
+        Ok(())
+    })
 }
 
 fn run(case: &Case) -> Result<Row, String> {

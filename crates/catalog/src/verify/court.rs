@@ -12,8 +12,8 @@ use konklave_trace::{
 };
 use serde_json::Value;
 
+use crate::real::{REAL_WORLDS, command, doubt_time_bounds};
 use crate::report::Messages;
-use crate::serve::{command, doubt_time_bounds, world_name};
 use crate::simulate::{RunFacts, report};
 use crate::{Entry, Plan};
 
@@ -233,7 +233,8 @@ impl<'a> Court<'a> {
         footer: &Footer,
         cut_off: bool,
     ) -> Result<(), Difference> {
-        let Some((world, transport)) = world_name(&run.header.world) else { return Ok(()) };
+        let world = REAL_WORLDS.into_iter().find(|world| *world == run.header.world);
+        let Some(world) = world else { return Ok(()) };
         let time = footer.summary.get("time").and_then(Value::as_f64).unwrap_or(0.0);
         let last = run.entries.last().map_or(0, RunEntry::at);
         let now = (time * run.header.unit).round() as u64;
@@ -261,7 +262,7 @@ impl<'a> Court<'a> {
         };
         let mut report = report(self.entry, plan, facts, &self.ledger.meter, &self.ledger.monitor);
         doubt_time_bounds(&mut report, plan);
-        report.command += &command(transport, plan.setup.unit);
+        report.command += &command(world, plan.setup.unit);
         let summary = serde_json::to_value(&report).unwrap_or_default();
         let expected = Footer { verdict: report.verdict.name().into(), summary };
         Difference::of_ends(footer, &expected).map_or(Ok(()), Err)

@@ -24,7 +24,7 @@ fn on_threads(text: &str) -> Run {
     let entry = find(scenario.algorithm.as_deref().unwrap()).unwrap();
     let plan = entry.plan(Scenario { algorithm: Some(entry.name()), ..scenario }).unwrap();
     let world = RealWorld { transport: Transport::Threads, unit: Duration::from_millis(2) };
-    entry.serve(&plan, world, true).unwrap().run.expect("it was recorded")
+    entry.run_on_network(&plan, world, true).unwrap().run.expect("it was recorded")
 }
 
 /// What a replay finds in a file; an edit may also make it no recording at all.

@@ -74,8 +74,8 @@ fn hold(entry: &Entry, world: World, round: &Round) -> Result<Held, RingError> {
     let real = |transport| RealWorld { transport, unit: round.unit };
     let outcome = match world {
         World::Simulated => entry.simulate(&plan, false),
-        World::Tasks => entry.serve(&plan, real(Transport::Threads), false),
-        World::Tcp => entry.serve(&plan, real(Transport::Tcp), false),
+        World::Tasks => entry.run_on_network(&plan, real(Transport::Threads), false),
+        World::Tcp => entry.run_on_network(&plan, real(Transport::Tcp), false),
     };
     let outcome = outcome.map_err(|error| RingError::Usage(error.to_string()))?;
     Ok(held(&outcome.report, round.unit))

@@ -48,10 +48,10 @@ pub(crate) fn run(catalog: &Catalog, args: RunArgs) -> Done {
     let real = |transport| RealWorld { transport, unit };
     let outcome = match args.world {
         World::Sim => entry.simulate(&plan, record)?,
-        World::Threads => entry.serve(&plan, real(Transport::Threads), record)?,
-        World::Tcp => entry.serve(&plan, real(Transport::Tcp), record)?,
-        World::Udp => entry.serve(&plan, real(Transport::Udp), record)?,
-        World::Multicast => entry.serve(&plan, real(Transport::Multicast), record)?,
+        World::Threads => entry.run_on_network(&plan, real(Transport::Threads), record)?,
+        World::Tcp => entry.run_on_network(&plan, real(Transport::Tcp), record)?,
+        World::Udp => entry.run_on_network(&plan, real(Transport::Udp), record)?,
+        World::Multicast => entry.run_on_network(&plan, real(Transport::Multicast), record)?,
     };
     if let (Some(target), Some(run)) = (record_to, &outcome.run) {
         target.finish(&recording(run, args.record.as_deref())?)?;

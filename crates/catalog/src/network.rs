@@ -1,14 +1,17 @@
-//! Runs on real tasks, in real time.
+//! Runs on real tasks, in real time (feature `network`).
+
+pub(crate) mod member;
 
 use std::time::Duration;
 
-use konklave_algorithms::{Assumption, Pause};
+use konklave_algorithms::Pause;
 use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, Transport, Wish};
 use konklave_process::{AnyData, Application, ProcessId, Rng};
 use konklave_sim::{Fault, Memory, Pace, What, When};
 use konklave_trace::{Footer, Recorder};
 
-use crate::report::{Messages, RunReport, Verdict};
+use crate::real::{command, doubt_time_bounds};
+use crate::report::Messages;
 use crate::simulate::{Outcome, RunFacts, report};
 use crate::{Entry, Error, Plan, header};
 
@@ -25,7 +28,7 @@ pub struct RealWorld {
 const PATIENCE: f64 = 10_000.0;
 
 /// Runs `plan` on real tasks.
-pub(crate) fn serve(
+pub(crate) fn run(
     entry: &Entry,
     plan: &Plan,
     world: RealWorld,
@@ -35,7 +38,7 @@ pub(crate) fn serve(
     plan.setup.unit = world.unit;
     let algorithm = entry.algorithm;
     algorithm.check_setup(&plan.setup).map_err(|e| Error::Usage(e.to_string()))?;
-    let name = name(world.transport);
+    let name = world.transport.name();
     only_what_is_real(&plan, name)?;
     let config = NetConfig {
         transport: world.transport,
@@ -95,31 +98,11 @@ pub(crate) fn serve(
     };
     let mut report = report(entry, &plan, facts, &done.meter, &done.monitor);
     doubt_time_bounds(&mut report, &plan);
-    report.command += &command(world.transport, world.unit);
+    report.command += &command(name, world.unit);
     let summary = serde_json::to_value(&report).unwrap_or_default();
     let footer = Footer { verdict: report.verdict.name().into(), summary };
     let run = done.recorder.map(|recorder| recorder.finish(Some(footer)));
     Ok(Outcome { report, run })
-}
-
-fn name(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Threads => "threads",
-        Transport::Tcp => "tcp",
-        Transport::Udp => "udp",
-        Transport::Multicast => "multicast",
-    }
-}
-
-/// The real world called `name`.
-pub(crate) fn world_name(called: &str) -> Option<(&'static str, Transport)> {
-    let all = [Transport::Threads, Transport::Tcp, Transport::Udp, Transport::Multicast];
-    all.into_iter().map(|transport| (name(transport), transport)).find(|(name, _)| *name == called)
-}
-
-/// What the command that repeats a run says besides the scenario.
-pub(crate) fn command(transport: Transport, unit: Duration) -> String {
-    format!(" --world {} --unit {}", name(transport), unit.as_secs_f64() * 1e3)
 }
 
 /// What only a simulator can do is refused, not ignored.
@@ -186,14 +169,4 @@ fn pauses(plan: &Plan, unit: Duration) -> konklave_net::Pauses {
         };
         unit.mul_f64(t)
     })
-}
-
-/// A real network may be slower than any timeout, and nobody can tell whether it was.
-pub(crate) fn doubt_time_bounds(report: &mut RunReport, plan: &Plan) {
-    let assumed = plan.assumes.contains(&Assumption::Synchronous);
-    if assumed && matches!(report.verdict, Verdict::Violated | Verdict::Stuck) {
-        let promised =
-            format!("{}, which a real network does not promise", Assumption::Synchronous);
-        report.broken_assumptions.push(promised);
-    }
 }
