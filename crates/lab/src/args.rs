@@ -19,6 +19,8 @@ use konklave_catalog::Scenario;
 
 use crate::output::Format;
 
+const ABOUT: &str = "Elect a leader, take a lock, speak as a group — and see why it works.";
+
 const AFTER_HELP: &str = "\
 Examples:
   konklave demo                                      a tour of ten seconds
@@ -35,9 +37,8 @@ Exit codes:
   73 cannot create · 74 output error · 75 lock not obtained · 76 lock lost · 77 not allowed
   78 wrong configuration";
 
-/// Elect a leader, take a lock, speak as a group — and see why it works.
 #[derive(Parser, Debug)]
-#[command(name = "konklave", version, about, after_help = AFTER_HELP, max_term_width = 100)]
+#[command(name = "konklave", version, about = ABOUT, after_help = AFTER_HELP, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
