@@ -1,4 +1,4 @@
-//! Parquet files, by the `parquet` crate without Arrow: see `docs/adr/0007-parquet-by-the-crate.md`.
+//! Parquet files, by the `parquet` crate without Arrow: see `docs/adr/0007-parquet-without-arrow.md`.
 
 use std::ops::Range;
 use std::sync::Arc;
