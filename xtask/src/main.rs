@@ -1,5 +1,6 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask bench`, `cargo xtask tidy`.
 
+mod book;
 mod browser;
 mod portable;
 mod tidy;
@@ -17,6 +18,7 @@ cargo xtask verify                   fmt, clippy, docs, house rules, WebAssembly
 cargo xtask fix                      fmt and clippy fixes: writes
 cargo xtask tidy                     the house rules alone
 cargo xtask portable                 does what a browser runs build for WebAssembly?
+cargo xtask book                     build the book into target/book/site
 cargo xtask bench [sim|elections|mutex|group|trace|check|cli|net] [...]  measure, as ratios
 cargo xtask bench net --peers        the library beside etcd, Redlock, ZooKeeper, PostgreSQL, Corosync";
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Some((&"fix", [])) => fix(),
         Some((&"tidy", [])) => tidy::tidy(),
         Some((&"portable", [])) => portable::check(),
+        Some((&"book", [])) => book::build(),
         Some((&"bench", rest)) => bench(rest),
         Some((&("help" | "-h" | "--help"), _)) => {
             println!("{HELP}");

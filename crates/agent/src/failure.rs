@@ -57,7 +57,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The exit code, of the table in docs/agent.md.
+    /// The exit code, of the table in book/en/operate/agents.md.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {

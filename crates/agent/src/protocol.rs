@@ -2,7 +2,7 @@
 //!
 //! A frame is its length, four bytes, most significant first, and then one JSON object. The first
 //! frame of a client is [`Request::Hello`]; the connection is the client's session: when it is closed,
-//! by whom and however, all that the session holds is given back. docs/agent.md has the protocol for
+//! by whom and however, all that the session holds is given back. book/en/operate/agents.md has the protocol for
 //! other languages.
 
 mod frame;

@@ -2,7 +2,7 @@
 //! of several agents as one.
 //!
 //! Each line is an object with `node`, `life` and `number` (the agent's own count), `at` (seconds of the wall
-//! clock), `kind` and `what`. docs/agent.md describes it.
+//! clock), `kind` and `what`. book/en/operate/agents.md describes it.
 
 mod gaps;
 mod incident;

@@ -7,7 +7,7 @@
 //! must hold again one step later. Nothing is taken for granted of what was not visited: a step that
 //! would have come first in a run left out is tried here, and then counts as seen.
 //!
-//! docs/checking.md says why this is sound.
+//! book/en/learn/checking.md says why this is sound.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -3,7 +3,7 @@
 //! A permutation of the places renames whatever has a number: locals, messages, signs, ambients. How,
 //! nobody declares. The start is renamed to itself; and if one question is renamed to another, so is
 //! its answer. So all names follow from the start, and if something would need two of them, the
-//! permutation is refuted. docs/checking.md says why this is enough.
+//! permutation is refuted. book/en/learn/checking.md says why this is enough.
 
 use rustc_hash::FxHashSet;
 

@@ -1,5 +1,5 @@
 //! The compact form of a recording, `.runz`: the same run in about a tenth of the bytes, written
-//! while a simulation goes on. `docs/run-format.md` describes it.
+//! while a simulation goes on. `book/en/reference/run-format.md` describes it.
 //!
 //! What it leaves out can be told from the rest: a message that arrives is the one that was sent,
 //! numbers of messages count up, names are told once, and of a new state only the part that

@@ -1,7 +1,7 @@
 //! A run as data: who did what, when, and why.
 //!
 //! Every world (simulator, checker, network) records the same [`Run`], and every tool reads it
-//! without knowing the algorithm: messages, requests and states are plain JSON. `docs/run-format.md`
+//! without knowing the algorithm: messages, requests and states are plain JSON. `book/en/reference/run-format.md`
 //! describes the file.
 //!
 //! * [`Recorder`] writes a run down while it happens, to memory or to a file;

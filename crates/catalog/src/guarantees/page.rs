@@ -38,7 +38,7 @@ pub fn page(rows: &[GuaranteeRow], bounds: Bounds) -> String {
          down, and everyone is told, in his own time; it is *idle* if its client wants nothing and it is at\n\
          rest, *waiting* or *holder* as its client is, *arbiter* if its client wants nothing but it has work\n\
          for others in hand. A process that waits or holds and has such work counts as waiting or holder.\n\n\
-         Made by `konklave guarantees --markdown --cache docs/guarantees.json`, where the numbers of\n\
+         Made by `konklave guarantees --markdown --cache book/guarantees.json`, where the numbers of\n\
          states are, too; with `--witnesses DIR` every *no* is written down as a run.\n",
         bounds.states
     );

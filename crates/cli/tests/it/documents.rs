@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::{konklave_line, verdicts};
 
 fn docs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/en/learn")
 }
 
 /// The table that belongs under a mark.
@@ -73,12 +73,12 @@ fn what_crashes_and_losses_do_is_as_the_document_says() {
 
 #[test]
 fn verdicts_counts_and_costs_of_locks_are_as_the_document_says() {
-    check("mutex.md", 4);
+    check("locks.md", 4);
 }
 
 #[test]
 fn what_theory_says_of_groups_is_measured_as_the_document_says() {
-    check("group.md", 1);
+    check("groups.md", 1);
 }
 
 #[test]

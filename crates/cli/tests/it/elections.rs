@@ -1,4 +1,4 @@
-//! docs/elections.md, computed: what was explored of every election, which mistakes are caught and
+//! book/en/learn/elections.md, computed: what was explored of every election, which mistakes are caught and
 //! how soon, which formulas its runs keep. `UPDATE=1` rewrites it.
 
 use std::fmt::Write as _;
@@ -122,7 +122,7 @@ fn the_table_of_elections_is_what_is_found() {
             cell(kept(entry)),
         );
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/elections.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book/en/learn/elections.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &text).expect("docs can be written");
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Folder, konklave, konklave_line, words};
 
 fn docs(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../book").join(name)
 }
 
 fn committed(name: &str) -> String {
@@ -63,11 +63,11 @@ fn the_page_is_what_its_rows_say_and_no_algorithm_is_missing() {
         return fs::write(docs("guarantees.md"), said.out).expect("the page can be rewritten");
     }
     assert!(
-        said.out == committed("guarantees.md"),
-        "docs/guarantees.md is stale; `UPDATE=1 cargo test -p konklave-cli guarantees` rewrites it"
+        said.out == committed("en/learn/guarantees.md"),
+        "book/en/learn/guarantees.md is stale; `UPDATE=1 cargo test -p konklave-cli guarantees` rewrites it"
     );
     let today = fs::read_to_string(&cache).expect("the cache is there");
-    assert!(today == committed("guarantees.json"), "docs/guarantees.json is stale");
+    assert!(today == committed("guarantees.json"), "book/guarantees.json is stale");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn rows_computed_anew_are_those_of_the_docs() {
     if std::env::var_os("KONKLAVE_LONG").is_some() {
         let said = konklave_line("guarantees --format json");
         assert_eq!(said.code, 0, "{}", said.err);
-        assert!(rows(&said.out) == committed, "docs/guarantees.json is stale");
+        assert!(rows(&said.out) == committed, "book/guarantees.json is stale");
         return;
     }
     let mut renewed = 0;
@@ -87,7 +87,7 @@ fn rows_computed_anew_are_those_of_the_docs() {
         }
         let said = konklave(&["guarantees", &algorithm, "--format", "json"]);
         assert_eq!(said.code, 0, "{}", said.err);
-        assert_eq!(rows(&said.out), of_it, "{algorithm}: docs/guarantees.json is stale");
+        assert_eq!(rows(&said.out), of_it, "{algorithm}: book/guarantees.json is stale");
         renewed += 1;
     }
     assert!(renewed > 10, "only {renewed} algorithms are small");

@@ -267,7 +267,7 @@ Examples:
   konklave guarantees mutex
   konklave guarantees token-ring --max-states 1000000
   konklave guarantees mutex/central --witnesses runs
-  konklave guarantees --markdown --cache docs/guarantees.json > docs/guarantees.md")]
+  konklave guarantees --markdown --cache book/guarantees.json > book/en/learn/guarantees.md")]
 pub(crate) struct GuaranteesArgs {
     /// A problem or an algorithm; default: everything
     pub(crate) what: Option<String>,

@@ -49,7 +49,7 @@ Examples:
   konklave anchors                                every figure of the theory, measured
   konklave anchors --long                         ten times as many runs: errors a third as large
   konklave anchors --format json                  with the command that repeats each
-  konklave anchors --format markdown              as in docs/group.md
+  konklave anchors --format markdown              as in book/en/learn/groups.md
 Exit codes: 0 every figure holds · 1 one does not")]
 pub(crate) struct AnchorsArgs {
     /// For losses and timers
@@ -70,7 +70,7 @@ Examples:
   konklave tolerance central                      and the runs that show it
   konklave tolerance maekawa --set quorums=tree   a variant
   konklave tolerance raymond --nodes 15 --format json
-  konklave tolerance --format markdown            as in docs/tolerance.md")]
+  konklave tolerance --format markdown            as in book/en/learn/tolerance.md")]
 pub(crate) struct ToleranceArgs {
     /// A lock; default: all of them
     pub(crate) what: Option<String>,

@@ -7,7 +7,7 @@ use super::value::put_varint;
 const ALIKE: usize = 4;
 
 /// Writes what differs: *pieces*, and after them what is left of the old state is as it was. A piece
-/// is so many bytes as before, and bytes that stand in the place of others; see `docs/run-format.md`.
+/// is so many bytes as before, and bytes that stand in the place of others; see `book/en/reference/run-format.md`.
 /// `scratch` is for the pieces.
 pub(super) fn put_difference(out: &mut Vec<u8>, old: &[u8], new: &[u8], scratch: &mut Vec<u8>) {
     let begin = alike(old, new);
