@@ -16,6 +16,10 @@ pub struct ProblemSheet {
     pub properties: &'static [Property],
     /// The properties that `guarantees` has a row for, by their words; without any there is no such table.
     pub guarantees: &'static [&'static str],
+    /// The violations that no crash and no loss may cause: without them `tolerance` calls an algorithm safe.
+    pub safety: &'static [&'static str],
+    /// The violations of its own that a judge can only see at the end of a run: after them the property is broken for good.
+    pub at_end: &'static [&'static str],
     /// Whether clients ask for something.
     pub asks: bool,
     /// Whether a client that is served keeps what it has for a while (`--hold`).
@@ -42,6 +46,8 @@ impl ProblemSheet {
         name: "",
         properties: &[],
         guarantees: &["deadlock", "livelock", "quiescence"],
+        safety: &[],
+        at_end: &[],
         asks: true,
         holds: false,
         takes_turns: false,
@@ -56,6 +62,11 @@ impl ProblemSheet {
         columns: Column::COMMON,
         is_complete: |_, _| true,
     };
+
+    /// Whether a violation is seen at the end of a run only.
+    pub fn is_seen_at_end(&self, violation: &str) -> bool {
+        ["deadlock", "quiescence"].contains(&violation) || self.at_end.contains(&violation)
+    }
 
     /// All properties that can be judged, by their words.
     pub fn all_properties(&self) -> impl Iterator<Item = &'static Property> + use<> {

@@ -3,7 +3,7 @@
 use konklave_algorithms::{AnyAlgorithm, erased};
 
 /// Every election, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 16] = [
+pub static ALGORITHMS: &[&dyn AnyAlgorithm] = &[
     erased::<konklave_algorithms::election::adoption::Adoption>(),
     erased::<konklave_algorithms::election::bully::Bully>(),
     erased::<konklave_algorithms::election::bully_1982::Bully1982>(),

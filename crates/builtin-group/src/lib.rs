@@ -3,7 +3,7 @@
 use konklave_algorithms::{AnyAlgorithm, erased};
 
 /// Every group algorithm, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 4] = [
+pub static ALGORITHMS: &[&dyn AnyAlgorithm] = &[
     erased::<konklave_algorithms::group::leader::Leader>(),
     erased::<konklave_algorithms::group::lifted::Lifted>(),
     erased::<konklave_algorithms::group::lock_table::LockTable>(),
@@ -11,7 +11,7 @@ pub static ALGORITHMS: [&dyn AnyAlgorithm; 4] = [
 ];
 
 /// Every failure detector, in the order of their names.
-pub static DETECTORS: [&dyn AnyAlgorithm; 2] = [
+pub static DETECTORS: &[&dyn AnyAlgorithm] = &[
     erased::<konklave_algorithms::detector::heartbeat::Heartbeat>(),
     erased::<konklave_algorithms::detector::phi_accrual::PhiAccrual>(),
 ];

@@ -3,7 +3,7 @@
 use konklave_algorithms::{AnyAlgorithm, erased};
 
 /// Every multicast, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 10] = [
+pub static ALGORITHMS: &[&dyn AnyAlgorithm] = &[
     erased::<konklave_algorithms::multicast::ack::Ack>(),
     erased::<konklave_algorithms::multicast::best_effort::BestEffort>(),
     erased::<konklave_algorithms::multicast::causal::Causal>(),

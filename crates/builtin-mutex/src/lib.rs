@@ -3,7 +3,7 @@
 use konklave_algorithms::{AnyAlgorithm, erased};
 
 /// Every lock, in the order of their names.
-pub static ALGORITHMS: [&dyn AnyAlgorithm; 16] = [
+pub static ALGORITHMS: &[&dyn AnyAlgorithm] = &[
     erased::<konklave_algorithms::mutex::cao_singhal::CaoSinghal>(),
     erased::<konklave_algorithms::mutex::carvalho_roucairol::CarvalhoRoucairol>(),
     erased::<konklave_algorithms::mutex::central::Central>(),

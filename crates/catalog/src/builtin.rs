@@ -10,11 +10,11 @@ use crate::Entry;
 /// All of them, each problem's in the order of their names.
 pub(crate) fn entries() -> Vec<Entry> {
     let problems = [
-        &election::ALGORITHMS[..],
-        &group::ALGORITHMS,
-        &multicast::ALGORITHMS,
-        &mutex::ALGORITHMS,
-        &group::DETECTORS,
+        election::ALGORITHMS,
+        group::ALGORITHMS,
+        multicast::ALGORITHMS,
+        mutex::ALGORITHMS,
+        group::DETECTORS,
     ];
     let entry = |algorithm| match Entry::of(algorithm) {
         entry if entry.sheet.name == "chang-roberts" => {

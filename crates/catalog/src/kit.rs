@@ -33,9 +33,8 @@ pub(crate) fn explain(problem: &ProblemSheet, violation: &Violation, told: &[Str
     let broken = |property: &&Property| property.broken_by.contains(&violation.property);
     let broken = problem.all_properties().find(broken);
     let rule = broken.map_or(String::new(), |property| format!(" ({})", property.meaning));
-    let at_end = ["deadlock", "quiescence", "agreement", "termination", "spanning tree"];
-    let when =
-        if at_end.contains(&violation.property) { "is broken for good after" } else { "breaks at" };
+    let at_end = problem.is_seen_at_end(violation.property);
+    let when = if at_end { "is broken for good after" } else { "breaks at" };
     // The last line is the violation itself.
     match told.len().checked_sub(2).map(|last| (last + 1, &told[last])) {
         Some((number, step)) => {
@@ -78,7 +77,7 @@ pub(crate) fn emit(
         _ => None,
     };
     let n = topology.len();
-    let place = "konklave_process::Topology";
+    let place = "konklave_testkit::Topology";
     let graph = name.map_or_else(
         || {
             let edges: Vec<_> = topology.edge_list().collect();

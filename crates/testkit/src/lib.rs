@@ -4,6 +4,7 @@
 mod case;
 
 pub use case::{Case, Found, Seen};
+pub use konklave_process::Topology;
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ const PROBLEMS: &[(&str, &str)] = &[
     ("mutex", "builtin-mutex"),
 ];
 
-/// Names what is missing of each algorithm: a file with a data sheet beside it is one.
+/// Names what is missing of each algorithm.
 pub(super) fn algorithms(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     let glossary = read(&root.join("GLOSSARY.md"))?;
     let tests = "crates/algorithms/tests/it";
@@ -33,6 +33,8 @@ pub(super) fn algorithms(root: &Path, broken: &mut Vec<String>) -> Result<()> {
                     broken.push(format!("{full}: {what}"));
                 }
             };
+            let sheet = format!("{folder}/{name}/sheet.rs");
+            need(root.join(&sheet).is_file(), format!("its data sheet is missing: {sheet}"));
             let module = format!("pub mod {name};");
             need(problem_file.contains(&module), format!("`{module}` is missing in {folder}.rs"));
             let known = compiled.contains(&format!("::{problem}::{name}::"));
@@ -55,16 +57,16 @@ pub(super) fn algorithms(root: &Path, broken: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// The algorithms of a folder.
+/// The algorithms of a folder: the files that implement `Process`.
 fn names(folder: &Path) -> Result<Vec<String>> {
     let files =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let has_sheet = |name: &String| {
-        folder.join(name).join("sheet.rs").is_file() && folder.join(format!("{name}.rs")).is_file()
+    let name = |file: fs::DirEntry| {
+        let name = file.file_name().into_string().ok()?.strip_suffix(".rs")?.to_owned();
+        let is_process = fs::read_to_string(file.path()).is_ok_and(|t| t.contains(" Process for "));
+        is_process.then_some(name)
     };
-    let name = |file: fs::DirEntry| file.file_name().into_string().ok();
-    let mut names: Vec<String> =
-        files.filter_map(|file| name(file.ok()?)).filter(has_sheet).collect();
+    let mut names: Vec<String> = files.filter_map(|file| name(file.ok()?)).collect();
     names.sort();
     Ok(names)
 }
@@ -141,6 +143,7 @@ mod tests {
         let sheet = fs::read_to_string(copy.0.join(format!("{old}/sheet.rs"))).unwrap();
         is_told("crates/algorithms/src/<problem>/<name>.rs");
         copy.write("crates/algorithms/src/mutex/my_lock.rs", &rules.replace("Central", "MyLock"));
+        assert_eq!(copy.broken().len(), 6, "{:?}", copy.broken());
         is_told("<name>/sheet.rs");
         let sheet = sheet.replace("Central", "MyLock").replace("\"central\"", "\"my-lock\"");
         copy.write("crates/algorithms/src/mutex/my_lock/sheet.rs", &sheet);

@@ -20,6 +20,7 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         },
     ],
     guarantees: &["unique", "agreement", "termination", "livelock", "quiescence"],
+    at_end: &["agreement", "termination", "spanning tree"],
     one_shot: true,
     workloads: &[
         Case { name: "one starts", initiators: Some("0"), ..Case::BLANK },

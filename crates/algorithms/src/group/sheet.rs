@@ -43,6 +43,7 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Property::INTEGRITY,
     ],
     guarantees: &[],
+    at_end: &["agreement"],
     holds: true,
     rivals: false,
     workloads: &[],

@@ -28,6 +28,7 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Property::ACCURACY,
     ],
     guarantees: &[],
+    at_end: &["agreement"],
     workloads: &[
         Case { name: "one sends, once", last_asks: Some(1), ..Case::BLANK },
         Case { name: "one sends, ten times", last_asks: Some(10), ..Case::BLANK },

@@ -30,6 +30,7 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         },
     ],
     guarantees: &["exclusion", "deadlock", "starvation", "order", "quiescence"],
+    safety: &["mutual exclusion", "growing fences"],
     holds: true,
     takes_turns: true,
     workloads: &[

@@ -183,11 +183,11 @@ fn what_makes_no_sense_is_refused_and_nothing_panics() {
     assert!(table.wrong.is_empty(), "{}", table.wrong.join("\n"));
     // None of the algorithms was left out.
     let all = [
-        &konklave_builtin_election::ALGORITHMS[..],
-        &konklave_builtin_group::ALGORITHMS,
-        &konklave_builtin_group::DETECTORS,
-        &konklave_builtin_multicast::ALGORITHMS,
-        &konklave_builtin_mutex::ALGORITHMS,
+        konklave_builtin_election::ALGORITHMS,
+        konklave_builtin_group::ALGORITHMS,
+        konklave_builtin_group::DETECTORS,
+        konklave_builtin_multicast::ALGORITHMS,
+        konklave_builtin_mutex::ALGORITHMS,
     ];
     for name in all.concat().iter().map(|algorithm| algorithm.sheet().name) {
         assert!(table.seen.contains(name), "{name} is not in the table");

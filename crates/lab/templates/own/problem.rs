@@ -39,6 +39,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
             meaning: "no increment is lost",
         }],
         guarantees: &["counted", "deadlock", "quiescence"],
+        safety: &["no lost increment"],
         ..ProblemSheet::BLANK
     };
 
