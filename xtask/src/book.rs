@@ -16,6 +16,7 @@ use crate::{FULL, cargo, run, tools};
 const GATHERED: &str = "target/book/pages";
 const SITE: &str = "target/book/site";
 const TOOLS: &str = "target/book/tools";
+const CONFIG: &str = "target/book/mkdocs.yml";
 
 /// Documents of the project that are pages of the book, too, and their place in it.
 const DOCUMENTS: &[(&str, &str)] = &[
@@ -28,18 +29,21 @@ const DOCUMENTS: &[(&str, &str)] = &[
 
 /// Builds the book into `target/book/site`; says so where Python is missing.
 pub(crate) fn build() -> Result<()> {
-    run(&mut cargo(&["build", "--quiet", "-p", "konklave-cli", "--features", FULL]))?;
+    //TMP     run(&mut cargo(&["build", "--quiet", "-p", "konklave-cli", "--features", FULL]))?;
     gather()?;
     let program = Program::new();
     algorithms::write_pages(&program)?;
     commands::write_pages(&program)?;
+    configure(&program)?;
     let Some(mkdocs) = mkdocs()? else {
-        println!("xtask: the book's pages are in {GATHERED}; they are not built: no Python with venv");
+        println!(
+            "xtask: the book's pages are in {GATHERED}; they are not built: no Python with venv"
+        );
         return Ok(());
     };
     println!("xtask: mkdocs build");
     let mut build = Command::new(mkdocs);
-    build.args(["build", "--strict", "--quiet", "--config-file", "book/mkdocs.yml"]);
+    build.args(["build", "--strict", "--quiet", "--config-file", CONFIG]);
     // The theme advertises its successor on every build.
     build.env("DISABLE_MKDOCS_2_WARNING", "true").env("NO_MKDOCS_2_WARNING", "true");
     let status = build.status().context("cannot start mkdocs")?;
@@ -48,6 +52,36 @@ pub(crate) fn build() -> Result<()> {
     }
     println!("xtask: the book is in {SITE}");
     Ok(())
+}
+
+/// Completes the configuration: every algorithm and every decision stands in the navigation.
+fn configure(program: &Program) -> Result<()> {
+    let mut config = String::new();
+    for line in fs::read_to_string("book/mkdocs.yml").context("book/mkdocs.yml")?.lines() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        match line.trim_start() {
+            "- Algorithms" => config.push_str(&algorithms::navigation(program, indent)?),
+            "- Decisions" => config.push_str(&decisions(indent)?),
+            _ => {
+                config.push_str(line);
+                config.push('\n');
+            }
+        }
+    }
+    write(Path::new(CONFIG), &config)
+}
+
+fn decisions(indent: &str) -> Result<String> {
+    let mut names = Vec::new();
+    for file in fs::read_dir("docs/adr").context("docs/adr")? {
+        names.push(file?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    let mut lines = format!("{indent}- Decisions:\n");
+    for name in names {
+        lines.push_str(&format!("{indent}    - internals/adr/{name}\n"));
+    }
+    Ok(lines)
 }
 
 /// Puts the written pages and the project's documents into one folder.
@@ -68,7 +102,9 @@ fn gather() -> Result<()> {
 fn copy(from: &Path, to: &Path) -> Result<()> {
     if from.is_dir() {
         fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
-        for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        for entry in
+            fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?
+        {
             let entry = entry?;
             copy(&entry.path(), &to.join(entry.file_name()))?;
         }

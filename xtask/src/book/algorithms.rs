@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::{GATHERED, Program, write};
@@ -32,10 +32,6 @@ struct Words {
     mistakes: &'static str,
     no_mistakes: &'static str,
     breaks: &'static str,
-    exercises: &'static str,
-    predict: &'static str,
-    lose: &'static str,
-    find: &'static str,
 }
 
 const LANGUAGES: [Words; 2] = [
@@ -60,10 +56,6 @@ const LANGUAGES: [Words; 2] = [
         mistakes: "Known mistakes",
         no_mistakes: "No mistake of this algorithm is known from the sources.",
         breaks: "breaks",
-        exercises: "Exercises",
-        predict: "Predict the number of messages for eight processes. Then measure it:",
-        lose: "Which message may be lost without harm? Try each of them:",
-        find: "Choose one of the mistakes above, hide its name from a colleague, and let them explain the counterexample.",
     },
     Words {
         folder: "de",
@@ -87,10 +79,6 @@ const LANGUAGES: [Words; 2] = [
         mistakes: "Bekannte Fehler",
         no_mistakes: "Die Quellen enthalten keinen Fehler dieses Verfahrens.",
         breaks: "verletzt",
-        exercises: "Aufgaben",
-        predict: "Wie viele Nachrichten brauchen acht Prozesse? Schätze zuerst, dann miss:",
-        lose: "Welche Nachricht darf verloren gehen, ohne dass etwas passiert? Probiere jede:",
-        find: "Wähle einen der Fehler oben, verschweige seinen Namen und lass jemanden das Gegenbeispiel erklären.",
     },
 ];
 
@@ -165,9 +153,14 @@ fn page(program: &Program, sheet: &Value) -> Result<()> {
         // Pictures are the same in both languages.
         let to = if words.folder == "en" { "" } else { "../../../../en/learn/algorithms/" };
         let to = if to.is_empty() { format!("{name}/") } else { format!("{to}{full}/") };
-        let mut page = heading(words, sheet)?;
+        let (before, after) = written(full, words.folder)?;
+        let mut page = heading(words, sheet)? + &before;
         writeln!(page, "## {}\n\n{}\n", words.run, words.run_text)?;
-        writeln!(page, "![{}]({to}run.svg)\n\n```console\n$ {command}\n```\n", words.run)?;
+        writeln!(
+            page,
+            "[![{}]({to}run.svg)]({to}run.svg)\n\n```console\n$ {command}\n```\n",
+            words.run
+        )?;
         writeln!(page, "## {}\n\n{}\n", words.code, words.code_text)?;
         writeln!(page, "```rust\n{}\n```\n", source(full)?.trim_end())?;
         costs(&mut page, words, sheet, &measured)?;
@@ -180,16 +173,53 @@ fn page(program: &Program, sheet: &Value) -> Result<()> {
             let title = text(mistake, "name");
             writeln!(page, "### `{title}`\n\n{}\n", text(mistake, "what"))?;
             writeln!(page, "*{}: {}.*\n", words.breaks, text(mistake, "breaks"))?;
-            writeln!(page, "```console\n$ {command}\n```\n\n![{title}]({to}{title}.svg)\n")?;
+            writeln!(
+                page,
+                "```console\n$ {command}\n```\n\n[![{title}]({to}{title}.svg)]({to}{title}.svg)\n"
+            )?;
         }
-        exercises(&mut page, words, name, !mistakes.is_empty())?;
+        page.push_str(&after);
         write(&place(words.folder, full).with_extension("md"), &page)?;
     }
     Ok(())
 }
 
+/// The written parts of a page: how it works and pseudocode; slides and exercises.
+fn written(full: &str, language: &str) -> Result<(String, String)> {
+    let path = format!("book/algorithms/{full}.{language}.md");
+    let text = fs::read_to_string(&path).with_context(|| path.clone())?;
+    let parts: Vec<usize> = text
+        .match_indices("## ")
+        .map(|(at, _)| at)
+        .filter(|at| is_line_start(&text, *at))
+        .collect();
+    let [_, _, slides, _] = parts[..] else {
+        bail!("{path}: four headings are needed: how it works, pseudocode, slides, exercises");
+    };
+    let (before, after) = text.split_at(slides);
+    Ok((format!("{}\n\n", before.trim_end()), format!("{}\n", after.trim_end())))
+}
+
+fn is_line_start(text: &str, at: usize) -> bool {
+    at == 0 || text.as_bytes()[at - 1] == b'\n'
+}
+
+/// The navigation of all pages of algorithms, as lines of `mkdocs.yml`.
+pub(super) fn navigation(program: &Program, indent: &str) -> Result<String> {
+    let sheets: Vec<Value> = serde_json::from_str(&program.stdout(&["list", "--format", "json"])?)?;
+    let mut lines = format!("{indent}- Algorithms:\n{indent}    - learn/algorithms/index.md\n");
+    for (problem, names) in PROBLEMS {
+        writeln!(lines, "{indent}    - {}:", names[0])?;
+        for sheet in sheets.iter().filter(|sheet| text(sheet, "problem") == *problem) {
+            writeln!(lines, "{indent}        - learn/algorithms/{}.md", text(sheet, "name"))?;
+        }
+    }
+    Ok(lines)
+}
+
 fn heading(words: &Words, sheet: &Value) -> Result<String> {
-    let mut page = format!("# {}\n\n{}\n\n| | |\n|---|---|\n", text(sheet, "title"), text(sheet, "idea"));
+    let mut page =
+        format!("# {}\n\n{}\n\n| | |\n|---|---|\n", text(sheet, "title"), text(sheet, "idea"));
     writeln!(page, "| {} | {} |", words.source, text(sheet, "source"))?;
     let lists = [
         (words.topologies, "topologies"),
@@ -285,23 +315,21 @@ fn cell(text: &str) -> String {
 
 /// The table of this algorithm on the page of guarantees.
 fn guarantees(page: &mut String, words: &Words, full: &str) -> Result<()> {
-    let all = fs::read_to_string("book/en/learn/guarantees.md").context("book/en/learn/guarantees.md")?;
+    let all =
+        fs::read_to_string("book/en/learn/guarantees.md").context("book/en/learn/guarantees.md")?;
     let heading = format!("\n## {full}\n");
     let Some(at) = all.find(&heading) else { return Ok(()) };
     let rest = &all[at + heading.len()..];
-    let table: Vec<&str> =
-        rest.lines().skip_while(|line| line.is_empty()).take_while(|l| l.starts_with('|')).collect();
-    writeln!(page, "## {}\n\n{}\n\n```console\n$ konklave guarantees {full}\n```\n", words.keeps, table.join("\n"))?;
-    Ok(())
-}
-
-fn exercises(page: &mut String, words: &Words, name: &str, mistakes: bool) -> Result<()> {
-    writeln!(page, "## {}\n\n1. {}\n", words.exercises, words.predict)?;
-    writeln!(page, "    ```console\n    $ konklave run {name} -n 8\n    ```\n")?;
-    writeln!(page, "2. {}\n", words.lose)?;
-    writeln!(page, "    ```console\n    $ konklave run {name} -n 4 --fault lose:#1\n    ```\n")?;
-    if mistakes {
-        writeln!(page, "3. {}\n", words.find)?;
-    }
+    let table: Vec<&str> = rest
+        .lines()
+        .skip_while(|line| line.is_empty())
+        .take_while(|l| l.starts_with('|'))
+        .collect();
+    writeln!(
+        page,
+        "## {}\n\n{}\n\n```console\n$ konklave guarantees {full}\n```\n",
+        words.keeps,
+        table.join("\n")
+    )?;
     Ok(())
 }

@@ -35,7 +35,8 @@ fn names(help: &str) -> Vec<&str> {
         let rest = line.strip_prefix("  ")?;
         let (name, about) = rest.split_once("  ")?;
         let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-        (is_name && !name.starts_with('-') && !about.trim().is_empty()).then_some(name)
+        (is_name && name.starts_with(|c: char| c.is_ascii_lowercase()) && !about.is_empty())
+            .then_some(name)
     });
     named.filter(|name| *name != "help").collect()
 }
