@@ -29,7 +29,8 @@ const DOCUMENTS: &[(&str, &str)] = &[
 
 /// Builds the book into `target/book/site`; says so where Python is missing.
 pub(crate) fn build() -> Result<()> {
-    //TMP     run(&mut cargo(&["build", "--quiet", "-p", "konklave-cli", "--features", FULL]))?;
+    // As the tests build it, so that nothing is built twice.
+    run(&mut cargo(&["build", "--quiet", "--workspace", "--features", FULL, "--bins"]))?;
     gather()?;
     let program = Program::new();
     algorithms::write_pages(&program)?;
