@@ -1,6 +1,6 @@
 //! How far a search has come, on disk: written level by level, whole or not at all.
 //!
-//! A state is a row of numbers, and what the numbers mean is known to the workshop alone, whose values
+//! A state is a row of numbers, and what the numbers mean is known to the semantics alone, whose values
 //! cannot be written down: a process need not be `Deserialize`. But they are numbered in the order in
 //! which the search asked for them. So the file has the questions, and whoever goes on asks them again:
 //! every handler runs once more, and what comes out must hash to what the file says. So an algorithm
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::options::Options;
-use crate::search::Tally;
+use crate::search::Counters;
 use crate::shared::{Level, Shared, read, write};
 use crate::stopwatch::Stopwatch;
 use crate::store::{SHARDS, fingerprint};
 use crate::symmetry::{REASONS, Refuted};
-use crate::tables::Miss;
+use crate::tables::Query;
 
 /// Where a search writes down how far it has come, and where it goes on from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -98,32 +98,32 @@ pub(crate) fn unfit(options: &Options) -> Option<&'static str> {
 
 /// What the search was asked to work out, and what a hash of all answers is.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Asked {
-    pub(crate) misses: Vec<Miss>,
+pub(crate) struct RecordedQueries {
+    pub(crate) queries: Vec<Query>,
     pub(crate) digest: u64,
 }
 
 /// Writes checkpoints, and knows when the next is due.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct CheckpointWriter {
     pub(crate) file: Option<PathBuf>,
     head: [String; 3],
     /// Which permutations were refuted before this search began.
     refuted: Vec<Refuted>,
     every: Duration,
     last: Stopwatch,
-    pub(crate) misses: Vec<Miss>,
+    pub(crate) queries: Vec<Query>,
     pub(crate) failed: Option<CheckpointError>,
 }
 
-impl Keeper {
+impl CheckpointWriter {
     pub(crate) fn new(checkpoints: &Checkpoints, options: &Options, refuted: &[Refuted]) -> Self {
         let refuted = refuted.to_vec();
         let head =
             [env!("CARGO_PKG_VERSION").to_owned(), checkpoints.identity.clone(), deciding(options)];
         let file = checkpoints.write.clone();
         let (every, last) = (checkpoints.every, Stopwatch::start());
-        Self { file, head, refuted, every, last, misses: Vec::new(), failed: None }
+        Self { file, head, refuted, every, last, queries: Vec::new(), failed: None }
     }
 
     pub(crate) fn is_due(&self) -> bool {
@@ -131,7 +131,7 @@ impl Keeper {
     }
 
     /// Writes down all levels but what is beyond the last; `digest` is that of all answers.
-    pub(crate) fn keep(&mut self, shared: &Shared, levels: &[Level], tally: Tally, digest: u64) {
+    pub(crate) fn keep(&mut self, shared: &Shared, levels: &[Level], tally: Counters, digest: u64) {
         let Some(file) = self.file.clone() else { return };
         let begun = Stopwatch::start();
         let part = part_of(&file);
@@ -151,7 +151,7 @@ impl Keeper {
         part: &Path,
         shared: &Shared,
         levels: &[Level],
-        tally: Tally,
+        tally: Counters,
         digest: u64,
     ) -> io::Result<()> {
         let mut out = Out { to: BufWriter::new(File::create(part)?), sum: Sum::default() };
@@ -169,11 +169,11 @@ impl Keeper {
                 out.number(u64::from(*place))?;
             }
         }
-        out.number(self.misses.len() as u64)?;
-        for miss in &self.misses {
-            let (kind, a, b) = match *miss {
-                Miss::Act(a, b) => (0, a, b),
-                Miss::React(a, b) => (1, a, b),
+        out.number(self.queries.len() as u64)?;
+        for query in &self.queries {
+            let (kind, a, b) = match *query {
+                Query::Act(a, b) => (0, a, b),
+                Query::React(a, b) => (1, a, b),
             };
             out.number(u64::from(a) << 1 | kind)?;
             out.number(u64::from(b))?;
@@ -216,12 +216,12 @@ fn part_of(file: &Path) -> PathBuf {
 }
 
 /// A checkpoint that is read: first what was asked, then the levels.
-pub(crate) struct Reader {
+pub(crate) struct CheckpointReader {
     file: PathBuf,
     from: In<BufReader<File>>,
 }
 
-impl Reader {
+impl CheckpointReader {
     /// Opens a checkpoint that is whole and of the same version, model and options.
     pub(crate) fn open(
         file: &Path,
@@ -242,7 +242,7 @@ impl Reader {
         }
         let format = reader.number()?;
         reader.same("format", &format.to_string(), &FORMAT.to_string())?;
-        let keeper = Keeper::new(checkpoints, options, &[]);
+        let keeper = CheckpointWriter::new(checkpoints, options, &[]);
         for (what, here) in ["version", "model", "choice of options"].iter().zip(&keeper.head) {
             let there = reader.text()?;
             reader.same(what, &there, here)?;
@@ -273,12 +273,16 @@ impl Reader {
         Ok(refuted)
     }
 
-    pub(crate) fn asked(&mut self) -> Result<Asked, CheckpointError> {
-        let mut asked = Asked::default();
+    pub(crate) fn asked(&mut self) -> Result<RecordedQueries, CheckpointError> {
+        let mut asked = RecordedQueries::default();
         for _ in 0..self.number()? {
             let (a, b) = (self.number()?, self.number()? as u32);
             let actor = (a >> 1) as u32;
-            asked.misses.push(if a & 1 == 0 { Miss::Act(actor, b) } else { Miss::React(actor, b) });
+            asked.queries.push(if a & 1 == 0 {
+                Query::Act(actor, b)
+            } else {
+                Query::React(actor, b)
+            });
         }
         let mut digest = [0; 8];
         self.from.bytes(&mut digest).map_err(|why| self.unreadable(why))?;
@@ -286,14 +290,14 @@ impl Reader {
         Ok(asked)
     }
 
-    pub(crate) fn tally(&mut self) -> Result<Tally, CheckpointError> {
+    pub(crate) fn tally(&mut self) -> Result<Counters, CheckpointError> {
         let mut numbers = [0; 7];
         for number in &mut numbers {
             *number = self.number()?;
         }
         let [transitions, ends, ended, least, most, dear, cheap] = numbers;
         let some = ended == 1;
-        Ok(Tally {
+        Ok(Counters {
             transitions,
             ends,
             messages: some.then_some((least as u32, most as u32)),

@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use konklave_process::Violation;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::expand::{Expander, Move, Node};
-use crate::replay::next;
+use crate::expand::{Expander, NumberedAction, NumberedState};
+use crate::replay::for_each_successor;
 use crate::report::Bounded;
-use crate::search::{Search, Verdict, Way};
+use crate::search::{Search, StatePath, Verdict};
 use crate::shared::read;
 use crate::store::{FIRST, SHARD_BITS, fingerprint};
 use crate::tables::Tables;
@@ -155,7 +155,7 @@ impl Graph {
 
     /// The shortest way within `component` from `from`, of at least one step, to a step that
     /// `wanted` names (with it), as states and their steps.
-    fn way(
+    fn path(
         &self,
         (component, barred): (&FxHashSet<u32>, &FxHashSet<u32>),
         from: u32,
@@ -188,7 +188,7 @@ impl Graph {
     }
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// Judges runs that never end, when all states are known.
     pub(crate) fn judge_cycles(&mut self) -> Verdict {
         let options = self.options;
@@ -243,7 +243,7 @@ impl Search<'_> {
             places: Vec::new(),
         };
         let (mut node, mut expander, mut packed) =
-            (Node::default(), Expander::default(), Vec::new());
+            (NumberedState::default(), Expander::default(), Vec::new());
         for number in 0..n {
             if number % OFTEN == 0 && !self.tell() {
                 return Err(Bounded::Interrupted);
@@ -252,13 +252,13 @@ impl Search<'_> {
             node.unpack(&tables, rules, shards[shard].rows.get(places[shard][index as usize]));
             let locals = node.locals.iter().map(|l| tables.locals[*l as usize]);
             graph.timed[number] = locals.into_iter().any(|facts| facts.has_timers());
-            graph.waiting[number] = tables.ambients[node.ambient as usize].waiting;
+            graph.waiting[number] = tables.environments[node.environment as usize].waiting;
             let mut step = 0;
             let known = expander.expand(&node, &tables, rules, &mut |next| {
-                if next.goes_on {
-                    let own = rules.inputs.own();
+                if next.untimed_progress {
+                    let own = rules.inputs.first_model_input();
                     graph.asked[number] |=
-                        matches!(next.what, Move::Meet(_, input) if input >= own);
+                        matches!(next.what, NumberedAction::HandleInput(_, input) if input >= own);
                     packed.clear();
                     next.pack(rules, &mut packed);
                     let hash = fingerprint(&packed);
@@ -289,7 +289,7 @@ impl Search<'_> {
     /// A run that comes to where no run without faults can end any more, though nobody asks: into a
     /// component with a cycle and no way out, in which no timer runs. That it goes on for ever is
     /// certain.
-    fn livelock(&mut self, graph: &Graph) -> Option<Way> {
+    fn livelock(&mut self, graph: &Graph) -> Option<StatePath> {
         let closed =
             graph.components(&|_| true, &FxHashSet::default()).into_iter().find(|component| {
                 let inside: FxHashSet<u32> = component.iter().copied().collect();
@@ -301,7 +301,7 @@ impl Search<'_> {
         let inside = closed.iter().copied().collect();
         let home = closed[0];
         let all = FxHashSet::default();
-        let (round, _) = graph.way((&inside, &all), home, &mut |_, _, to| to == home)?;
+        let (round, _) = graph.path((&inside, &all), home, &mut |_, _, to| to == home)?;
         let violation =
             Violation::new("livelock", "messages go round for ever, and nothing ends it");
         Some(self.lasso(home, round, violation))
@@ -310,7 +310,7 @@ impl Search<'_> {
     /// A run in which someone waits for ever though all goes on fairly: whatever could always have
     /// happened on the part that repeats does happen there. And not by chance alone: what is drawn
     /// again and again comes out in every way.
-    fn starvation(&mut self, graph: &Graph) -> Result<Option<Way>, Bounded> {
+    fn starvation(&mut self, graph: &Graph) -> Result<Option<StatePath>, Bounded> {
         for place in 0..self.group.len() {
             let waits = |s: u32| graph.waiting[s as usize] >> place & 1 == 1;
             let (components, barred) = graph.closed_to_chance(&waits);
@@ -361,12 +361,12 @@ impl Search<'_> {
         let (mut round, mut at) = (Vec::new(), home);
         for kind in due {
             let (way, to) = graph
-                .way((&inside, barred), at, &mut |from, step, _| kinds[&(from, step)] == kind)?;
+                .path((&inside, barred), at, &mut |from, step, _| kinds[&(from, step)] == kind)?;
             round.extend(way);
             at = to;
         }
         if at != home || round.is_empty() {
-            let (way, _) = graph.way((&inside, barred), at, &mut |_, _, to| to == home)?;
+            let (way, _) = graph.path((&inside, barred), at, &mut |_, _, to| to == home)?;
             round.extend(way);
         }
         Some(round)
@@ -377,31 +377,35 @@ impl Search<'_> {
     fn kinds(&mut self, graph: &Graph, state: u32) -> Vec<u64> {
         let (shard, index) = self.place(u64::from(state));
         let at = graph.places[shard][index as usize];
-        let mut node = Node::default();
+        let mut node = NumberedState::default();
         let packed = read(&self.shared.shards[shard]).rows.get(at).to_vec();
         node.unpack(&read(&self.shared.tables), &self.shared.rules, &packed);
         let fifo = self.options.fifo;
         let mut kinds = Vec::new();
-        next(&node, self.shared, self.craft, &mut |next, tables: &Tables, _| {
+        for_each_successor(&node, self.shared, self.semantics, &mut |next, tables: &Tables, _| {
             kinds.push(match next.what {
-                Move::Deliver(m) if fifo => u64::from(tables.messages[m as usize].channel),
-                Move::Deliver(m) => u64::from(m),
-                Move::Meet(place, input) => 1 << 63 | u64::from(place) << 32 | u64::from(input),
-                Move::Pass
-                | Move::Tell(..)
-                | Move::Crash(_)
-                | Move::Restart(_)
-                | Move::Cut(_)
-                | Move::Break(_)
-                | Move::Lose(..)
-                | Move::Duplicate(..) => u64::MAX,
+                NumberedAction::Deliver(m) if fifo => {
+                    u64::from(tables.messages[m as usize].channel)
+                }
+                NumberedAction::Deliver(m) => u64::from(m),
+                NumberedAction::HandleInput(place, input) => {
+                    1 << 63 | u64::from(place) << 32 | u64::from(input)
+                }
+                NumberedAction::Pass
+                | NumberedAction::AppMessage(..)
+                | NumberedAction::Crash(_)
+                | NumberedAction::Restart(_)
+                | NumberedAction::Cut(_)
+                | NumberedAction::Break(_)
+                | NumberedAction::Lose(..)
+                | NumberedAction::Duplicate(..) => u64::MAX,
             });
         });
         kinds
     }
 
     /// The run that comes to state `home` and from there goes round for ever.
-    fn lasso(&self, home: u32, round: Vec<u32>, violation: Violation) -> Way {
-        Way { round: Some(round), ..self.way_to(Some(u64::from(home)), violation) }
+    fn lasso(&self, home: u32, round: Vec<u32>, violation: Violation) -> StatePath {
+        StatePath { round: Some(round), ..self.path_to(Some(u64::from(home)), violation) }
     }
 }

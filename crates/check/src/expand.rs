@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 use crate::Timing;
 use crate::options::Options;
 use crate::tables::{
-    BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, MessageFacts, Miss, OVER, PASSED, Sent, Tables,
-    UNHEARD, UNSEEN,
+    BREAK, CUT, DUPLICATED, EARLY, Inputs, LOST, MessageFacts, OVER_BOUND, Query, Sent, TIME_STEP,
+    Tables, UNDELIVERED, UNOBSERVED,
 };
 
 /// What the search must know of the model.
@@ -20,9 +20,9 @@ pub(crate) struct Rules {
 
 /// A state, unpacked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Node {
+pub(crate) struct NumberedState {
     pub(crate) locals: Vec<u32>,
-    pub(crate) ambient: u32,
+    pub(crate) environment: u32,
     pub(crate) sent: u32,
     /// In order of number, or, where channels are FIFO, of channel and sending.
     pub(crate) flight: Vec<u32>,
@@ -32,13 +32,13 @@ pub(crate) struct Node {
 
 /// What happens in a step, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Move {
+pub(crate) enum NumberedAction {
     /// This message arrives.
     Deliver(u32),
     /// This place meets this input.
-    Meet(u32, u32),
+    HandleInput(u32, u32),
     /// The application at this place sends past the algorithm to that place.
-    Tell(u32, u32),
+    AppMessage(u32, u32),
     Crash(u32),
     Restart(u32),
     /// This channel is cut.
@@ -54,28 +54,28 @@ pub(crate) enum Move {
 
 /// A step and where it leads: what differs from the state before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Next<'a> {
-    before: &'a Node,
+pub(crate) struct Successor<'a> {
+    before: &'a NumberedState,
     pub(crate) locals: &'a [u32],
-    pub(crate) ambient: u32,
+    pub(crate) environment: u32,
     sent: u32,
     /// The message at this index is gone; the one at that index is doubled.
     taken: usize,
     doubled: usize,
     /// What leaves, in the order of the row.
     pub(crate) sends: &'a [Sent],
-    pub(crate) what: Move,
+    pub(crate) what: NumberedAction,
     /// Which of the series of draws.
     pub(crate) draw: u32,
     pub(crate) reaction: u32,
     pub(crate) violated: bool,
     /// Whether it belongs to a run without faults and without the passing of time.
-    pub(crate) goes_on: bool,
+    pub(crate) untimed_progress: bool,
 }
 
 const NONE: usize = usize::MAX;
 
-impl Next<'_> {
+impl Successor<'_> {
     /// The messages then on their way, in the order of the row.
     #[inline]
     fn flight(&self, mut each: impl FnMut(u32)) {
@@ -112,7 +112,7 @@ impl Next<'_> {
         for &local in self.locals {
             writer.put(local);
         }
-        writer.put(self.ambient);
+        writer.put(self.environment);
         if rules.options.counts() {
             writer.put(self.sent);
         }
@@ -136,18 +136,18 @@ impl Next<'_> {
         into.truncate(at + len);
     }
 
-    pub(crate) fn node(&self, tables: &Tables, rules: &Rules) -> Node {
-        let mut node = Node::default();
+    pub(crate) fn node(&self, tables: &Tables, rules: &Rules) -> NumberedState {
+        let mut node = NumberedState::default();
         self.write_to(&mut node);
         node.find_keys(tables, rules);
         node
     }
 
     /// Writes the state that this leads to, but for its keys.
-    pub(crate) fn write_to(&self, node: &mut Node) {
+    pub(crate) fn write_to(&self, node: &mut NumberedState) {
         node.locals.clear();
         node.locals.extend_from_slice(self.locals);
-        (node.ambient, node.sent) = (self.ambient, self.sent);
+        (node.environment, node.sent) = (self.environment, self.sent);
         node.flight.clear();
         self.flight(|message| node.flight.push(message));
     }
@@ -203,21 +203,21 @@ impl Writer<'_> {
     }
 }
 
-impl Node {
+impl NumberedState {
     pub(crate) fn pack(&self, rules: &Rules, into: &mut Vec<u8>) {
-        let next = Next {
+        let next = Successor {
             before: self,
             locals: &self.locals,
-            ambient: self.ambient,
+            environment: self.environment,
             sent: self.sent,
             taken: NONE,
             doubled: NONE,
             sends: &[],
-            what: Move::Deliver(0),
+            what: NumberedAction::Deliver(0),
             draw: 0,
             reaction: 0,
             violated: false,
-            goes_on: false,
+            untimed_progress: false,
         };
         next.pack(rules, into);
     }
@@ -229,7 +229,7 @@ impl Node {
         for _ in 0..rules.inputs.n {
             self.locals.push(take(&mut from));
         }
-        self.ambient = take(&mut from);
+        self.environment = take(&mut from);
         self.sent = if rules.options.counts() { take(&mut from) } else { 0 };
         let mut before = 0;
         while !from.is_empty() {
@@ -275,7 +275,7 @@ pub(crate) fn take(from: &mut &[u8]) -> u32 {
     }
 }
 
-/// Goes from one state to all the next ones; keeps its room between calls.
+/// Goes from one state to all the next ones; keeps its scratch between calls.
 #[derive(Debug, Default)]
 pub(crate) struct Expander {
     locals: Vec<u32>,
@@ -286,16 +286,17 @@ impl Expander {
     /// without a fault; or what must be worked out first.
     pub(crate) fn expand(
         &mut self,
-        node: &Node,
+        node: &NumberedState,
         tables: &Tables,
         rules: &Rules,
-        each: &mut impl FnMut(Next<'_>),
-    ) -> Result<bool, Miss> {
+        each: &mut impl FnMut(Successor<'_>),
+    ) -> Result<bool, Query> {
         let options = &rules.options;
         self.locals.clone_from(&node.locals);
-        let ambient = node.ambient;
-        let mut turn = Turn { locals: &mut self.locals, node, ambient, tables, rules, each };
-        let cut = tables.ambients[node.ambient as usize].cut;
+        let environment = node.environment;
+        let mut turn =
+            Expansion { locals: &mut self.locals, node, environment, tables, rules, each };
+        let cut = tables.environments[node.environment as usize].cut;
         if let Some(barred) = &tables.barred
             && turn.alone_if_it_commutes(barred)?
         {
@@ -308,9 +309,9 @@ impl Expander {
             }
             let facts = tables.messages[message as usize];
             let local = node.locals[facts.to as usize];
-            let what = Move::Deliver(message);
+            let what = NumberedAction::Deliver(message);
             if !tables.locals[local as usize].up || cut >> facts.channel & 1 == 1 && cut != 0 {
-                turn.fault(UNHEARD, message, what, i, NONE, true)?;
+                turn.fault(UNDELIVERED, message, what, i, NONE, true)?;
             } else {
                 turn.step(local, facts.to, message, what, i, true)?;
             }
@@ -324,31 +325,38 @@ impl Expander {
                 {
                     continue;
                 }
-                turn.step(local, place as u32, input, Move::Meet(place as u32, input), NONE, true)?;
+                turn.step(
+                    local,
+                    place as u32,
+                    input,
+                    NumberedAction::HandleInput(place as u32, input),
+                    NONE,
+                    true,
+                )?;
             }
         }
         let mut progress = !quiet;
         let early = options.timing == Timing::WhenQuiet && !quiet;
-        let spent = tables.ambients[node.ambient as usize].spent;
+        let spent = tables.environments[node.environment as usize].spent;
         if !early || options.clock.is_some() || spent.early < options.early {
             if early
                 && options.clock.is_none()
                 && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
             {
                 let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
-                let reaction = tables.react(node.ambient, outcome.sign)?;
-                turn.ambient = tables.reactions[reaction as usize].ambient;
+                let reaction = tables.react(node.environment, outcome.observation)?;
+                turn.environment = tables.reactions[reaction as usize].environment;
             }
             for (place, &local) in node.locals.iter().enumerate() {
                 let (begin, end) = tables.locals[local as usize].timers;
                 for &input in &tables.lists[begin as usize..end as usize] {
                     progress = true;
-                    let what = Move::Meet(place as u32, input);
+                    let what = NumberedAction::HandleInput(place as u32, input);
                     turn.step(local, place as u32, input, what, NONE, false)?;
                 }
             }
         }
-        turn.ambient = node.ambient;
+        turn.environment = node.environment;
         if let Some(clock) = options.clock {
             let facts = |local: &u32| tables.locals[*local as usize];
             let waits = node.locals.iter().any(|local| facts(local).waits);
@@ -359,12 +367,19 @@ impl Expander {
                 turn.pass(early)?;
             }
         }
-        let (begin, end) = tables.ambients[node.ambient as usize].asks;
+        let (begin, end) = tables.environments[node.environment as usize].asks;
         for &(place, input) in &tables.asks[begin as usize..end as usize] {
             let local = node.locals[place as usize];
             if tables.locals[local as usize].up {
                 progress = true;
-                turn.step(local, place, input, Move::Meet(place, input), NONE, true)?;
+                turn.step(
+                    local,
+                    place,
+                    input,
+                    NumberedAction::HandleInput(place, input),
+                    NONE,
+                    true,
+                )?;
             }
         }
         turn.faults()?;
@@ -374,13 +389,19 @@ impl Expander {
 
 /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
 #[inline]
-fn may_arrive(node: &Node, i: usize) -> bool {
+fn may_arrive(node: &NumberedState, i: usize) -> bool {
     i == 0 || node.keys[i - 1] != node.keys[i]
 }
 
 /// Whether the crash that `input` makes known to `place` could still be a delay: what the crashed process
 /// sent is on its way; or, if it is a broken link, what was sent over it.
-fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, place: usize, input: u32) -> bool {
+fn is_too_soon(
+    node: &NumberedState,
+    tables: &Tables,
+    rules: &Rules,
+    place: usize,
+    input: u32,
+) -> bool {
     let Some(peer) = rules.inputs.crash_of(input) else { return false };
     let is_up = tables.locals[node.locals[peer as usize] as usize].up;
     node.flight.iter().any(|message| {
@@ -389,18 +410,18 @@ fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, place: usize, input:
     })
 }
 
-struct Turn<'a, F> {
+struct Expansion<'a, F> {
     /// Those of the state, but for the step in hand.
     locals: &'a mut Vec<u32>,
-    node: &'a Node,
+    node: &'a NumberedState,
     /// That of the state, but for timers that fire early.
-    ambient: u32,
+    environment: u32,
     tables: &'a Tables,
     rules: &'a Rules,
     each: &'a mut F,
 }
 
-impl<F: FnMut(Next<'_>)> Turn<'_, F> {
+impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
     /// The process at `place` meets `input`; the message at `taken` is gone.
     #[inline]
     fn step(
@@ -408,27 +429,27 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         local: u32,
         place: u32,
         input: u32,
-        what: Move,
+        what: NumberedAction,
         taken: usize,
-        goes_on: bool,
-    ) -> Result<(), Miss> {
+        untimed_progress: bool,
+    ) -> Result<(), Query> {
         let mut at = self.tables.act(local, input)?;
         let mut draw = 0;
         loop {
             let outcome = self.tables.outcomes[at as usize];
-            let reaction = self.tables.react(self.ambient, outcome.sign)?;
+            let reaction = self.tables.react(self.environment, outcome.observation)?;
             self.locals[place as usize] = outcome.local;
-            let restart = matches!(what, Move::Restart(_));
+            let restart = matches!(what, NumberedAction::Restart(_));
             if restart && self.rules.options.detector {
-                self.spread(place, true)?;
+                self.broadcast_news(place, true)?;
                 for peer in 0..self.rules.inputs.n {
                     let up = self.tables.locals[self.locals[peer as usize] as usize].up;
                     if !up || self.is_broken(place, peer) {
-                        self.hear(place, self.rules.inputs.hear(peer, false))?;
+                        self.enqueue_news(place, self.rules.inputs.enqueue_news(peer, false))?;
                     }
                 }
             }
-            self.arrive(reaction, what, draw, (taken, NONE), goes_on);
+            self.arrive(reaction, what, draw, (taken, NONE), untimed_progress);
             if restart {
                 self.locals.clone_from(&self.node.locals);
             }
@@ -446,15 +467,15 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         &mut self,
         actor: u32,
         input: u32,
-        what: Move,
+        what: NumberedAction,
         taken: usize,
         doubled: usize,
-        goes_on: bool,
-    ) -> Result<(), Miss> {
+        untimed_progress: bool,
+    ) -> Result<(), Query> {
         let at = self.tables.act(actor, input)?;
         let outcome = self.tables.outcomes[at as usize];
-        let reaction = self.tables.react(self.node.ambient, outcome.sign)?;
-        self.arrive(reaction, what, 0, (taken, doubled), goes_on);
+        let reaction = self.tables.react(self.node.environment, outcome.observation)?;
+        self.arrive(reaction, what, 0, (taken, doubled), untimed_progress);
         Ok(())
     }
 
@@ -462,36 +483,36 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
     fn arrive(
         &mut self,
         number: u32,
-        what: Move,
+        what: NumberedAction,
         draw: u32,
         (taken, doubled): (usize, usize),
-        goes_on: bool,
+        untimed_progress: bool,
     ) {
         let reaction = &self.tables.reactions[number as usize];
         let sends = &self.tables.sends[reaction.sends.0 as usize..reaction.sends.1 as usize];
         let options = &self.rules.options;
-        let counted = options.counts() && !matches!(what, Move::Tell(..));
+        let counted = options.counts() && !matches!(what, NumberedAction::AppMessage(..));
         let sent = self.node.sent + if counted { sends.len() as u32 } else { 0 };
         let over = options.most_messages.is_some_and(|most| sent > most && options.judges("bound"));
-        (self.each)(Next {
+        (self.each)(Successor {
             before: self.node,
             locals: self.locals,
-            ambient: reaction.ambient,
+            environment: reaction.environment,
             sent,
             taken,
             doubled,
             sends,
             what,
             draw,
-            reaction: if over && !reaction.violated { OVER } else { number },
+            reaction: if over && !reaction.violated { OVER_BOUND } else { number },
             violated: reaction.violated || over,
-            goes_on,
+            untimed_progress,
         });
     }
 
     /// Takes one delivery for all that may happen, if there is one that commutes with whatever may
     /// happen before it; says whether there is.
-    fn alone_if_it_commutes(&mut self, barred: &FxHashSet<(u32, u32)>) -> Result<bool, Miss> {
+    fn alone_if_it_commutes(&mut self, barred: &FxHashSet<(u32, u32)>) -> Result<bool, Query> {
         for (i, &message) in self.node.flight.iter().enumerate() {
             let to = self.tables.messages[message as usize].to;
             let local = self.node.locals[to as usize];
@@ -503,48 +524,52 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
             }
             let at = self.tables.act(local, message)?;
             if self.tables.outcomes[at as usize].last {
-                self.step(local, to, message, Move::Deliver(message), i, true)?;
+                self.step(local, to, message, NumberedAction::Deliver(message), i, true)?;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn faults(&mut self) -> Result<(), Miss> {
+    fn faults(&mut self) -> Result<(), Query> {
         let (node, tables, options, n) =
             (self.node, self.tables, &self.rules.options, self.rules.inputs.n);
-        let spent = tables.ambients[node.ambient as usize].spent;
+        let spent = tables.environments[node.environment as usize].spent;
         let is_up = |place: u32| tables.locals[node.locals[place as usize] as usize].up;
         if spent.app_messages < options.app_messages {
             for from in (0..n).filter(|&p| is_up(p)) {
                 for to in (0..n).filter(|&to| to != from) {
-                    self.alone(from, self.rules.inputs.tell(to), Move::Tell(from, to))?;
+                    self.alone(
+                        from,
+                        self.rules.inputs.tell(to),
+                        NumberedAction::AppMessage(from, to),
+                    )?;
                 }
             }
         }
         if spent.crashes < options.crashes {
-            let facts = tables.ambients[node.ambient as usize];
+            let facts = tables.environments[node.environment as usize];
             let may = |p: &u32| {
                 let (waits, holds) = (facts.waiting >> p & 1 == 1, facts.holding >> p & 1 == 1);
                 let at_rest = tables.locals[node.locals[*p as usize] as usize].at_rest;
                 is_up(*p) && options.victims.includes(waits, holds, at_rest)
             };
             for place in (0..n).filter(may) {
-                self.alone(place, Inputs::CRASH, Move::Crash(place))?;
+                self.alone(place, Inputs::CRASH, NumberedAction::Crash(place))?;
             }
         }
         if spent.restarts < options.restarts {
             for place in (0..n).filter(|&p| !is_up(p)) {
                 let local = node.locals[place as usize];
-                let what = Move::Restart(place);
+                let what = NumberedAction::Restart(place);
                 self.step(local, place, Inputs::RECOVER, what, NONE, false)?;
             }
         }
         if spent.cuts < options.cuts {
-            let cut = tables.ambients[node.ambient as usize].cut;
+            let cut = tables.environments[node.environment as usize].cut;
             let channels = (0..n * n).filter(|c| c / n != c % n && cut >> c & 1 == 0);
             for channel in channels {
-                self.fault(CUT, channel, Move::Cut(channel), NONE, NONE, false)?;
+                self.fault(CUT, channel, NumberedAction::Cut(channel), NONE, NONE, false)?;
             }
         }
         if spent.breaks < options.breaks {
@@ -566,37 +591,37 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
                 continue;
             }
             if lose && may_arrive(node, i) {
-                self.fault(LOST, message, Move::Lose(message, i as u32), i, NONE, false)?;
+                self.fault(LOST, message, NumberedAction::Lose(message, i as u32), i, NONE, false)?;
             }
             if double {
-                let what = Move::Duplicate(message, i as u32);
-                self.fault(DOUBLED, message, what, NONE, i, false)?;
+                let what = NumberedAction::Duplicate(message, i as u32);
+                self.fault(DUPLICATED, message, what, NONE, i, false)?;
             }
         }
         Ok(())
     }
 
     /// A step of time passes for everyone.
-    fn pass(&mut self, early: bool) -> Result<(), Miss> {
+    fn pass(&mut self, early: bool) -> Result<(), Query> {
         for local in self.locals.iter_mut() {
             if self.tables.locals[*local as usize].waits {
                 let at = self.tables.act(*local, Inputs::PASS)?;
                 *local = self.tables.outcomes[at as usize].local;
             }
         }
-        self.fault(PASSED, u32::from(early), Move::Pass, NONE, NONE, false)?;
+        self.fault(TIME_STEP, u32::from(early), NumberedAction::Pass, NONE, NONE, false)?;
         self.locals.clone_from(&self.node.locals);
         Ok(())
     }
 
     /// What happens to one place without a handler: it crashes, or its application sends.
-    fn alone(&mut self, place: u32, input: u32, what: Move) -> Result<(), Miss> {
+    fn alone(&mut self, place: u32, input: u32, what: NumberedAction) -> Result<(), Query> {
         let at = self.tables.act(self.node.locals[place as usize], input)?;
         let outcome = self.tables.outcomes[at as usize];
-        let reaction = self.tables.react(self.node.ambient, outcome.sign)?;
+        let reaction = self.tables.react(self.node.environment, outcome.observation)?;
         self.locals[place as usize] = outcome.local;
-        if matches!(what, Move::Crash(_)) && self.rules.options.detector {
-            self.spread(place, false)?;
+        if matches!(what, NumberedAction::Crash(_)) && self.rules.options.detector {
+            self.broadcast_news(place, false)?;
         }
         self.arrive(reaction, what, 0, (NONE, NONE), false);
         self.locals.clone_from(&self.node.locals);
@@ -604,38 +629,41 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
     }
 
     /// The link between these two breaks: each comes to suspect the other, unless it is known to be down.
-    fn snap(&mut self, one: u32, other: u32) -> Result<(), Miss> {
+    fn snap(&mut self, one: u32, other: u32) -> Result<(), Query> {
         let is_up = |place: u32| self.tables.locals[self.node.locals[place as usize] as usize].up;
         if self.rules.options.detector && is_up(one) && is_up(other) {
-            self.hear(one, self.rules.inputs.hear(other, false))?;
-            self.hear(other, self.rules.inputs.hear(one, false))?;
+            self.enqueue_news(one, self.rules.inputs.enqueue_news(other, false))?;
+            self.enqueue_news(other, self.rules.inputs.enqueue_news(one, false))?;
         }
         let link = one * self.rules.inputs.n + other;
-        self.fault(BREAK, link, Move::Break(link), NONE, NONE, false)?;
+        self.fault(BREAK, link, NumberedAction::Break(link), NONE, NONE, false)?;
         self.locals.clone_from(&self.node.locals);
         Ok(())
     }
 
     fn is_broken(&self, one: u32, other: u32) -> bool {
-        let broken = self.tables.ambients[self.node.ambient as usize].broken;
+        let broken = self.tables.environments[self.node.environment as usize].broken;
         broken != 0 && broken >> (one * self.rules.inputs.n + other) & 1 == 1
     }
 
     /// News of `place` go out to everyone who is up and linked with it.
-    fn spread(&mut self, place: u32, up: bool) -> Result<(), Miss> {
+    fn broadcast_news(&mut self, place: u32, up: bool) -> Result<(), Query> {
         for to in (0..self.rules.inputs.n).filter(|&to| to != place) {
             let is_up = self.tables.locals[self.locals[to as usize] as usize].up;
             if is_up && !self.is_broken(place, to) {
-                self.hear(to, self.rules.inputs.hear(place, up))?;
+                self.enqueue_news(to, self.rules.inputs.enqueue_news(place, up))?;
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self, place: u32, news: u32) -> Result<(), Miss> {
+    fn enqueue_news(&mut self, place: u32, news: u32) -> Result<(), Query> {
         let at = self.tables.act(self.locals[place as usize], news)?;
         let outcome = self.tables.outcomes[at as usize];
-        debug_assert_eq!(outcome.sign, UNSEEN, "news on their way are nobody's business");
+        debug_assert_eq!(
+            outcome.observation, UNOBSERVED,
+            "news on their way are nobody's business"
+        );
         self.locals[place as usize] = outcome.local;
         Ok(())
     }

@@ -6,9 +6,9 @@ use konklave_process::{
 };
 
 use crate::draws::Draws;
-use crate::state::{Book, Content, Flight, NO_TIME, Spent, State};
-use crate::verdicts::{UNTIMELY, astray, over, steps, unexpected, untimely};
-use crate::witness::{Happened, Log};
+use crate::state::{AnyLedger, Content, Flight, NO_TIME, Spent, State};
+use crate::verdicts::{OFF_CLOCK, off_clock, outside_group, over, steps, unexpected};
+use crate::witness::{WitnessRecorder, WorldEvent};
 use crate::{Options, Timing};
 
 /// A small group to be explored whole.
@@ -38,7 +38,7 @@ pub enum Action {
     /// The detector's news at this index arrives.
     Learn(u32),
     /// The application at this place sends a message past the algorithm, to that place.
-    Tell(u32, u32),
+    AppMessage(u32, u32),
     /// A process stops.
     Crash(u32),
     /// A channel is cut, from this place to that.
@@ -64,13 +64,13 @@ impl Model {
     pub(crate) fn initial(
         &self,
         draws: &mut Draws,
-        log: &mut Option<&mut Log>,
+        log: &mut Option<&mut WitnessRecorder>,
     ) -> (State, Verdict) {
         let mut state = State {
             processes: self.processes.clone(),
             flight: Vec::new(),
             timers: Vec::new(),
-            ledger: Book::new(self.application.clone(), self.monitor.clone(), ()),
+            ledger: AnyLedger::new(self.application.clone(), self.monitor.clone(), ()),
             down: 0,
             saved: Vec::new(),
             news: Vec::new(),
@@ -128,7 +128,7 @@ impl Model {
         state: &mut State,
         action: Action,
         draws: &mut Draws,
-        log: &mut Option<&mut Log>,
+        log: &mut Option<&mut WitnessRecorder>,
     ) -> Verdict {
         match action {
             Action::Deliver(i) => {
@@ -171,13 +171,13 @@ impl Model {
                 let asked = state.ledger.on_request(NO_TIME, id, &request);
                 asked.and(self.step(state, place, Input::Request(request), 0, draws, log))
             }
-            Action::Tell(from, to) => {
+            Action::AppMessage(from, to) => {
                 state.spent.app_messages += 1;
                 let sender = self.group.id(from as usize);
                 let tag = state.ledger.monitor.on_send(sender, None);
                 let stamp = state.processes[from as usize].stamp();
                 let id = log.as_mut().map_or(0, |log| {
-                    log.happened(Happened::Tell(sender, self.group.id(to as usize)))
+                    log.happened(WorldEvent::AppMessage(sender, self.group.id(to as usize)))
                 });
                 insert(
                     state,
@@ -194,7 +194,7 @@ impl Model {
                 state.cut |= 1 << (from * self.n() + to);
                 if let Some(log) = log {
                     let (from, to) = (self.group.id(from as usize), self.group.id(to as usize));
-                    log.happened(Happened::Cut(from, to));
+                    log.happened(WorldEvent::Cut(from, to));
                 }
                 Ok(())
             }
@@ -204,12 +204,12 @@ impl Model {
                 (state.cut, state.broken) = (state.cut | both, state.broken | both);
                 if let Some(log) = log {
                     let (one, other) = (self.group.id(one as usize), self.group.id(other as usize));
-                    log.happened(Happened::Break(one, other));
+                    log.happened(WorldEvent::Break(one, other));
                 }
                 for (to, peer) in [(one, other), (other, one)] {
                     // Who knows that the other end is down has nothing to learn.
                     if self.options.detector && state.is_up(to) && state.is_up(peer) {
-                        self.hear(state, to, peer, false);
+                        self.enqueue_news(state, to, peer, false);
                     }
                 }
                 Ok(())
@@ -245,14 +245,14 @@ impl Model {
                 state.spent.time += u16::from(limit.is_some());
                 state.timers.iter_mut().for_each(|(.., left)| *left -= 1);
                 if let Some(log) = log {
-                    log.happened(Happened::Pass);
+                    log.happened(WorldEvent::Pass);
                 }
                 Ok(())
             }
         }
     }
 
-    fn crash(&self, state: &mut State, place: u32, log: &mut Option<&mut Log>) {
+    fn crash(&self, state: &mut State, place: u32, log: &mut Option<&mut WitnessRecorder>) {
         let id = self.group.id(place as usize);
         state.spent.crashes += 1;
         state.down |= 1 << place;
@@ -261,9 +261,9 @@ impl Model {
         state.ledger.on_crash(NO_TIME, id);
         state.processes[place as usize] = self.processes[place as usize].clone();
         if let Some(log) = log {
-            log.happened(Happened::Crash(id));
+            log.happened(WorldEvent::Crash(id));
         }
-        self.spread(state, place, false);
+        self.broadcast_news(state, place, false);
     }
 
     fn restart(
@@ -271,24 +271,24 @@ impl Model {
         state: &mut State,
         place: u32,
         draws: &mut Draws,
-        log: &mut Option<&mut Log>,
+        log: &mut Option<&mut WitnessRecorder>,
     ) -> Verdict {
         let id = self.group.id(place as usize);
         state.spent.restarts += 1;
         state.down &= !(1 << place);
         state.ledger.on_restart(id);
         if let Some(log) = log {
-            log.happened(Happened::Restart(id));
+            log.happened(WorldEvent::Restart(id));
         }
         let saved = state.saved.get(place as usize).cloned().flatten();
         let saved = saved.filter(|_| self.options.stable_storage);
         let verdict = self.step(state, place, Input::Recover(saved), 0, draws, log);
-        self.spread(state, place, true);
+        self.broadcast_news(state, place, true);
         if self.options.detector {
             let gone = |p: &u32| state.down >> p & 1 == 1 || self.is_broken(state, place, *p);
             let gone: Vec<u32> = (0..self.n()).filter(gone).collect();
             for peer in gone {
-                self.hear(state, place, peer, false);
+                self.enqueue_news(state, place, peer, false);
             }
         }
         verdict
@@ -296,20 +296,20 @@ impl Model {
 
     /// News of `place` go out to everyone who is up and linked with it. Who is up again before all know
     /// that it was down is suspected and trusted all the same: what it knew is gone, and nobody else can say so.
-    fn spread(&self, state: &mut State, place: u32, up: bool) {
+    fn broadcast_news(&self, state: &mut State, place: u32, up: bool) {
         if !self.options.detector {
             return;
         }
         for to in (0..self.n()).filter(|&to| to != place) {
             if state.is_up(to) && !self.is_broken(state, place, to) {
-                self.hear(state, to, place, up);
+                self.enqueue_news(state, to, place, up);
             }
         }
     }
 
     /// News of `place` go out to `to`, after all older ones of it. In the synchronous model nobody is
     /// suspected who is up: there, who did not know of the last change never learns of either.
-    fn hear(&self, state: &mut State, to: u32, place: u32, up: bool) {
+    fn enqueue_news(&self, state: &mut State, to: u32, place: u32, up: bool) {
         let id = self.group.id(place as usize);
         if self.options.is_synchronous()
             && let Some(older) = state.news.iter().position(|(t, p, _)| (*t, *p) == (to, id))
@@ -329,7 +329,7 @@ impl Model {
         input: Input<AnyProcess>,
         message: u64,
         draws: &mut Draws,
-        log: &mut Option<&mut Log>,
+        log: &mut Option<&mut WitnessRecorder>,
     ) -> Verdict {
         let me = self.group.id(place as usize);
         let recorded = log.is_some().then(|| input.clone());
@@ -363,7 +363,7 @@ impl Model {
         match effect {
             Effect::Send { to, message } => {
                 let Some(to) = self.group.place(to) else {
-                    return astray(me, to);
+                    return outside_group(me, to);
                 };
                 state.sent += u32::from(self.options.counts());
                 let tag = state.ledger.monitor.on_send(me, Some(&message));
@@ -376,7 +376,7 @@ impl Model {
                     Ok(i) => state.timers[i].2 = left,
                     Err(i) => state.timers.insert(i, (place, timer, left)),
                 }
-                return if whole { Ok(()) } else { untimely(me, after) };
+                return if whole { Ok(()) } else { off_clock(me, after) };
             }
             Effect::CancelTimer { timer } => {
                 state.timers.retain(|(p, t, _)| (*p, t) != (place, &timer));
@@ -399,7 +399,7 @@ impl Model {
     pub(crate) fn filter(&self, verdict: Verdict) -> Verdict {
         verdict.or_else(|violation| {
             let judged = self.options.judges(violation.property);
-            if judged || violation.property == UNTIMELY { Err(violation) } else { Ok(()) }
+            if judged || violation.property == OFF_CLOCK { Err(violation) } else { Ok(()) }
         })
     }
 }

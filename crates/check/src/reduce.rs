@@ -11,9 +11,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::craft::Craft;
+use crate::semantics::{Cause, Observation, Semantics, VisibleEffect};
 use crate::tables::{OTHER, Outcome, Reaction, Tables};
-use crate::workshop::{Cause, Shown, Sign, Workshop};
 
 /// Nothing is reduced if so many times more steps would have to be tried than were met: finding out
 /// would take longer than visiting all states.
@@ -37,11 +36,11 @@ pub(crate) struct Commutation {
     showing: Vec<(u32, u32)>,
     /// Whether what shows at one place was found not to commute with what shows at another.
     entangled: bool,
-    /// For each sign: 0 if nothing shows, or a number for what does.
+    /// For each observation: 0 if nothing shows, or a number for what does.
     shows: Vec<u32>,
     /// Signs without show that a judge noticed all the same.
     noisy: FxHashSet<u32>,
-    /// How much of what followed was looked at, for an ambient and a sign that shows.
+    /// How much of what followed was looked at, for an environment and a observation that shows.
     shown: FxHashMap<(u32, u32), usize>,
     shown_books: Vec<usize>,
     shown_order: Vec<(u32, u32)>,
@@ -92,13 +91,17 @@ impl Commutation {
         self.barred.len() > before
     }
 
-    /// What shows of `sign`; 0 if nothing does.
-    fn show(&self, sign: u32) -> u32 {
-        if self.noisy.contains(&sign) { u32::MAX - sign } else { self.shows[sign as usize] }
+    /// What shows of `observation`; 0 if nothing does.
+    fn show(&self, observation: u32) -> u32 {
+        if self.noisy.contains(&observation) {
+            u32::MAX - observation
+        } else {
+            self.shows[observation as usize]
+        }
     }
 }
 
-impl Workshop<'_> {
+impl Semantics<'_> {
     /// Finds out what commutes, of all that was met so far. Says whether more is barred than before.
     pub(crate) fn compare_all(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let before = (known.barred.len(), known.overflown);
@@ -114,30 +117,30 @@ impl Workshop<'_> {
         }
     }
 
-    /// Numbers what shows of the signs that are new.
+    /// Numbers what shows of the observations that are new.
     fn see_shows(&mut self, known: &mut Commutation) {
-        for number in known.shows.len() as u32..self.signs() {
-            let sign = self.sign_of(number).clone();
-            let show = match &sign {
-                Sign::Step { place, cause, shown, .. } => {
+        for number in known.shows.len() as u32..self.observations() {
+            let observation = self.observation_of(number).clone();
+            let show = match &observation {
+                Observation::Step { place, cause, shown, .. } => {
                     let request = match cause {
                         Cause::Request(request) => Some(request.clone()),
                         Cause::Receipt(_) | Cause::Restart | Cause::Inner => None,
                     };
-                    let is_sent = |s: &&Shown| matches!(s, Shown::Send(..));
+                    let is_sent = |s: &&VisibleEffect| matches!(s, VisibleEffect::Send(..));
                     let rest: Vec<_> = shown.iter().filter(|s| !is_sent(s)).cloned().collect();
                     let quiet = request.is_none() && rest.is_empty();
                     if quiet { 0 } else { self.show_of(*place, request, rest) }
                 }
                 // Faults are not reduced, and are no steps that anything is compared with.
-                Sign::Crash(_)
-                | Sign::Lost { .. }
-                | Sign::Doubled(_)
-                | Sign::Tell { .. }
-                | Sign::Cut(_)
-                | Sign::Break(_)
-                | Sign::Early
-                | Sign::Pass { .. } => u32::MAX / 2,
+                Observation::Crash(_)
+                | Observation::Lost { .. }
+                | Observation::Duplicated(_)
+                | Observation::AppMessage { .. }
+                | Observation::Cut(_)
+                | Observation::Break(_)
+                | Observation::Early
+                | Observation::Pass { .. } => u32::MAX / 2,
             };
             known.shows.push(show);
         }
@@ -147,19 +150,21 @@ impl Workshop<'_> {
     fn see_noise(&mut self, known: &mut Commutation, tables: &Tables) -> bool {
         let (mut grown, before) = (false, known.noisy.len());
         known.shown_books.resize(self.noticed.len().max(known.shown_books.len()), 0);
-        for (ambient, book) in self.noticed.iter().enumerate() {
-            let from = std::mem::replace(&mut known.shown_books[ambient], book.len());
-            for &sign in &book[from..] {
-                let reaction = reaction(tables, ambient as u32, sign);
-                let same = reaction.ambient == ambient as u32 && !reaction.violated;
-                if known.shows[sign as usize] == 0 && !same {
-                    grown |= known.noisy.insert(sign);
+        for (environment, book) in self.noticed.iter().enumerate() {
+            let from = std::mem::replace(&mut known.shown_books[environment], book.len());
+            for &observation in &book[from..] {
+                let reaction = reaction(tables, environment as u32, observation);
+                let same = reaction.environment == environment as u32 && !reaction.violated;
+                if known.shows[observation as usize] == 0 && !same {
+                    grown |= known.noisy.insert(observation);
                 }
-                let by_message =
-                    matches!(self.sign_of(sign), Sign::Step { cause: Cause::Receipt(_), .. });
-                if known.shows[sign as usize] != 0 && by_message {
-                    known.shown.insert((ambient as u32, sign), 0);
-                    known.shown_order.push((ambient as u32, sign));
+                let by_message = matches!(
+                    self.observation_of(observation),
+                    Observation::Step { cause: Cause::Receipt(_), .. }
+                );
+                if known.shows[observation as usize] != 0 && by_message {
+                    known.shown.insert((environment as u32, observation), 0);
+                    known.shown_order.push((environment as u32, observation));
                     grown = true;
                 }
             }
@@ -176,36 +181,39 @@ impl Workshop<'_> {
     fn compare_shows(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let (mut grown, mut at) = (false, 0);
         while !known.entangled && at < known.shown_order.len() {
-            let (ambient, sign) = known.shown_order[at];
+            let (environment, observation) = known.shown_order[at];
             at += 1;
-            let first = reaction(tables, ambient, sign);
-            let mut cursor = known.shown[&(ambient, sign)];
-            if cursor == 0 && !self.leaves_others_alone(ambient, first.ambient, sign, tables) {
+            let first = reaction(tables, environment, observation);
+            let mut cursor = known.shown[&(environment, observation)];
+            if cursor == 0
+                && !self.leaves_others_alone(environment, first.environment, observation, tables)
+            {
                 known.entangled = true;
                 break;
             }
             cursor = cursor.max(1);
             while let Some(&other) =
-                self.noticed.get(first.ambient as usize).and_then(|book| book.get(cursor - 1))
+                self.noticed.get(first.environment as usize).and_then(|book| book.get(cursor - 1))
             {
                 cursor += 1;
                 let shows = known.shows.get(other as usize).is_none_or(|show| *show != 0);
-                if !shows && !known.noisy.contains(&other) || self.place(sign) == self.place(other)
+                if !shows && !known.noisy.contains(&other)
+                    || self.place(observation) == self.place(other)
                 {
                     continue;
                 }
                 grown = true;
-                let then = reaction(tables, first.ambient, other);
-                let early = self.reaction_to(ambient, other, tables);
-                let late = self.reaction_to(early.ambient, sign, tables);
-                let same = then.ambient == late.ambient;
+                let then = reaction(tables, first.environment, other);
+                let early = self.reaction_to(environment, other, tables);
+                let late = self.reaction_to(early.environment, observation, tables);
+                let same = then.environment == late.environment;
                 let told = first.violated || then.violated || !(early.violated || late.violated);
                 if !(same && told) {
                     known.entangled = true;
                     break;
                 }
             }
-            known.shown.insert((ambient, sign), cursor);
+            known.shown.insert((environment, observation), cursor);
         }
         if known.entangled {
             for pair in std::mem::take(&mut known.showing) {
@@ -216,15 +224,21 @@ impl Workshop<'_> {
         grown
     }
 
-    /// Whether nobody at the place of `sign` may ask before it, and all others may ask the same before
+    /// Whether nobody at the place of `observation` may ask before it, and all others may ask the same before
     /// and after.
-    fn leaves_others_alone(&self, before: u32, after: u32, sign: u32, tables: &Tables) -> bool {
-        let place = self.place(sign);
-        let asks = |ambient: u32| {
-            let (begin, end) = tables.ambients[ambient as usize].asks;
+    fn leaves_others_alone(
+        &self,
+        before: u32,
+        after: u32,
+        observation: u32,
+        tables: &Tables,
+    ) -> bool {
+        let place = self.place(observation);
+        let asks = |environment: u32| {
+            let (begin, end) = tables.environments[environment as usize].asks;
             tables.asks[begin as usize..end as usize].iter()
         };
-        let others = |ambient| asks(ambient).filter(|(at, _)| Some(*at) != place);
+        let others = |environment| asks(environment).filter(|(at, _)| Some(*at) != place);
         asks(before).all(|(at, _)| Some(*at) != place) && others(before).eq(others(after))
     }
 
@@ -264,11 +278,11 @@ impl Workshop<'_> {
         let first = self.outcome_of(local, message, 0, tables);
         self.see_shows(known);
         let mut cursor = known.pairs[&pair];
-        let shows = known.show(first.sign) != 0;
+        let shows = known.show(first.observation) != 0;
         if cursor == 0 {
             let idle =
                 [local, first.local].iter().all(|l| !tables.locals[*l as usize].has_timers());
-            let noisy = known.noisy.contains(&first.sign);
+            let noisy = known.noisy.contains(&first.observation);
             if !first.last || !idle || noisy || shows && known.entangled {
                 known.bar(pair);
                 return true;
@@ -276,7 +290,7 @@ impl Workshop<'_> {
             if shows {
                 known.showing.push(pair);
             }
-        } else if known.noisy.contains(&first.sign) {
+        } else if known.noisy.contains(&first.observation) {
             known.bar(pair);
             return true;
         }
@@ -304,7 +318,7 @@ impl Workshop<'_> {
             // If the message shows, clients know of it, and this one may not ask before.
             return !shows;
         }
-        let channel = |message: u32| self.letter(message).channel;
+        let channel = |message: u32| self.in_flight(message).channel;
         let in_line = self.is_fifo() && channel(input) == channel(message);
         input != message && !in_line
     }
@@ -353,16 +367,18 @@ impl Workshop<'_> {
     /// the same order.
     fn sends_alike(&self, diamond: &Diamond) -> bool {
         let sends = |first: Outcome, second: Outcome| {
-            let shown = [first.sign, second.sign].map(|sign| match self.sign_of(sign) {
-                Sign::Step { shown, .. } => &**shown,
-                _ => &[],
+            let shown = [first.observation, second.observation].map(|observation| {
+                match self.observation_of(observation) {
+                    Observation::Step { shown, .. } => &**shown,
+                    _ => &[],
+                }
             });
-            let sent = |s: &'_ Shown| match s {
-                Shown::Send(to, message) => Some((*to, message.clone())),
-                Shown::Astray(_)
-                | Shown::Indicate(_)
-                | Shown::Unexpected(_)
-                | Shown::Untimely(_) => None,
+            let sent = |s: &'_ VisibleEffect| match s {
+                VisibleEffect::Send(to, message) => Some((*to, message.clone())),
+                VisibleEffect::SendOutsideGroup(_)
+                | VisibleEffect::Indicate(_)
+                | VisibleEffect::Unexpected(_)
+                | VisibleEffect::OffClock(_) => None,
             };
             let mut sends: Vec<_> = shown.into_iter().flatten().filter_map(sent).collect();
             sends.sort_by_key(|(to, _)| *to);
@@ -388,7 +404,7 @@ impl Workshop<'_> {
         known: &mut Commutation,
     ) -> bool {
         self.see_shows(known);
-        let show = |outcome: Outcome| known.show(outcome.sign);
+        let show = |outcome: Outcome| known.show(outcome.observation);
         let (message, message_after) = (show(diamond.message), show(diamond.message_after));
         let (other, other_after) = (show(diamond.other), show(diamond.other_after));
         if message == message_after && other == other_after {
@@ -404,35 +420,35 @@ impl Workshop<'_> {
     }
 
     fn outcome_of(&mut self, local: u32, input: u32, draw: u32, tables: &mut Tables) -> Outcome {
-        let begin = self.try_out(local, input, tables);
+        let begin = self.outcomes_of(local, input, tables);
         tables.outcomes[(begin + draw) as usize]
     }
 
     /// This local meets this input, if only in runs left out.
     fn happens(&mut self, local: u32, input: u32, known: &mut Commutation, tables: &mut Tables) {
-        if let Err(miss) = tables.act(local, input) {
+        if let Err(query) = tables.act(local, input) {
             let before = tables.acts.len();
-            self.resolve(miss, tables);
+            self.resolve(query, tables);
             known.implied += tables.acts.len() - before;
         }
     }
 
-    fn reaction_to(&mut self, ambient: u32, sign: u32, tables: &mut Tables) -> Reaction {
-        if let Err(miss) = tables.react(ambient, sign) {
-            self.resolve(miss, tables);
+    fn reaction_to(&mut self, environment: u32, observation: u32, tables: &mut Tables) -> Reaction {
+        if let Err(query) = tables.react(environment, observation) {
+            self.resolve(query, tables);
         }
-        reaction(tables, ambient, sign)
+        reaction(tables, environment, observation)
     }
 
-    fn place(&self, sign: u32) -> Option<u32> {
-        match self.sign_of(sign) {
-            Sign::Step { place, .. } => Some(*place),
+    fn place(&self, observation: u32) -> Option<u32> {
+        match self.observation_of(observation) {
+            Observation::Step { place, .. } => Some(*place),
             _ => None,
         }
     }
 }
 
-fn reaction(tables: &Tables, ambient: u32, sign: u32) -> Reaction {
-    let number = tables.react(ambient, sign).expect("it was worked out before");
+fn reaction(tables: &Tables, environment: u32, observation: u32) -> Reaction {
+    let number = tables.react(environment, observation).expect("it was worked out before");
     tables.reactions[number as usize]
 }

@@ -8,10 +8,10 @@ use crate::checkpoint::{CheckpointError, Checkpoints, unfit};
 use crate::model::Model;
 use crate::options::{Options, Timing};
 use crate::replay::Replay;
-use crate::search::{self, Findings, Verdict};
+use crate::search::{self, SearchResult, Verdict};
+use crate::semantics::Semantics;
 use crate::stopwatch::Stopwatch;
 use crate::witness::Witness;
-use crate::workshop::Workshop;
 
 /// What was found.
 #[derive(Clone, Debug)]
@@ -127,17 +127,17 @@ impl Model {
         let cuts = self.options.cuts > 0 || self.options.breaks > 0;
         assert!(!cuts || self.n() <= 8, "channels are cut and links break in groups of up to 8");
         let begun = Stopwatch::start();
-        let mut workshop = Workshop::new(self);
-        let question = search::Question {
+        let mut semantics = Semantics::new(self);
+        let question = search::SearchRequest {
             group: &self.group,
             options: &self.options,
             reduce: self.is_reducible(),
             symmetry: self.options.symmetry && self.options.swarm.is_none(),
             checkpoints,
         };
-        let (found, shared) = search::search(&question, &mut workshop, &mut watch)?;
-        let mut replay = Replay::new(self, &shared, &mut workshop);
-        let Findings { tally, .. } = found;
+        let (found, shared) = search::search(&question, &mut semantics, &mut watch)?;
+        let mut replay = Replay::new(self, &shared, &mut semantics);
+        let SearchResult { tally, .. } = found;
         let symmetry = self.options.symmetry.then(|| self.interchangeable(&found));
         Ok(Report {
             outcome: match found.verdict {
@@ -160,7 +160,7 @@ impl Model {
         })
     }
 
-    fn interchangeable(&self, found: &Findings) -> Interchangeable {
+    fn interchangeable(&self, found: &SearchResult) -> Interchangeable {
         let id = |place: &u32| self.group.id(*place as usize);
         let (permutations, classes) = found.symmetry.clone().unwrap_or((1, Vec::new()));
         let refuted = found.asymmetry.as_ref().map(|(permutation, why)| {

@@ -8,20 +8,20 @@ use std::sync::{Barrier, PoisonError};
 
 use konklave_process::{Group, Violation};
 
-use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader};
-use crate::craft::Craft;
-use crate::expand::{Node, Rules};
+use crate::checkpoint::{CheckpointError, CheckpointReader, CheckpointWriter, Checkpoints};
+use crate::expand::{NumberedState, Rules};
 use crate::options::{Options, links};
 use crate::reduce::Commutation;
 use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
-use crate::shared::{Block, Job, Level, Shared, Spot, Task, look_at, read, write};
+use crate::semantics::Semantics;
+use crate::shared::{Block, Job, Level, Shared, StatePosition, Task, expand_state, read, write};
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
-use crate::symmetry::{Permutation, ROUNDS, Room, Symmetry};
+use crate::symmetry::{Permutation, ROUNDS, Scratch, Symmetry};
 use crate::tables::{Inputs, Tables};
 
 /// What was counted up to some level.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Tally {
+pub(crate) struct Counters {
     pub(crate) transitions: u64,
     pub(crate) ends: u64,
     pub(crate) messages: Option<(u32, u32)>,
@@ -51,7 +51,7 @@ enum Found {
 
 /// How to come to a state again: the series of draws at the start, the steps from there, and the
 /// steps that lead from there round to the same state, where the run goes on for ever.
-pub(crate) struct Way {
+pub(crate) struct StatePath {
     pub(crate) violation: Violation,
     pub(crate) series: u32,
     pub(crate) steps: Vec<u32>,
@@ -61,19 +61,19 @@ pub(crate) struct Way {
 /// What the search comes to in the end.
 pub(crate) enum Verdict {
     Exhausted,
-    Violated(Way),
+    Violated(StatePath),
     Bounded(Bounded),
 }
 
 /// All that was found, in numbers.
-pub(crate) struct Findings {
+pub(crate) struct SearchResult {
     pub(crate) verdict: Verdict,
     pub(crate) states: u64,
-    pub(crate) tally: Tally,
+    pub(crate) tally: Counters,
     pub(crate) depth: u32,
     pub(crate) peak_bytes: u64,
-    pub(crate) dearest: Option<Way>,
-    pub(crate) cheapest: Option<Way>,
+    pub(crate) dearest: Option<StatePath>,
+    pub(crate) cheapest: Option<StatePath>,
     pub(crate) reduced: bool,
     pub(crate) missed: f64,
     /// How many permutations there were, and which places stood for each other.
@@ -83,7 +83,7 @@ pub(crate) struct Findings {
 }
 
 /// What is to be searched, and how.
-pub(crate) struct Question<'a> {
+pub(crate) struct SearchRequest<'a> {
     pub(crate) group: &'a Group,
     pub(crate) options: &'a Options,
     /// Whether deliveries that commute may be put off.
@@ -95,11 +95,11 @@ pub(crate) struct Question<'a> {
 
 /// Searches until the answer is known. Returns also what the numbers in it stand for.
 pub(crate) fn search(
-    question: &Question<'_>,
-    craft: &mut dyn Craft,
+    question: &SearchRequest<'_>,
+    semantics: &mut Semantics<'_>,
     watch: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(Findings, Shared), CheckpointError> {
-    let Question { group, options, reduce, symmetry, checkpoints } = *question;
+) -> Result<(SearchResult, Shared), CheckpointError> {
+    let SearchRequest { group, options, reduce, symmetry, checkpoints } = *question;
     let workers = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
@@ -113,7 +113,7 @@ pub(crate) fn search(
     let mut refuted = Vec::new();
     let mut reader = None;
     if let Some(file) = &checkpoints.resume {
-        let mut from = Reader::open(file, checkpoints, options)?;
+        let mut from = CheckpointReader::open(file, checkpoints, options)?;
         refuted = from.refuted(rules.inputs.n)?;
         reader = Some(from);
     }
@@ -122,9 +122,9 @@ pub(crate) fn search(
     }
     loop {
         let shared = Shared::new(rules.clone(), workers, tables);
-        let mut search = Search::new(group, options, &shared, craft, commutation, watch);
-        search.keeper =
-            (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, options, &refuted));
+        let mut search = Search::new(group, options, &shared, semantics, commutation, watch);
+        search.keeper = (!checkpoints.are_none())
+            .then(|| CheckpointWriter::new(checkpoints, options, &refuted));
         if let Some(from) = reader.take() {
             search.resume(from)?;
         }
@@ -145,7 +145,7 @@ pub(crate) fn search(
                 }
             }
             // All numbers are given anew, so what is known of commutation is void, too.
-            craft.forget();
+            semantics.forget();
             commutation = commutation.map(|_| Commutation::default());
             tables = Tables {
                 barred: commutation.is_some().then(Default::default),
@@ -160,11 +160,11 @@ pub(crate) fn search(
 }
 
 /// One search, by the one worker that may run handlers.
-pub(crate) struct Search<'a> {
+pub(crate) struct Search<'a, 'm> {
     pub(crate) group: &'a Group,
     pub(crate) options: &'a Options,
     pub(crate) shared: &'a Shared,
-    pub(crate) craft: &'a mut dyn Craft,
+    pub(crate) semantics: &'a mut Semantics<'m>,
     /// What is known of commutation, where the search is reduced.
     commutation: Option<Commutation>,
     /// How many steps were known when commutation was last looked at.
@@ -172,26 +172,26 @@ pub(crate) struct Search<'a> {
     watch: &'a mut dyn FnMut(Progress) -> bool,
     pub(crate) levels: Vec<Level>,
     pub(crate) states: u64,
-    pub(crate) tally: Tally,
+    pub(crate) tally: Counters,
     pub(crate) depth: u32,
     frontier: u64,
     pub(crate) peak_bytes: u64,
     told: u64,
     /// What was counted before the level that is looked at.
-    mark: Tally,
+    mark: Counters,
     /// Writes checkpoints, if there are to be any.
-    keeper: Option<Keeper>,
+    keeper: Option<CheckpointWriter>,
 }
 
 /// From this many states in a level on, the other workers are called; earlier in tests, which are small.
 const MANY: u64 = if cfg!(test) { 16 } else { 4096 };
 
-impl<'a> Search<'a> {
+impl<'a, 'm> Search<'a, 'm> {
     fn new(
         group: &'a Group,
         options: &'a Options,
         shared: &'a Shared,
-        craft: &'a mut dyn Craft,
+        semantics: &'a mut Semantics<'m>,
         commutation: Option<Commutation>,
         watch: &'a mut dyn FnMut(Progress) -> bool,
     ) -> Self {
@@ -200,41 +200,41 @@ impl<'a> Search<'a> {
             group,
             options,
             shared,
-            craft,
+            semantics,
             commutation,
             compared,
             watch,
             levels: Vec::new(),
             states: 0,
-            tally: Tally::default(),
+            tally: Counters::default(),
             depth: 0,
             frontier: 0,
             peak_bytes: 0,
             told: 0,
-            mark: Tally::default(),
+            mark: Counters::default(),
             keeper: None,
         }
     }
 
     /// Goes on from where a checkpoint was written: asks all again that was asked, so that all has its
     /// number, and puts the states in.
-    fn resume(&mut self, mut from: Reader) -> Result<(), CheckpointError> {
+    fn resume(&mut self, mut from: CheckpointReader) -> Result<(), CheckpointError> {
         let _ = self.start();
         let asked = from.asked()?;
         {
             let mut tables = write(&self.shared.tables);
-            for &miss in &asked.misses {
-                let is_named = tables.symmetry.as_ref().is_none_or(|names| names.know(miss));
-                if !self.craft.knows(miss) || !is_named {
+            for &query in &asked.queries {
+                let is_named = tables.symmetry.as_ref().is_none_or(|names| names.know(query));
+                if !self.semantics.knows(query) || !is_named {
                     return Err(from.changed());
                 }
-                self.craft.resolve(miss, &mut tables);
+                self.semantics.resolve(query, &mut tables);
                 if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {
                     return Err(from.changed());
                 }
             }
         }
-        if self.craft.digest() != asked.digest {
+        if self.semantics.digest() != asked.digest {
             return Err(from.changed());
         }
         let tally = from.tally()?;
@@ -242,7 +242,7 @@ impl<'a> Search<'a> {
         from.levels(shared, || self.turn())?;
         (self.tally, self.mark) = (tally, tally);
         if let Some(keeper) = &mut self.keeper {
-            keeper.misses = asked.misses;
+            keeper.queries = asked.queries;
         }
         Ok(())
     }
@@ -252,12 +252,12 @@ impl<'a> Search<'a> {
         let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.file.is_some()) else {
             return;
         };
-        let digest = self.craft.digest();
+        let digest = self.semantics.digest();
         keeper.keep(self.shared, &self.levels, self.mark, digest);
     }
 
     /// Searches, and reports what was found; none if it must be done again with more to visit.
-    fn explore(&mut self, workers: usize) -> Option<Findings> {
+    fn explore(&mut self, workers: usize) -> Option<SearchResult> {
         let options = self.options;
         let verdict = match options.swarm {
             Some(swarm) => self.swarm(swarm),
@@ -275,7 +275,7 @@ impl<'a> Search<'a> {
                 Found::Nothing => self.judge_cycles(),
                 Found::Bound(bound) => Verdict::Bounded(bound),
                 Found::Broken { state, last, violation } => {
-                    let mut way = self.way_to(state, violation);
+                    let mut way = self.path_to(state, violation);
                     way.steps.extend(last);
                     Verdict::Violated(way)
                 }
@@ -287,12 +287,12 @@ impl<'a> Search<'a> {
         {
             let run = |number: Option<u64>, what, messages: u32| {
                 let violation = Violation::new(what, format!("{messages} messages"));
-                number.map(|number| self.way_to(Some(number), violation))
+                number.map(|number| self.path_to(Some(number), violation))
             };
             dearest = run(self.tally.dearest, MOST_MESSAGES, most);
             cheapest = run(self.tally.cheapest, FEWEST_MESSAGES, fewest);
         }
-        Some(Findings {
+        Some(SearchResult {
             verdict,
             states: self.states,
             tally: self.tally,
@@ -315,7 +315,7 @@ impl<'a> Search<'a> {
         if !anyway && tables.acts.len() * 4 < self.compared * 5 {
             return false;
         }
-        let barred = self.craft.commute(commutation, &mut tables);
+        let barred = self.semantics.commute(commutation, &mut tables);
         self.compared = tables.acts.len();
         // What only runs left out would meet may refute, too.
         barred || tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted)
@@ -412,19 +412,19 @@ impl<'a> Search<'a> {
         let mut broken = None;
         let starts = {
             let mut tables = write(&self.shared.tables);
-            self.craft.starts(&mut tables, &self.shared.rules)
+            self.semantics.starts(&mut tables, &self.shared.rules)
         };
         for (series, (node, violation)) in starts.into_iter().enumerate() {
             broken = broken.or(violation);
-            let mut room = Room::of(node);
+            let mut scratch = Scratch::of(node);
             let tables = read(&self.shared.tables);
             let symmetry = tables.symmetry.as_ref().filter(|symmetry| !symmetry.is_refuted());
             let node = match symmetry {
                 Some(symmetry) => {
-                    symmetry.canonical(&tables, &self.shared.rules, &mut room);
-                    room.best
+                    symmetry.canonical(&tables, &self.shared.rules, &mut scratch);
+                    scratch.best
                 }
-                None => room.here,
+                None => scratch.here,
             };
             let mut packed = Vec::new();
             node.pack(&self.shared.rules, &mut packed);
@@ -475,19 +475,20 @@ impl<'a> Search<'a> {
         for blocks in blocks.chunks(batch) {
             {
                 let mut job = write(&self.shared.job);
-                *job = Job { task: Task::Look, blocks: blocks.to_vec(), base: level.base, deepest };
+                *job =
+                    Job { task: Task::Expand, blocks: blocks.to_vec(), base: level.base, deepest };
             }
             work(self.shared);
             self.work_out(workers, deepest);
             if self.is_refuted() {
                 return Some(Found::Again);
             }
-            for sink in &self.shared.sinks {
-                let mut sink = write(sink);
-                self.tally.transitions += std::mem::take(&mut sink.transitions);
-                deeper |= std::mem::take(&mut sink.deeper);
-                broken = [broken, sink.broken].into_iter().flatten().min();
-                let ends = std::mem::take(&mut sink.ends);
+            for output in &self.shared.outputs {
+                let mut output = write(output);
+                self.tally.transitions += std::mem::take(&mut output.transitions);
+                deeper |= std::mem::take(&mut output.deeper);
+                broken = [broken, output.broken].into_iter().flatten().min();
+                let ends = std::mem::take(&mut output.ends);
                 for (end, sent) in ends {
                     if let Some(violation) = self.end(end, sent, level.base) {
                         let earlier = broken_end.as_ref().is_none_or(|(spot, _)| end < *spot);
@@ -501,7 +502,7 @@ impl<'a> Search<'a> {
                 return Some(Found::Again);
             }
             if broken.is_none() && broken_end.is_none() {
-                write(&self.shared.job).task = Task::Put;
+                write(&self.shared.job).task = Task::Insert;
                 work(self.shared);
             }
             looked += blocks.iter().map(|block| u64::from(block.count)).sum::<u64>();
@@ -519,7 +520,7 @@ impl<'a> Search<'a> {
             return Some(Found::Broken { state, last: None, violation });
         }
         if let Some((position, step, reaction)) = broken {
-            let violation = self.craft.violation(reaction);
+            let violation = self.semantics.violation(reaction);
             let state = Some(level.base + u64::from(position));
             return Some(Found::Broken { state, last: Some(step), violation });
         }
@@ -528,7 +529,7 @@ impl<'a> Search<'a> {
             return Some(Found::Bound(Bounded::Depth));
         }
         self.turn();
-        if self.keeper.as_ref().is_some_and(Keeper::is_due) {
+        if self.keeper.as_ref().is_some_and(CheckpointWriter::is_due) {
             self.keep();
         }
         if self.keeper.as_ref().is_some_and(|keeper| keeper.failed.is_some()) {
@@ -540,22 +541,22 @@ impl<'a> Search<'a> {
     /// Looks at the states that the workers could not finish, and works out what they lacked.
     fn work_out(&mut self, workers: usize, deepest: bool) {
         let shared = self.shared;
-        let mut extra = write(&shared.sinks[workers]);
+        let mut extra = write(&shared.outputs[workers]);
         extra.clear();
         let mut tables = write(&shared.tables);
-        for sink in &shared.sinks[..workers] {
-            for &spot in &read(sink).unfinished {
+        for output in &shared.outputs[..workers] {
+            for &spot in &read(output).unfinished {
                 let shard = read(&shared.shards[spot.shard as usize]);
-                let packed = shard.looked_at().get(spot.at);
-                while let Err(miss) =
-                    look_at(spot, packed, &tables, &shared.rules, deepest, &mut extra)
+                let packed = shard.current_rows().get(spot.at);
+                while let Err(query) =
+                    expand_state(spot, packed, &tables, &shared.rules, deepest, &mut extra)
                 {
-                    self.craft.resolve(miss, &mut tables);
+                    self.semantics.resolve(query, &mut tables);
                     if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {
                         return;
                     }
                     if let Some(keeper) = &mut self.keeper {
-                        keeper.misses.push(miss);
+                        keeper.queries.push(query);
                     }
                 }
             }
@@ -563,7 +564,7 @@ impl<'a> Search<'a> {
     }
 
     /// Judges an end.
-    fn end(&mut self, spot: Spot, sent: u32, base: u64) -> Option<Violation> {
+    fn end(&mut self, spot: StatePosition, sent: u32, base: u64) -> Option<Violation> {
         self.tally.ends += 1;
         let (least, most) = self.tally.messages.unwrap_or((u32::MAX, 0));
         if self.tally.dearest.is_none() || sent > most {
@@ -573,11 +574,11 @@ impl<'a> Search<'a> {
             self.tally.cheapest = Some(base + u64::from(spot.position));
         }
         self.tally.messages = Some((least.min(sent), most.max(sent)));
-        let mut node = Node::default();
+        let mut node = NumberedState::default();
         let shard = read(&self.shared.shards[spot.shard as usize]);
         let mut tables = write(&self.shared.tables);
-        node.unpack(&tables, &self.shared.rules, shard.looked_at().get(spot.at));
-        self.craft.judge_end(&node.locals, node.ambient, &mut tables)
+        node.unpack(&tables, &self.shared.rules, shard.current_rows().get(spot.at));
+        self.semantics.judge_end(&node.locals, node.environment, &mut tables)
     }
 
     /// Tells how far we have come; returns the bound that was reached, if any.
@@ -613,7 +614,7 @@ impl<'a> Search<'a> {
 
     /// Notes how much memory is in use, with `more` besides.
     pub(crate) fn count_bytes(&mut self, more: u64) {
-        let bytes = self.shared.bytes() + self.craft.bytes() as u64 + more;
+        let bytes = self.shared.bytes() + self.semantics.bytes() as u64 + more;
         self.peak_bytes = self.peak_bytes.max(bytes);
     }
 
@@ -640,18 +641,18 @@ impl<'a> Search<'a> {
     }
 
     /// How to come to state `number`, or only to the start, and what is wrong there.
-    pub(crate) fn way_to(&self, number: Option<u64>, violation: Violation) -> Way {
-        let (series, steps) = number.map_or((0, Vec::new()), |number| self.way(number));
-        Way { violation, series, steps, round: None }
+    pub(crate) fn path_to(&self, number: Option<u64>, violation: Violation) -> StatePath {
+        let (series, steps) = number.map_or((0, Vec::new()), |number| self.path(number));
+        StatePath { violation, series, steps, round: None }
     }
 
     /// The steps that lead to state `number`: the series of draws at the start, then the steps.
-    pub(crate) fn way(&self, number: u64) -> (u32, Vec<u32>) {
+    pub(crate) fn path(&self, number: u64) -> (u32, Vec<u32>) {
         let starts = self.levels[0].size;
         let (mut steps, mut at) = (Vec::new(), number);
         loop {
             let (shard, index) = self.place(at);
-            let (parent, step) = read(&self.shared.shards[shard]).way(index);
+            let (parent, step) = read(&self.shared.shards[shard]).path(index);
             if at < starts {
                 steps.reverse();
                 return (step, steps);

@@ -7,10 +7,10 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::expand::{Expander, Node, Rules, WORD};
+use crate::expand::{Expander, NumberedState, Rules, WORD};
 use crate::store::{Batch, GROUP, SHARDS, Shard};
-use crate::symmetry::Room;
-use crate::tables::{Miss, Tables};
+use crate::symmetry::Scratch;
+use crate::tables::{Query, Tables};
 
 /// Where the states of a level are, in each shard: the first, and how many.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Level {
 
 /// A state by its place in its level and in the store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct StatePosition {
     pub(crate) position: u32,
     pub(crate) shard: u32,
     pub(crate) at: u32,
@@ -30,21 +30,21 @@ pub(crate) struct Spot {
 
 /// What one worker found in one batch.
 #[derive(Default)]
-pub(crate) struct Sink {
+pub(crate) struct WorkerOutput {
     batch: Batch,
     pub(crate) transitions: u64,
-    pub(crate) ends: Vec<(Spot, u32)>,
-    pub(crate) unfinished: Vec<Spot>,
+    pub(crate) ends: Vec<(StatePosition, u32)>,
+    pub(crate) unfinished: Vec<StatePosition>,
     /// The first step that breaks something: from which state, which step, what.
     pub(crate) broken: Option<(u32, u32, u32)>,
     /// Whether something may happen beyond the deepest level.
     pub(crate) deeper: bool,
-    node: Node,
+    node: NumberedState,
     expander: Expander,
-    room: Room,
+    scratch: Scratch,
 }
 
-impl Sink {
+impl WorkerOutput {
     pub(crate) fn clear(&mut self) {
         self.batch.clear();
         self.ends.clear();
@@ -64,8 +64,8 @@ pub(crate) struct Block {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
-    Look,
-    Put,
+    Expand,
+    Insert,
     Stop,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Shared {
     pub(crate) tables: RwLock<Tables>,
     pub(crate) shards: Vec<RwLock<Shard>>,
     /// One for each worker, and one for what the first works out for all.
-    pub(crate) sinks: Vec<RwLock<Sink>>,
+    pub(crate) outputs: Vec<RwLock<WorkerOutput>>,
     pub(crate) job: RwLock<Job>,
 }
 
@@ -103,7 +103,7 @@ impl Shared {
             rules,
             tables: RwLock::new(tables),
             shards: (0..SHARDS).map(|_| RwLock::new(Shard::new(compact))).collect(),
-            sinks: (0..=workers).map(|_| RwLock::default()).collect(),
+            outputs: (0..=workers).map(|_| RwLock::default()).collect(),
             job: RwLock::new(Job { task: Task::Stop, blocks: Vec::new(), base: 0, deepest: false }),
         }
     }
@@ -112,8 +112,8 @@ impl Shared {
     pub(crate) fn work(&self, me: usize, workers: usize) -> bool {
         let job = read(&self.job);
         match job.task {
-            Task::Look => self.look(&job, me, workers),
-            Task::Put => {
+            Task::Expand => self.look(&job, me, workers),
+            Task::Insert => {
                 for shard in (me..SHARDS).step_by(workers) {
                     self.put(&job, shard, workers);
                 }
@@ -124,19 +124,21 @@ impl Shared {
     }
 
     fn look(&self, job: &Job, me: usize, workers: usize) {
-        let (tables, mut sink) = (read(&self.tables), write(&self.sinks[me]));
-        sink.clear();
+        let (tables, mut output) = (read(&self.tables), write(&self.outputs[me]));
+        output.clear();
         let share = job.blocks.len().div_ceil(workers);
         let blocks = job.blocks.iter().skip(share * me).take(share);
         for block in blocks {
             let shard = read(&self.shards[block.shard as usize]);
-            let rows = shard.looked_at();
+            let rows = shard.current_rows();
             let mut at = block.at;
             for i in 0..block.count {
-                let spot = Spot { position: block.position + i, shard: block.shard, at };
+                let spot = StatePosition { position: block.position + i, shard: block.shard, at };
                 let packed = rows.get(at);
-                if look_at(spot, packed, &tables, &self.rules, job.deepest, &mut sink).is_err() {
-                    sink.unfinished.push(spot);
+                if expand_state(spot, packed, &tables, &self.rules, job.deepest, &mut output)
+                    .is_err()
+                {
+                    output.unfinished.push(spot);
                 }
                 at = rows.after(at);
             }
@@ -146,12 +148,12 @@ impl Shared {
     /// Puts what was found for `shard` in, in the order of the states it follows on.
     fn put(&self, job: &Job, number: usize, workers: usize) {
         let mut shard = write(&self.shards[number]);
-        let extra = read(&self.sinks[workers]);
+        let extra = read(&self.outputs[workers]);
         let extra = &extra.batch;
         let mut late = extra.heads[number].iter().peekable();
-        for sink in &self.sinks[..workers] {
-            let sink = read(sink);
-            let batch = &sink.batch;
+        for output in &self.outputs[..workers] {
+            let output = read(output);
+            let batch = &output.batch;
             for group in batch.heads[number].chunks(GROUP) {
                 shard.touch(group);
                 for head in group {
@@ -172,36 +174,37 @@ impl Shared {
 
     pub(crate) fn bytes(&self) -> u64 {
         let shards: usize = self.shards.iter().map(|shard| read(shard).bytes()).sum();
-        let sinks = self.sinks.iter().map(|sink| read(sink).batch.bytes());
-        (shards + sinks.sum::<usize>() + read(&self.tables).bytes()) as u64
+        let outputs = self.outputs.iter().map(|output| read(output).batch.bytes());
+        (shards + outputs.sum::<usize>() + read(&self.tables).bytes()) as u64
     }
 }
 
 /// Writes down where the steps from one state lead, unless something must be worked out first.
-pub(crate) fn look_at(
-    spot: Spot,
+pub(crate) fn expand_state(
+    spot: StatePosition,
     packed: &[u8],
     tables: &Tables,
     rules: &Rules,
     deepest: bool,
-    sink: &mut Sink,
-) -> Result<(), Miss> {
-    let Sink { batch, transitions, ends, broken, deeper, node, expander, room, .. } = sink;
+    output: &mut WorkerOutput,
+) -> Result<(), Query> {
+    let WorkerOutput { batch, transitions, ends, broken, deeper, node, expander, scratch, .. } =
+        output;
     node.unpack(tables, rules, packed);
     let (mut step, mut first) = (0, None);
     let known = expander.expand(node, tables, rules, &mut |next| {
         if next.violated && first.is_none() {
             first = Some((spot.position, step, next.reaction));
         }
-        let code = step << 1 | u32::from(next.goes_on);
+        let code = step << 1 | u32::from(next.untimed_progress);
         step += 1;
         let Some(symmetry) = &tables.symmetry else {
             batch.push(spot.position, code, next.most(), |bytes| next.write(rules, bytes));
             return;
         };
-        next.write_to(&mut room.here);
-        symmetry.canonical(tables, rules, room);
-        let Room { best, packed, .. } = room;
+        next.write_to(&mut scratch.here);
+        symmetry.canonical(tables, rules, scratch);
+        let Scratch { best, packed, .. } = scratch;
         packed.clear();
         best.pack(rules, packed);
         batch.push(spot.position, code, packed.len() + WORD, |bytes| {
@@ -212,9 +215,9 @@ pub(crate) fn look_at(
         });
     });
     match known {
-        Err(miss) => {
+        Err(query) => {
             batch.retract(spot.position);
-            Err(miss)
+            Err(query)
         }
         Ok(progress) => {
             *transitions += u64::from(step);

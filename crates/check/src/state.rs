@@ -12,7 +12,7 @@ use konklave_process::{
 use crate::fingerprint::fingerprint;
 
 /// Clients and judges.
-pub(crate) type Book = Ledger<AnyProcess, AnyApplication, AnyMonitor>;
+pub(crate) type AnyLedger = Ledger<AnyProcess, AnyApplication, AnyMonitor>;
 
 /// A state has no time.
 pub(crate) const NO_TIME: u64 = 0;
@@ -24,7 +24,7 @@ pub(crate) struct State {
     pub(crate) flight: Vec<Flight>,
     /// Which timers run, in order: where, which, and how many steps of time are left (0 without a clock).
     pub(crate) timers: Vec<Running>,
-    pub(crate) ledger: Book,
+    pub(crate) ledger: AnyLedger,
     /// Who is down, by place.
     pub(crate) down: u64,
     pub(crate) saved: Vec<Option<AnyData>>,

@@ -79,7 +79,7 @@ impl Batch {
 
 /// Records of bytes, one after the other, that never move.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowArena {
     chunks: Vec<Vec<u8>>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) const FIRST: u32 = 1;
 /// A record never lies across two chunks.
 const CHUNK: usize = 1 << 16;
 
-impl Rows {
+impl RowArena {
     pub(crate) fn new() -> Self {
         // So that no record is at 0.
         Self { chunks: vec![vec![0]] }
@@ -101,7 +101,7 @@ impl Rows {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
         let number = self.chunks.len() - 1;
-        assert!(number < 1 << 16, "a shard has room for four gigabytes");
+        assert!(number < 1 << 16, "a shard has scratch for four gigabytes");
         let chunk = &mut self.chunks[number];
         let at = chunk.len();
         put(chunk, packed.len() as u32);
@@ -140,7 +140,7 @@ impl Rows {
     }
 }
 
-/// One of the parts that the states are spread over, by their hashes.
+/// One of the parts that the states are broadcast_news over, by their hashes.
 #[derive(Debug)]
 pub(crate) struct Shard {
     /// Exact: the low half of a hash and the place of the record. Compact: a whole hash.
@@ -149,9 +149,9 @@ pub(crate) struct Shard {
     /// Compact: which slots of the table hold states of the level that grows, a bit for each.
     fresh: Vec<u64>,
     pub(crate) len: u64,
-    pub(crate) rows: Rows,
+    pub(crate) rows: RowArena,
     /// The level before the one that grows, in compact mode; else it is in `rows`, too.
-    old: Rows,
+    old: RowArena,
     /// Where every block of the level that is looked at begins, and how many states it has.
     pub(crate) blocks: Vec<(u32, u32)>,
     growing: Vec<(u32, u32)>,
@@ -177,8 +177,8 @@ impl Shard {
             compact,
             fresh: vec![0; usize::from(compact)],
             len: 0,
-            rows: Rows::new(),
-            old: Rows::new(),
+            rows: RowArena::new(),
+            old: RowArena::new(),
             blocks: Vec::new(),
             growing: Vec::new(),
             level: FIRST,
@@ -322,7 +322,7 @@ impl Shard {
         self.blocks = std::mem::take(&mut self.growing);
         if self.compact {
             self.fresh.fill(0);
-            self.old = std::mem::replace(&mut self.rows, Rows::new());
+            self.old = std::mem::replace(&mut self.rows, RowArena::new());
         } else if let Some(&(last, count)) = self.blocks.last() {
             self.level = (0..count).fold(last, |at, _| self.rows.after(at));
         }
@@ -330,12 +330,12 @@ impl Shard {
     }
 
     /// The states of the level that is looked at.
-    pub(crate) fn looked_at(&self) -> &Rows {
+    pub(crate) fn current_rows(&self) -> &RowArena {
         if self.compact { &self.old } else { &self.rows }
     }
 
     /// Who came before the state numbered `index` in this shard, and by which step.
-    pub(crate) fn way(&self, index: u64) -> (u64, u32) {
+    pub(crate) fn path(&self, index: u64) -> (u64, u32) {
         let (mut parent, mut left) = (0, index);
         for chunk in &self.ways {
             let mut rest = &chunk[..];
@@ -389,14 +389,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// States are spread over as many shards, whatever the number of threads, so that their order is
+/// States are broadcast_news over as many shards, whatever the number of threads, so that their order is
 /// always the same.
 pub(crate) const SHARDS: usize = 1 << SHARD_BITS;
 pub(crate) const SHARD_BITS: u32 = 4;
 
 /// What stands for a packed state.
 pub(crate) fn fingerprint(packed: &[u8]) -> u64 {
-    let mut print = Print::new(packed.len());
+    let mut print = FingerprintLanes::new(packed.len());
     let mut words = packed.chunks_exact(WORD);
     words.by_ref().for_each(|word| print.mix(word));
     let mut last = [0; WORD];
@@ -409,13 +409,13 @@ pub(crate) fn fingerprint(packed: &[u8]) -> u64 {
 /// The same of the first `len` bytes, where zeros follow up to a whole word.
 #[inline]
 fn fingerprint_of_words(packed: &[u8], len: usize) -> u64 {
-    let mut print = Print::new(len);
+    let mut print = FingerprintLanes::new(len);
     packed.chunks_exact(WORD).take(len / WORD + 1).for_each(|word| print.mix(word));
     print.finish()
 }
 
 /// Two lanes of multiply and fold.
-struct Print(u64, u64);
+struct FingerprintLanes(u64, u64);
 
 /// The product, its high half onto its low half.
 #[inline]
@@ -424,7 +424,7 @@ pub(crate) fn fold(x: u64, y: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-impl Print {
+impl FingerprintLanes {
     #[inline]
     fn new(len: usize) -> Self {
         Self(0x243f_6a88_85a3_08d3 ^ len as u64, 0x1319_8a2e_0370_7344)

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::expand::Expander;
 use crate::report::Bounded;
-use crate::search::{Search, Verdict, Way};
+use crate::search::{Search, StatePath, Verdict};
 use crate::shared::write;
 use crate::store::fingerprint;
 
@@ -26,7 +26,7 @@ pub struct Swarm {
 /// A run that has not come to an end is given up here.
 const LONGEST: u32 = 100_000;
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// Tries random runs until something breaks or all are done.
     pub(crate) fn swarm(&mut self, swarm: Swarm) -> Verdict {
         let mut seen = FxHashSet::default();
@@ -48,9 +48,9 @@ impl Search<'_> {
     }
 
     /// One random run. All steps that could be taken are judged, not only the one that is.
-    fn stroll(&mut self, rng: &mut Rng, seen: &mut FxHashSet<u64>) -> Option<Way> {
-        let way = |steps, violation| Way { violation, series: 0, steps, round: None };
-        let starts = self.craft.starts(&mut write(&self.shared.tables), &self.shared.rules);
+    fn stroll(&mut self, rng: &mut Rng, seen: &mut FxHashSet<u64>) -> Option<StatePath> {
+        let way = |steps, violation| StatePath { violation, series: 0, steps, round: None };
+        let starts = self.semantics.starts(&mut write(&self.shared.tables), &self.shared.rules);
         let (mut node, _) = starts.into_iter().next()?;
         let (mut steps, mut packed) = (Vec::new(), Vec::new());
         let mut expander = Expander::default();
@@ -71,21 +71,21 @@ impl Search<'_> {
                 });
                 match known {
                     Ok(progress) => break (progress, count, broken),
-                    Err(miss) => self.craft.resolve(miss, &mut tables),
+                    Err(query) => self.semantics.resolve(query, &mut tables),
                 }
             };
             self.tally.transitions += u64::from(count);
             self.depth = self.depth.max(steps.len() as u32);
             if !progress {
                 self.tally.ends += 1;
-                let ended = self.craft.judge_end(&node.locals, node.ambient, &mut tables);
+                let ended = self.semantics.judge_end(&node.locals, node.environment, &mut tables);
                 if let Some(violation) = ended {
                     return Some(way(steps, violation));
                 }
             }
             if let Some((step, reaction)) = broken {
                 steps.push(step);
-                let violation = self.craft.violation(reaction);
+                let violation = self.semantics.violation(reaction);
                 return Some(way(steps, violation));
             }
             if count == 0 || steps.len() as u32 >= deepest {

@@ -1,16 +1,16 @@
 //! Which processes stand for each other, in numbers.
 //!
-//! A permutation of the places renames whatever has a number: locals, messages, signs, ambients. How,
+//! A permutation of the places renames whatever has a number: locals, messages, observations, environments. How,
 //! nobody declares. The start is renamed to itself; and if one question is renamed to another, so is
 //! its answer. So all names follow from the start, and if something would need two of them, the
 //! permutation is refuted. docs/checking.md says why this is enough.
 
 use rustc_hash::FxHashSet;
 
-use crate::expand::{Node, Rules};
+use crate::expand::{NumberedState, Rules};
 use crate::tables::{
-    AmbientFacts, BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Miss, OTHER, Tables,
-    UNHEARD,
+    BREAK, CUT, DUPLICATED, EARLY, EnvironmentFacts, Inputs, LOST, LocalFacts, OTHER, Query,
+    Tables, UNDELIVERED,
 };
 
 /// Where each place goes.
@@ -44,8 +44,8 @@ pub(crate) struct Symmetry {
     pub(crate) products: Products,
     pub(crate) locals: Images,
     pub(crate) messages: Images,
-    pub(crate) ambients: Images,
-    pub(crate) signs: Images,
+    pub(crate) environments: Images,
+    pub(crate) observations: Images,
     refuted: Vec<(usize, &'static str)>,
 }
 
@@ -106,20 +106,20 @@ impl Images {
     }
 }
 
-/// Room to find a canonical form in.
+/// Scratch to find a canonical form in.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct Scratch {
     /// The state of which it is to be found.
-    pub(crate) here: Node,
-    pub(crate) best: Node,
+    pub(crate) here: NumberedState,
+    pub(crate) best: NumberedState,
     pub(crate) packed: Vec<u8>,
     row: Vec<u32>,
     ties: Vec<usize>,
     flight: Vec<u32>,
 }
 
-impl Room {
-    pub(crate) fn of(here: Node) -> Self {
+impl Scratch {
+    pub(crate) fn of(here: NumberedState) -> Self {
         Self { here, ..Self::default() }
     }
 }
@@ -144,8 +144,8 @@ impl Symmetry {
             products: Products { many, of: products },
             locals: images(),
             messages: images(),
-            ambients: images(),
-            signs: images(),
+            environments: images(),
+            observations: images(),
             refuted: Vec::new(),
             permutations,
         })
@@ -192,14 +192,16 @@ impl Symmetry {
     }
 
     /// Whether all that this question is about has names.
-    pub(crate) fn know(&self, miss: Miss) -> bool {
-        match miss {
-            Miss::Act(LOST | UNHEARD | DOUBLED, message) => self.messages.knows(message),
-            Miss::Act(CUT | BREAK | EARLY, _) => true,
-            Miss::Act(local, input) => {
+    pub(crate) fn know(&self, query: Query) -> bool {
+        match query {
+            Query::Act(LOST | UNDELIVERED | DUPLICATED, message) => self.messages.knows(message),
+            Query::Act(CUT | BREAK | EARLY, _) => true,
+            Query::Act(local, input) => {
                 self.locals.knows(local) && (input >= OTHER || self.messages.knows(input))
             }
-            Miss::React(ambient, sign) => self.ambients.knows(ambient) && self.signs.knows(sign),
+            Query::React(environment, observation) => {
+                self.environments.knows(environment) && self.observations.knows(observation)
+            }
         }
     }
 
@@ -253,24 +255,24 @@ impl Symmetry {
             && news.iter().all(is_there)
     }
 
-    /// As [`Symmetry::fits_local`], of ambients.
-    pub(crate) fn fits_ambient(
+    /// As [`Symmetry::fits_local`], of environments.
+    pub(crate) fn fits_environment(
         &self,
-        (ambient, other): (AmbientFacts, AmbientFacts),
+        (environment, other): (EnvironmentFacts, EnvironmentFacts),
         by: usize,
         tables: &Tables,
     ) -> bool {
         let list = |(begin, end): (u32, u32)| &tables.asks[begin as usize..end as usize];
-        let (asks, others) = (list(ambient.asks), list(other.asks));
+        let (asks, others) = (list(environment.asks), list(other.asks));
         let is_there =
             |(place, asked): &(u32, u32)| others.contains(&(self.place(*place, by), *asked));
         asks.len() == others.len()
             && asks.iter().all(is_there)
-            && self.places(ambient.waiting, by) == other.waiting
-            && self.places(ambient.holding, by) == other.holding
-            && ambient.spent == other.spent
-            && self.channels(ambient.cut, by) == other.cut
-            && self.channels(ambient.broken, by) == other.broken
+            && self.places(environment.waiting, by) == other.waiting
+            && self.places(environment.holding, by) == other.holding
+            && environment.spent == other.spent
+            && self.channels(environment.cut, by) == other.cut
+            && self.channels(environment.broken, by) == other.broken
     }
 
     /// Who is alive, renamed.
@@ -278,14 +280,14 @@ impl Symmetry {
         self.places(alive, by)
     }
 
-    /// Puts the least of all that `room.here` can be renamed to into `room.best`; returns by which.
-    pub(crate) fn canonical(&self, tables: &Tables, rules: &Rules, room: &mut Room) -> usize {
-        let Room { here, best, row, ties, flight, .. } = room;
+    /// Puts the least of all that `scratch.here` can be renamed to into `scratch.best`; returns by which.
+    pub(crate) fn canonical(&self, tables: &Tables, rules: &Rules, scratch: &mut Scratch) -> usize {
+        let Scratch { here, best, row, ties, flight, .. } = scratch;
         ties.clear();
         for (by, sources) in self.sources.iter().enumerate() {
             row.clear();
             row.extend(sources.iter().map(|p| self.locals.get(here.locals[*p as usize], by)));
-            row.push(self.ambients.get(here.ambient, by));
+            row.push(self.environments.get(here.environment, by));
             let least = &mut best.locals;
             if ties.is_empty() || *row < *least {
                 std::mem::swap(row, least);
@@ -295,7 +297,7 @@ impl Symmetry {
                 ties.push(by);
             }
         }
-        best.ambient = best.locals.pop().expect("an ambient is last");
+        best.environment = best.locals.pop().expect("an environment is last");
         best.sent = here.sent;
         let mut chosen = ties[0];
         for (i, &by) in ties.iter().enumerate() {
@@ -311,7 +313,7 @@ impl Symmetry {
 
     fn rename_flight(
         &self,
-        node: &Node,
+        node: &NumberedState,
         by: usize,
         tables: &Tables,
         rules: &Rules,
@@ -329,28 +331,29 @@ impl Symmetry {
     /// What becomes of a state; none if some of it has no name yet.
     pub(crate) fn rename(
         &self,
-        node: &Node,
+        node: &NumberedState,
         by: usize,
         tables: &Tables,
         rules: &Rules,
-    ) -> Option<Node> {
+    ) -> Option<NumberedState> {
         let named = node.locals.iter().all(|local| self.locals.knows(*local))
             && node.flight.iter().all(|message| self.messages.knows(*message))
-            && self.ambients.knows(node.ambient);
+            && self.environments.knows(node.environment);
         if !named {
             return None;
         }
         let sources = self.sources[by].iter();
         let locals = sources.map(|p| self.locals.get(node.locals[*p as usize], by)).collect();
-        let ambient = self.ambients.get(node.ambient, by);
-        let mut renamed = Node { locals, ambient, sent: node.sent, ..Node::default() };
+        let environment = self.environments.get(node.environment, by);
+        let mut renamed =
+            NumberedState { locals, environment, sent: node.sent, ..NumberedState::default() };
         self.rename_flight(node, by, tables, rules, &mut renamed.flight);
         renamed.find_keys(tables, rules);
         Some(renamed)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let images = [&self.locals, &self.messages, &self.ambients, &self.signs];
+        let images = [&self.locals, &self.messages, &self.environments, &self.observations];
         4 * images.iter().map(|images| images.of.capacity()).sum::<usize>()
     }
 }

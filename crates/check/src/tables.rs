@@ -1,8 +1,8 @@
 //! What is known of steps, in numbers only.
 //!
 //! Whatever a state is made of is numbered once: each process with its timers (a *local*), each
-//! message on its way, and the *ambient*, which is the clients, the judges and the spent budgets.
-//! A local meets an input and becomes another local; what that means to the ambient is a *sign*. Both
+//! message on its way, and the *environment*, which is the clients, the judges and the spent budgets.
+//! A local meets an input and becomes another local; what that means to the environment is a *observation*. Both
 //! are looked up here, so that a handler runs once for each local and input, not once for each state.
 
 use rustc_hash::FxHashSet;
@@ -15,9 +15,9 @@ pub(crate) const OTHER: u32 = 1 << 31;
 /// In place of a local: a message is lost, within the budget.
 pub(crate) const LOST: u32 = u32::MAX;
 /// In place of a local: a message arrives where nobody is up.
-pub(crate) const UNHEARD: u32 = u32::MAX - 1;
+pub(crate) const UNDELIVERED: u32 = u32::MAX - 1;
 /// In place of a local: a message is doubled.
-pub(crate) const DOUBLED: u32 = u32::MAX - 2;
+pub(crate) const DUPLICATED: u32 = u32::MAX - 2;
 /// In place of a local: a channel is cut.
 pub(crate) const CUT: u32 = u32::MAX - 3;
 /// In place of a local: a timer fires before its time.
@@ -25,11 +25,11 @@ pub(crate) const EARLY: u32 = u32::MAX - 4;
 /// In place of a local: a link breaks. Its number is that of the channel from the lesser place.
 pub(crate) const BREAK: u32 = u32::MAX - 5;
 /// In place of a local: a step of time passes; 1 if it does so before its time.
-pub(crate) const PASSED: u32 = u32::MAX - 6;
+pub(crate) const TIME_STEP: u32 = u32::MAX - 6;
 /// In place of a reaction: more messages than there may be.
-pub(crate) const OVER: u32 = u32::MAX;
-/// The sign of what the ambient does not notice.
-pub(crate) const UNSEEN: u32 = u32::MAX;
+pub(crate) const OVER_BOUND: u32 = u32::MAX;
+/// The observation of what the environment does not notice.
+pub(crate) const UNOBSERVED: u32 = u32::MAX;
 
 /// The inputs that every model has, by number.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl Inputs {
     pub(crate) const NEWS: u32 = OTHER + 3;
 
     /// News of `place` are on their way, or void.
-    pub(crate) fn hear(self, place: u32, up: bool) -> u32 {
+    pub(crate) fn enqueue_news(self, place: u32, up: bool) -> u32 {
         Self::NEWS + 2 * place + u32::from(up)
     }
     /// News of `place` arrive.
@@ -80,17 +80,17 @@ impl Inputs {
         }
     }
     /// The first that is the model's own.
-    pub(crate) fn own(self) -> u32 {
+    pub(crate) fn first_model_input(self) -> u32 {
         Self::NEWS + 5 * self.n
     }
 }
 
 /// What must be worked out before the search can go on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Miss {
+pub(crate) enum Query {
     /// What this local does on this input.
     Act(u32, u32),
-    /// What this sign means to this ambient.
+    /// What this observation means to this environment.
     React(u32, u32),
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct MessageFacts {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AmbientFacts {
+pub(crate) struct EnvironmentFacts {
     /// Who may ask, in [`Tables::asks`].
     pub(crate) asks: (u32, u32),
     /// Who waits, by place.
@@ -141,7 +141,7 @@ pub(crate) struct AmbientFacts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) local: u32,
-    pub(crate) sign: u32,
+    pub(crate) observation: u32,
     /// Whether no further answer of `choose` is left.
     pub(crate) last: bool,
 }
@@ -155,7 +155,7 @@ pub(crate) struct Sent {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reaction {
-    pub(crate) ambient: u32,
+    pub(crate) environment: u32,
     /// Which messages leave, in [`Tables::sends`].
     pub(crate) sends: (u32, u32),
     pub(crate) violated: bool,
@@ -167,7 +167,7 @@ pub(crate) struct Tables {
     pub(crate) locals: Vec<LocalFacts>,
     pub(crate) lists: Vec<u32>,
     pub(crate) messages: Vec<MessageFacts>,
-    pub(crate) ambients: Vec<AmbientFacts>,
+    pub(crate) environments: Vec<EnvironmentFacts>,
     pub(crate) asks: Vec<(u32, u32)>,
     pub(crate) acts: Memo,
     pub(crate) outcomes: Vec<Outcome>,
@@ -183,20 +183,20 @@ pub(crate) struct Tables {
 impl Tables {
     /// The first of what `actor` may do on `input`; the others follow it.
     #[inline]
-    pub(crate) fn act(&self, actor: u32, input: u32) -> Result<u32, Miss> {
-        self.acts.get(actor, input).ok_or(Miss::Act(actor, input))
+    pub(crate) fn act(&self, actor: u32, input: u32) -> Result<u32, Query> {
+        self.acts.get(actor, input).ok_or(Query::Act(actor, input))
     }
 
     #[inline]
-    pub(crate) fn react(&self, ambient: u32, sign: u32) -> Result<u32, Miss> {
-        self.reacts.get(ambient, sign).ok_or(Miss::React(ambient, sign))
+    pub(crate) fn react(&self, environment: u32, observation: u32) -> Result<u32, Query> {
+        self.reacts.get(environment, observation).ok_or(Query::React(environment, observation))
     }
 
     pub(crate) fn bytes(&self) -> usize {
         self.locals.capacity() * size_of::<LocalFacts>()
             + self.lists.capacity() * 4
             + self.messages.capacity() * size_of::<MessageFacts>()
-            + self.ambients.capacity() * size_of::<AmbientFacts>()
+            + self.environments.capacity() * size_of::<EnvironmentFacts>()
             + self.asks.capacity() * 8
             + self.acts.bytes()
             + self.outcomes.capacity() * size_of::<Outcome>()

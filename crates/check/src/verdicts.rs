@@ -7,9 +7,9 @@ use konklave_process::{ProcessId, Verdict, Violation};
 use crate::Options;
 
 /// What breaks if a timer does not fit the clock, whatever is judged: nothing else could be believed.
-pub(crate) const UNTIMELY: &str = "clock";
+pub(crate) const OFF_CLOCK: &str = "clock";
 
-pub(crate) fn astray(me: ProcessId, to: ProcessId) -> Verdict {
+pub(crate) fn outside_group(me: ProcessId, to: ProcessId) -> Verdict {
     Err(Violation::stranger(me, to))
 }
 
@@ -34,10 +34,10 @@ pub(crate) fn steps(after: Duration, options: &Options) -> (u32, bool) {
     (steps, after.as_nanos().is_multiple_of(step))
 }
 
-pub(crate) fn untimely(me: ProcessId, after: Duration) -> Verdict {
+pub(crate) fn off_clock(me: ProcessId, after: Duration) -> Verdict {
     let detail =
         format!("{me} sets a timer to {after:?}, which is no whole number of steps of time");
-    Err(Violation::new(UNTIMELY, detail))
+    Err(Violation::new(OFF_CLOCK, detail))
 }
 
 /// What is wrong with so many messages.

@@ -50,12 +50,12 @@ pub enum Moment {
     /// A message was doubled.
     Duplicated(u64),
     /// Something happened to the world; the number is that of the message, where it was one.
-    World(Happened, u64),
+    World(WorldEvent, u64),
 }
 
 /// Something that happens to the world rather than in a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Happened {
+pub enum WorldEvent {
     /// A process stopped.
     Crash(ProcessId),
     /// A process came up again.
@@ -65,19 +65,19 @@ pub enum Happened {
     /// A link broke, both ways.
     Break(ProcessId, ProcessId),
     /// The application sent a message past the algorithm.
-    Tell(ProcessId, ProcessId),
+    AppMessage(ProcessId, ProcessId),
     /// A step of time passed.
     Pass,
 }
 
 /// Writes a run down while it is done again.
 #[derive(Default, Debug)]
-pub(crate) struct Log {
+pub(crate) struct WitnessRecorder {
     pub(crate) moments: Vec<Moment>,
     messages: u64,
 }
 
-impl Log {
+impl WitnessRecorder {
     pub(crate) fn lost(&mut self, id: u64) {
         self.moments.push(Moment::Lost(id));
     }
@@ -87,8 +87,8 @@ impl Log {
     }
 
     /// Returns the number of the message that it is, if it is one.
-    pub(crate) fn happened(&mut self, happened: Happened) -> u64 {
-        let id = if let Happened::Tell(..) = happened { self.number() } else { 0 };
+    pub(crate) fn happened(&mut self, happened: WorldEvent) -> u64 {
+        let id = if let WorldEvent::AppMessage(..) = happened { self.number() } else { 0 };
         self.moments.push(Moment::World(happened, id));
         id
     }

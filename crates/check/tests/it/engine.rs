@@ -144,11 +144,11 @@ fn what_a_crash_or_a_cut_swallows_is_no_loss_of_its_own_in_a_schedule() {
         let Outcome::Violated(witness) = model.explore(|_| true).outcome else {
             panic!("{fault}: whom the keeper does not hear waits for ever");
         };
-        let cues = witness.cues();
-        let least = model.shrink(&cues, "deadlock").expect("it breaks again");
+        let schedule = witness.schedule();
+        let least = model.shrink(&schedule, "deadlock").expect("it breaks again");
         let words: Vec<String> = least.iter().map(ToString::to_string).collect();
-        assert!(words.iter().any(|cue| cue.starts_with(fault)), "{fault}: {words:?}");
-        assert!(!words.iter().any(|cue| cue.starts_with("lose")), "{fault}: {words:?}");
+        assert!(words.iter().any(|step| step.starts_with(fault)), "{fault}: {words:?}");
+        assert!(!words.iter().any(|step| step.starts_with("lose")), "{fault}: {words:?}");
     }
 }
 

@@ -13,8 +13,8 @@ use konklave_algorithms::{Algorithm, Setup};
 use konklave_process::{Group, Portable, Topology};
 
 use crate::draws::Draws;
-use crate::second_opinion::{everyone, model};
 use crate::state::{Content, State};
+use crate::stateright_oracle::{everyone, model};
 use crate::{Model, Options, Outcome, Report};
 
 /// Text with `p0`, `p1`, … renamed, and what is in braces put in order: sets and maps have none.

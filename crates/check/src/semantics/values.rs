@@ -7,7 +7,7 @@ use std::time::Duration;
 use konklave_process::{AnyData, AnyProcess, AnyTag, AnyTimer, ProcessId};
 use rustc_hash::FxHashMap;
 
-use crate::state::{Book, Content, Spent};
+use crate::state::{AnyLedger, Content, Spent};
 
 /// A process and what the host keeps for it.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub(crate) struct Local {
 
 /// A message on its way.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Letter {
+pub(crate) struct Message {
     pub(crate) channel: (u32, u32),
     pub(crate) content: Content,
     pub(crate) tag: AnyTag,
@@ -32,8 +32,8 @@ pub(crate) struct Letter {
 
 /// The rest of the world.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Ambient {
-    pub(crate) ledger: Book,
+pub(crate) struct Environment {
+    pub(crate) ledger: AnyLedger,
     pub(crate) spent: Spent,
     pub(crate) cut: u64,
     pub(crate) broken: u64,
@@ -41,19 +41,19 @@ pub(crate) struct Ambient {
 
 /// An input of the model's own.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Own {
+pub(crate) enum ModelInput {
     Timer(AnyTimer),
     Request(AnyData),
 }
 
-/// What the ambient notices of a step or a fault.
+/// What the environment notices of a step or a fault.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Sign {
-    Step { place: u32, cause: Cause, shown: Vec<Shown>, view: View },
+pub(crate) enum Observation {
+    Step { place: u32, cause: Cause, shown: Vec<VisibleEffect>, view: View },
     Crash(u32),
     Lost { message: u32, by_fault: bool },
-    Doubled(u32),
-    Tell { from: u32, to: u32, stamp: u64 },
+    Duplicated(u32),
+    AppMessage { from: u32, to: u32, stamp: u64 },
     Cut(u32),
     Break(u32),
     Early,
@@ -70,17 +70,17 @@ pub(crate) enum Cause {
 
 /// An effect that shows outside the process.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Shown {
+pub(crate) enum VisibleEffect {
     Send(u32, AnyData),
-    Astray(ProcessId),
+    SendOutsideGroup(ProcessId),
     Indicate(AnyData),
     Unexpected(&'static str),
     /// A timer was set to what is no whole number of steps of time.
-    Untimely(Duration),
+    OffClock(Duration),
 }
 
 /// Where something shows, what a client asked, and what a process said.
-pub(super) type Show = (u32, Option<AnyData>, Vec<Shown>);
+pub(super) type VisibleStep = (u32, Option<AnyData>, Vec<VisibleEffect>);
 
 /// What the judge sees of the process after the step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,34 +90,34 @@ pub(crate) enum View {
 }
 
 /// Numbers things, equal ones alike.
-pub(super) struct Numbered<T> {
+pub(super) struct Interner<T> {
     numbers: FxHashMap<Rc<T>, u32>,
-    pub(crate) things: Vec<Rc<T>>,
+    pub(crate) values: Vec<Rc<T>>,
 }
 
-impl<T> Default for Numbered<T> {
+impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Self { numbers: FxHashMap::default(), things: Vec::new() }
+        Self { numbers: FxHashMap::default(), values: Vec::new() }
     }
 }
 
-impl<T: Eq + Hash> Numbered<T> {
+impl<T: Eq + Hash> Interner<T> {
     /// The number of `thing`, and whether it is new.
     pub(super) fn number(&mut self, thing: T) -> (u32, bool) {
         if let Some(&number) = self.numbers.get(&thing) {
             return (number, false);
         }
-        let (number, thing) = (self.things.len() as u32, Rc::new(thing));
-        self.things.push(thing.clone());
+        let (number, thing) = (self.values.len() as u32, Rc::new(thing));
+        self.values.push(thing.clone());
         self.numbers.insert(thing, number);
         (number, true)
     }
 
     pub(super) fn get(&self, number: u32) -> &Rc<T> {
-        &self.things[number as usize]
+        &self.values[number as usize]
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.things.len() * (size_of::<T>() + 48)
+        self.values.len() * (size_of::<T>() + 48)
     }
 }

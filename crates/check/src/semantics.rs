@@ -1,10 +1,10 @@
-//! Where handlers run: once for each local and input, once for each ambient and sign.
+//! Where handlers run: once for each local and input, once for each environment and observation.
 
-mod answers;
+mod queries;
 mod renaming;
-mod things;
+mod values;
 
-pub(crate) use things::{Cause, Own, Shown, Sign};
+pub(crate) use values::{Cause, ModelInput, Observation, VisibleEffect};
 
 use konklave_process::{
     AnyData, AnyProcess, Application, Context, Effect, End, Host, Input, Inspect, Monitor, Verdict,
@@ -12,39 +12,39 @@ use konklave_process::{
 };
 use rustc_hash::FxHashMap;
 
-use self::things::{Ambient, Letter, Local, Numbered, Show, View};
+use self::values::{Environment, Interner, Local, Message, View, VisibleStep};
 use crate::Model;
 use crate::draws::Draws;
-use crate::expand::{Node, Rules};
+use crate::expand::{NumberedState, Rules};
 use crate::state::{Content, NO_TIME, Running, State};
 use crate::tables::{
-    AmbientFacts, BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Memo, MessageFacts, OTHER,
-    Outcome, PASSED, Reaction, Sent, Tables, UNHEARD, UNSEEN,
+    BREAK, CUT, DUPLICATED, EARLY, EnvironmentFacts, Inputs, LOST, LocalFacts, Memo, MessageFacts,
+    OTHER, Outcome, Reaction, Sent, TIME_STEP, Tables, UNDELIVERED, UNOBSERVED,
 };
-use crate::verdicts::{astray, deadlock, steps, unexpected, untimely};
+use crate::verdicts::{deadlock, off_clock, outside_group, steps, unexpected};
 
 /// Who is up at an end, by place, and whether only the clock has stopped there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Ended {
+struct EndSituation {
     alive: u64,
     stopped: bool,
 }
 
 /// Works out what the tables do not know yet.
-pub(crate) struct Workshop<'m> {
+pub(crate) struct Semantics<'m> {
     model: &'m Model,
     inputs: Inputs,
-    locals: Numbered<Local>,
-    letters: Numbered<Letter>,
-    ambients: Numbered<Ambient>,
-    own: Numbered<Own>,
-    signs: Numbered<Sign>,
-    shows: Numbered<Show>,
-    /// For each sign a local that looks as the judge sees it.
+    locals: Interner<Local>,
+    messages: Interner<Message>,
+    environments: Interner<Environment>,
+    model_inputs: Interner<ModelInput>,
+    observations: Interner<Observation>,
+    shows: Interner<VisibleStep>,
+    /// For each observation a local that looks as the judge sees it.
     examples: Vec<u32>,
     violations: FxHashMap<u32, Violation>,
-    ends: FxHashMap<(u32, Ended), Option<Violation>>,
-    /// What every local was found to meet, and every ambient to notice, in that order.
+    ends: FxHashMap<(u32, EndSituation), Option<Violation>>,
+    /// What every local was found to meet, and every environment to notice, in that order.
     pub(crate) met: Vec<Vec<u32>>,
     tried: Memo,
     pub(crate) noticed: Vec<Vec<u32>>,
@@ -52,17 +52,17 @@ pub(crate) struct Workshop<'m> {
     sent: FxHashMap<u32, Vec<u32>>,
 }
 
-impl<'m> Workshop<'m> {
+impl<'m> Semantics<'m> {
     pub(crate) fn new(model: &'m Model) -> Self {
         Self {
             model,
             inputs: Inputs { n: model.n() },
-            locals: Numbered::default(),
-            letters: Numbered::default(),
-            ambients: Numbered::default(),
-            own: Numbered::default(),
-            signs: Numbered::default(),
-            shows: Numbered::default(),
+            locals: Interner::default(),
+            messages: Interner::default(),
+            environments: Interner::default(),
+            model_inputs: Interner::default(),
+            observations: Interner::default(),
+            shows: Interner::default(),
             examples: Vec::new(),
             violations: FxHashMap::default(),
             ends: FxHashMap::default(),
@@ -73,12 +73,12 @@ impl<'m> Workshop<'m> {
         }
     }
 
-    pub(crate) fn letter(&self, message: u32) -> &Letter {
-        self.letters.get(message)
+    pub(crate) fn in_flight(&self, message: u32) -> &Message {
+        self.messages.get(message)
     }
 
-    pub(crate) fn sign_of(&self, number: u32) -> &Sign {
-        self.signs.get(number)
+    pub(crate) fn observation_of(&self, number: u32) -> &Observation {
+        self.observations.get(number)
     }
 
     /// A number, not 0, for what shows of a step.
@@ -86,7 +86,7 @@ impl<'m> Workshop<'m> {
         &mut self,
         place: u32,
         request: Option<AnyData>,
-        shown: Vec<Shown>,
+        shown: Vec<VisibleEffect>,
     ) -> u32 {
         self.shows.number((place, request, shown)).0 + 1
     }
@@ -95,15 +95,15 @@ impl<'m> Workshop<'m> {
         self.model.options.fifo
     }
 
-    pub(crate) fn signs(&self) -> u32 {
-        self.signs.things.len() as u32
+    pub(crate) fn observations(&self) -> u32 {
+        self.observations.values.len() as u32
     }
 
-    pub(crate) fn own(&self, input: u32) -> &Own {
-        self.own.get(input - self.inputs.own())
+    pub(crate) fn model_input(&self, input: u32) -> &ModelInput {
+        self.model_inputs.get(input - self.inputs.first_model_input())
     }
 
-    /// The numbers of a state: locals, ambient, messages in their order.
+    /// The numbers of a state: locals, environment, messages in their order.
     fn numbers(&mut self, state: &State, tables: &mut Tables) -> (Vec<u32>, u32, Vec<u32>) {
         let locals = (0..self.model.n()).map(|place| {
             let of_place = |(p, ..): &&Running| *p == place;
@@ -115,35 +115,46 @@ impl<'m> Workshop<'m> {
                 saved: state.saved.get(place as usize).cloned().flatten(),
                 news: state.news_of(place),
             };
-            self.local(local, tables)
+            self.intern_local(local, tables)
         });
         let locals = locals.collect();
-        let ambient = Ambient {
+        let environment = Environment {
             ledger: state.ledger.clone(),
             spent: state.spent,
             cut: state.cut,
             broken: state.broken,
         };
-        let ambient = self.ambient(ambient, tables);
+        let environment = self.intern_environment(environment, tables);
         let flight = state.flight.iter().map(|f| {
             let (channel, content, tag) = (f.channel, f.content.clone(), f.tag.clone());
-            self.message(Letter { channel, content, tag }, tables)
+            self.intern_message(Message { channel, content, tag }, tables)
         });
-        (locals, ambient, flight.collect())
+        (locals, environment, flight.collect())
     }
 
     /// A state in numbers.
-    pub(crate) fn node_of(&mut self, state: &State, tables: &mut Tables, rules: &Rules) -> Node {
-        let (locals, ambient, mut flight) = self.numbers(state, tables);
+    pub(crate) fn node_of(
+        &mut self,
+        state: &State,
+        tables: &mut Tables,
+        rules: &Rules,
+    ) -> NumberedState {
+        let (locals, environment, mut flight) = self.numbers(state, tables);
         if !self.is_fifo() {
             flight.sort_unstable();
         }
-        let mut node = Node { locals, ambient, sent: state.sent, flight, ..Node::default() };
+        let mut node = NumberedState {
+            locals,
+            environment,
+            sent: state.sent,
+            flight,
+            ..NumberedState::default()
+        };
         node.find_keys(tables, rules);
         node
     }
 
-    fn local(&mut self, local: Local, tables: &mut Tables) -> u32 {
+    fn intern_local(&mut self, local: Local, tables: &mut Tables) -> u32 {
         let (place, up, at_rest) = (local.place, local.up, local.process.at_rest());
         let (number, new) = self.locals.number(local);
         if new {
@@ -158,8 +169,10 @@ impl<'m> Workshop<'m> {
                 tables,
             );
             let due = local.timers.iter().filter(|(_, left)| *left == 0);
-            let due = due
-                .map(|(timer, _)| self.own.number(Own::Timer(timer.clone())).0 + self.inputs.own());
+            let due = due.map(|(timer, _)| {
+                self.model_inputs.number(ModelInput::Timer(timer.clone())).0
+                    + self.inputs.first_model_input()
+            });
             let timers = list(due, tables);
             let waits = local.timers.iter().any(|(_, left)| *left > 0);
             tables.locals.push(LocalFacts { place, up, at_rest, news, timers, waits });
@@ -167,41 +180,49 @@ impl<'m> Workshop<'m> {
         number
     }
 
-    fn message(&mut self, letter: Letter, tables: &mut Tables) -> u32 {
-        let (from, to) = letter.channel;
-        let (number, new) = self.letters.number(letter);
+    fn intern_message(&mut self, in_flight: Message, tables: &mut Tables) -> u32 {
+        let (from, to) = in_flight.channel;
+        let (number, new) = self.messages.number(in_flight);
         if new {
             tables.messages.push(MessageFacts { to, channel: from * self.model.n() + to });
         }
         number
     }
 
-    fn ambient(&mut self, ambient: Ambient, tables: &mut Tables) -> u32 {
-        let (spent, cut, broken) = (ambient.spent, ambient.cut, ambient.broken);
-        let (number, new) = self.ambients.number(ambient);
+    fn intern_environment(&mut self, environment: Environment, tables: &mut Tables) -> u32 {
+        let (spent, cut, broken) = (environment.spent, environment.cut, environment.broken);
+        let (number, new) = self.environments.number(environment);
         if new {
-            let ambient = self.ambients.get(number).clone();
+            let environment = self.environments.get(number).clone();
             let begin = tables.asks.len() as u32;
             for (place, &id) in self.model.group.members().iter().enumerate() {
-                if let Some(request) = ambient.ledger.application.next(id) {
-                    let input = self.own.number(Own::Request(request)).0 + self.inputs.own();
+                if let Some(request) = environment.ledger.application.next(id) {
+                    let input = self.model_inputs.number(ModelInput::Request(request)).0
+                        + self.inputs.first_model_input();
                     tables.asks.push((place as u32, input));
                 }
             }
             let asks = (begin, tables.asks.len() as u32);
-            let waiting = ambient.ledger.application.waiting();
+            let waiting = environment.ledger.application.waiting();
             let places = waiting.iter().filter_map(|p| self.model.group.place(*p));
             let waiting = places.fold(0, |set, place| set | 1 << place);
             let members = self.model.group.members().iter().enumerate();
-            let holds = members.filter(|(_, id)| ambient.ledger.application.holds(**id));
+            let holds = members.filter(|(_, id)| environment.ledger.application.holds(**id));
             let holding = holds.fold(0, |set, (place, _)| set | 1 << place);
-            tables.ambients.push(AmbientFacts { asks, waiting, holding, spent, cut, broken });
+            tables.environments.push(EnvironmentFacts {
+                asks,
+                waiting,
+                holding,
+                spent,
+                cut,
+                broken,
+            });
         }
         number
     }
 
-    fn sign(&mut self, sign: Sign, example: u32) -> u32 {
-        let (number, new) = self.signs.number(sign);
+    fn intern_observation(&mut self, observation: Observation, example: u32) -> u32 {
+        let (number, new) = self.observations.number(observation);
         if new {
             self.examples.push(example);
         }
@@ -210,14 +231,14 @@ impl<'m> Workshop<'m> {
 
     /// Tries what `actor` does on `input`, with every answer of `choose`.
     fn act(&mut self, actor: u32, input: u32, tables: &mut Tables) {
-        let begin = self.try_out(actor, input, tables);
+        let begin = self.outcomes_of(actor, input, tables);
         tables.acts.insert(actor, input, begin);
-        note(&mut self.met, actor, input, self.locals.things.len());
+        note(&mut self.met, actor, input, self.locals.values.len());
     }
 
     /// Where the outcomes are of what `actor` does on `input`. That it was tried does not mean that it
     /// happens.
-    pub(crate) fn try_out(&mut self, actor: u32, input: u32, tables: &mut Tables) -> u32 {
+    pub(crate) fn outcomes_of(&mut self, actor: u32, input: u32, tables: &mut Tables) -> u32 {
         let known = tables.acts.get(actor, input).or_else(|| self.tried.get(actor, input));
         if let Some(begin) = known {
             return begin;
@@ -225,25 +246,25 @@ impl<'m> Workshop<'m> {
         // The outcomes lie together, so none may be found while these are.
         let begin = tables.outcomes.len() as u32;
         let fault = match actor {
-            LOST => Some(Sign::Lost { message: input, by_fault: true }),
-            UNHEARD => Some(Sign::Lost { message: input, by_fault: false }),
-            DOUBLED => Some(Sign::Doubled(input)),
-            CUT => Some(Sign::Cut(input)),
-            BREAK => Some(Sign::Break(input)),
-            EARLY => Some(Sign::Early),
-            PASSED => Some(Sign::Pass { early: input == 1 }),
+            LOST => Some(Observation::Lost { message: input, by_fault: true }),
+            UNDELIVERED => Some(Observation::Lost { message: input, by_fault: false }),
+            DUPLICATED => Some(Observation::Duplicated(input)),
+            CUT => Some(Observation::Cut(input)),
+            BREAK => Some(Observation::Break(input)),
+            EARLY => Some(Observation::Early),
+            TIME_STEP => Some(Observation::Pass { early: input == 1 }),
             _ => None,
         };
         if let Some(fault) = fault {
-            let sign = self.sign(fault, 0);
-            tables.outcomes.push(Outcome { local: 0, sign, last: true });
+            let observation = self.intern_observation(fault, 0);
+            tables.outcomes.push(Outcome { local: 0, observation, last: true });
         } else {
             let before = self.locals.get(actor).clone();
             let mut draws = Draws::default();
             loop {
-                let (local, sign) = self.outcome(&before, actor, input, &mut draws, tables);
+                let (local, observation) = self.outcome(&before, actor, input, &mut draws, tables);
                 let more = draws.advance();
-                tables.outcomes.push(Outcome { local, sign, last: !more });
+                tables.outcomes.push(Outcome { local, observation, last: !more });
                 if !more {
                     break;
                 }
@@ -265,9 +286,9 @@ impl<'m> Workshop<'m> {
         let (n, place) = (self.model.n(), local.place);
         let id = |place: u32| self.model.group.id(place as usize);
         if input < OTHER {
-            let letter = self.letters.get(input).clone();
-            let from = id(letter.channel.0);
-            let given = match &letter.content {
+            let in_flight = self.messages.get(input).clone();
+            let from = id(in_flight.channel.0);
+            let given = match &in_flight.content {
                 Content::Message(message) => Input::Message { from, message: message.clone() },
                 Content::Stamp(stamp) => Input::Stamp { from, stamp: *stamp },
             };
@@ -279,15 +300,15 @@ impl<'m> Workshop<'m> {
             local.timers.clear();
             local.news.clear();
             local.process = self.model.processes[place as usize].clone();
-            let sign = self.sign(Sign::Crash(place), 0);
-            (self.local(local, tables), sign)
+            let observation = self.intern_observation(Observation::Crash(place), 0);
+            (self.intern_local(local, tables), observation)
         } else if input == Inputs::RECOVER {
             local.up = true;
             let saved = local.saved.clone().filter(|_| self.model.options.stable_storage);
             self.step(local, Input::Recover(saved), Cause::Restart, draws, tables)
         } else if input == Inputs::PASS {
             local.timers.iter_mut().for_each(|(_, left)| *left = left.saturating_sub(1));
-            (self.local(local, tables), UNSEEN)
+            (self.intern_local(local, tables), UNOBSERVED)
         } else if known < 2 * n {
             let (peer, up) = (id(known / 2), known % 2 == 1);
             let older = local.news.iter().position(|(p, _)| *p == peer);
@@ -298,7 +319,7 @@ impl<'m> Workshop<'m> {
                     local.news.insert(end, (peer, up));
                 }
             }
-            (self.local(local, tables), UNSEEN)
+            (self.intern_local(local, tables), UNOBSERVED)
         } else if known < 4 * n {
             let known = known - 2 * n;
             let (peer, up) = (id(known / 2), known % 2 == 1);
@@ -310,15 +331,15 @@ impl<'m> Workshop<'m> {
         } else if known < 5 * n {
             let to = known - 4 * n;
             let stamp = local.process.stamp();
-            (actor, self.sign(Sign::Tell { from: place, to, stamp }, 0))
+            (actor, self.intern_observation(Observation::AppMessage { from: place, to, stamp }, 0))
         } else {
-            let own = self.own(input).clone();
+            let own = self.model_input(input).clone();
             match own {
-                Own::Timer(timer) => {
+                ModelInput::Timer(timer) => {
                     local.timers.retain(|(t, _)| *t != timer);
                     self.step(local, Input::Timer(timer), Cause::Inner, draws, tables)
                 }
-                Own::Request(request) => {
+                ModelInput::Request(request) => {
                     let cause = Cause::Request(request.clone());
                     self.step(local, Input::Request(request), cause, draws, tables)
                 }
@@ -336,68 +357,71 @@ impl<'m> Workshop<'m> {
     ) -> (u32, u32) {
         let place = local.place;
         let me = self.model.group.id(place as usize);
-        let mut host = Shows { model: self.model, local: &mut local, shown: Vec::new(), draws };
+        let mut host =
+            EffectCollector { model: self.model, local: &mut local, shown: Vec::new(), draws };
         let mut process = host.local.process.clone();
         process.handle(input, &mut Context::new(me, &self.model.group, &mut host));
         let shown = host.shown;
         local.process = process;
         let seen = self.model.monitor.view(&local.process);
-        let local = self.local(local, tables);
+        let local = self.intern_local(local, tables);
         let view = seen.map_or(View::Whole(local), View::Number);
-        (local, self.sign(Sign::Step { place, cause, shown, view }, local))
+        (local, self.intern_observation(Observation::Step { place, cause, shown, view }, local))
     }
 
-    /// Tries what `sign` means to `ambient`.
-    fn react(&mut self, number: u32, sign: u32, tables: &mut Tables) {
-        let mut ambient = Ambient::clone(self.ambients.get(number));
+    /// Tries what `observation` means to `environment`.
+    fn react(&mut self, number: u32, observation: u32, tables: &mut Tables) {
+        let mut environment = Environment::clone(self.environments.get(number));
         let begin = tables.sends.len() as u32;
-        let what = self.signs.get(sign).clone();
+        let what = self.observations.get(observation).clone();
         let id = |place: u32| self.model.group.id(place as usize);
         let mut verdict = Ok(());
         match &*what {
-            Sign::Step { place, cause, shown, view: _ } => {
-                let process = self.locals.get(self.examples[sign as usize]).clone();
+            Observation::Step { place, cause, shown, view: _ } => {
+                let process = self.locals.get(self.examples[observation as usize]).clone();
                 let step = (*place, cause, &**shown);
-                verdict = self.judge_step(&mut ambient, step, &process.process, tables);
+                verdict = self.judge_step(&mut environment, step, &process.process, tables);
             }
-            Sign::Crash(place) => {
-                ambient.spent.crashes += 1;
-                ambient.ledger.on_crash(NO_TIME, id(*place));
+            Observation::Crash(place) => {
+                environment.spent.crashes += 1;
+                environment.ledger.on_crash(NO_TIME, id(*place));
             }
-            Sign::Lost { message, by_fault } => {
-                ambient.spent.losses += u8::from(*by_fault);
-                if let Content::Message(message) = &self.letters.get(*message).content {
-                    ambient.ledger.monitor.on_lost(message);
+            Observation::Lost { message, by_fault } => {
+                environment.spent.losses += u8::from(*by_fault);
+                if let Content::Message(message) = &self.messages.get(*message).content {
+                    environment.ledger.monitor.on_lost(message);
                 }
             }
-            Sign::Doubled(message) => {
-                ambient.spent.duplicates += 1;
-                if let Content::Message(message) = &self.letters.get(*message).content {
-                    ambient.ledger.monitor.on_duplicated(message);
+            Observation::Duplicated(message) => {
+                environment.spent.duplicates += 1;
+                if let Content::Message(message) = &self.messages.get(*message).content {
+                    environment.ledger.monitor.on_duplicated(message);
                 }
             }
-            Sign::Tell { from, to, stamp } => {
-                ambient.spent.app_messages += 1;
-                let tag = ambient.ledger.monitor.on_send(id(*from), None);
+            Observation::AppMessage { from, to, stamp } => {
+                environment.spent.app_messages += 1;
+                let tag = environment.ledger.monitor.on_send(id(*from), None);
                 let content = Content::Stamp(*stamp);
-                let message = self.message(Letter { channel: (*from, *to), content, tag }, tables);
+                let message =
+                    self.intern_message(Message { channel: (*from, *to), content, tag }, tables);
                 send(message, self.model.options.fifo, tables);
             }
-            Sign::Cut(channel) => {
-                ambient.spent.cuts += 1;
-                ambient.cut |= 1 << channel;
+            Observation::Cut(channel) => {
+                environment.spent.cuts += 1;
+                environment.cut |= 1 << channel;
             }
-            Sign::Break(link) => {
+            Observation::Break(link) => {
                 let (one, other) = (link / self.model.n(), link % self.model.n());
                 let both = 1 << link | 1 << (other * self.model.n() + one);
-                ambient.spent.breaks += 1;
-                (ambient.cut, ambient.broken) = (ambient.cut | both, ambient.broken | both);
+                environment.spent.breaks += 1;
+                (environment.cut, environment.broken) =
+                    (environment.cut | both, environment.broken | both);
             }
-            Sign::Early => ambient.spent.early += 1,
-            Sign::Pass { early } => {
+            Observation::Early => environment.spent.early += 1,
+            Observation::Pass { early } => {
                 let limit = self.model.options.clock.and_then(|clock| clock.limit);
-                ambient.spent.early += u8::from(*early);
-                ambient.spent.time += u16::from(limit.is_some());
+                environment.spent.early += u8::from(*early);
+                environment.spent.time += u16::from(limit.is_some());
             }
         }
         let reaction = tables.reactions.len() as u32;
@@ -408,10 +432,10 @@ impl<'m> Workshop<'m> {
         }
         // Where equal keys keep their order, a row keeps that of sending.
         tables.sends[begin as usize..].sort_by_key(|sent| sent.key);
-        let ambient = self.ambient(ambient, tables);
-        tables.reactions.push(Reaction { ambient, sends, violated: verdict.is_err() });
-        tables.reacts.insert(number, sign, reaction);
-        note(&mut self.noticed, number, sign, self.ambients.things.len());
+        let environment = self.intern_environment(environment, tables);
+        tables.reactions.push(Reaction { environment, sends, violated: verdict.is_err() });
+        tables.reacts.insert(number, observation, reaction);
+        note(&mut self.noticed, number, observation, self.environments.values.len());
         if let Err(violation) = verdict {
             self.violations.insert(reaction, violation);
         }
@@ -419,8 +443,8 @@ impl<'m> Workshop<'m> {
 
     fn judge_step(
         &mut self,
-        ambient: &mut Ambient,
-        (place, cause, shown): (u32, &Cause, &[Shown]),
+        environment: &mut Environment,
+        (place, cause, shown): (u32, &Cause, &[VisibleEffect]),
         process: &AnyProcess,
         tables: &mut Tables,
     ) -> Verdict {
@@ -433,64 +457,64 @@ impl<'m> Workshop<'m> {
         };
         match cause {
             Cause::Receipt(message) => {
-                let letter = self.letters.get(*message);
-                let message = match &letter.content {
+                let in_flight = self.messages.get(*message);
+                let message = match &in_flight.content {
                     Content::Message(message) => Some(message),
                     Content::Stamp(_) => None,
                 };
-                judge(ambient.ledger.monitor.on_receive(me, message, &letter.tag));
+                judge(environment.ledger.monitor.on_receive(me, message, &in_flight.tag));
             }
             Cause::Request(request) => {
-                judge(ambient.ledger.on_request(NO_TIME, me, request));
+                judge(environment.ledger.on_request(NO_TIME, me, request));
             }
             Cause::Restart => {
-                ambient.spent.restarts += 1;
-                ambient.ledger.on_restart(me);
+                environment.spent.restarts += 1;
+                environment.ledger.on_restart(me);
             }
             Cause::Inner => {}
         }
         for shown in shown {
             match shown {
-                Shown::Send(to, message) => {
-                    let tag = ambient.ledger.monitor.on_send(me, Some(message));
+                VisibleEffect::Send(to, message) => {
+                    let tag = environment.ledger.monitor.on_send(me, Some(message));
                     let content = Content::Message(message.clone());
                     let (number, new) =
-                        self.letters.number(Letter { channel: (place, *to), content, tag });
+                        self.messages.number(Message { channel: (place, *to), content, tag });
                     if new {
                         let channel = place * self.model.n() + to;
                         tables.messages.push(MessageFacts { to: *to, channel });
                     }
                     send(number, self.model.options.fifo, tables);
                 }
-                Shown::Astray(to) => judge(astray(me, *to)),
-                Shown::Indicate(indication) => {
-                    judge(ambient.ledger.on_indication(NO_TIME, me, indication));
+                VisibleEffect::SendOutsideGroup(to) => judge(outside_group(me, *to)),
+                VisibleEffect::Indicate(indication) => {
+                    judge(environment.ledger.on_indication(NO_TIME, me, indication));
                 }
-                Shown::Unexpected(what) => judge(unexpected(me, what)),
-                Shown::Untimely(after) => judge(untimely(me, *after)),
+                VisibleEffect::Unexpected(what) => judge(unexpected(me, what)),
+                VisibleEffect::OffClock(after) => judge(off_clock(me, *after)),
             }
         }
-        judge(ambient.ledger.monitor.after_step(me, process));
+        judge(environment.ledger.monitor.after_step(me, process));
         verdict
     }
 
-    /// What is wrong with an end of which this is the ambient; remembers it.
-    fn judged_end(&mut self, ambient: u32, ended: Ended) -> Option<Violation> {
-        if let Some(known) = self.ends.get(&(ambient, ended)) {
+    /// What is wrong with an end of which this is the environment; remembers it.
+    fn judged_end(&mut self, environment: u32, ended: EndSituation) -> Option<Violation> {
+        if let Some(known) = self.ends.get(&(environment, ended)) {
             return known.clone();
         }
-        let violation = self.judge_ambient(ambient, ended).err();
-        self.ends.insert((ambient, ended), violation.clone());
+        let violation = self.judge_environment(environment, ended).err();
+        self.ends.insert((environment, ended), violation.clone());
         violation
     }
 
-    fn judge_ambient(&self, ambient: u32, ended: Ended) -> Verdict {
-        let ambient = self.ambients.get(ambient);
-        deadlock(&ambient.ledger.application.waiting(), &self.model.options)?;
+    fn judge_environment(&self, environment: u32, ended: EndSituation) -> Verdict {
+        let environment = self.environments.get(environment);
+        deadlock(&environment.ledger.application.waiting(), &self.model.options)?;
         let up = (0..self.model.n()).filter(|p| ended.alive >> p & 1 == 1);
         let alive = up.map(|p| self.model.group.id(p as usize)).collect();
-        let end = End { alive, faulty: ambient.spent.is_faulty(), quiet: !ended.stopped };
-        self.model.filter(ambient.ledger.monitor.at_end(&end))
+        let end = End { alive, faulty: environment.spent.is_faulty(), quiet: !ended.stopped };
+        self.model.filter(environment.ledger.monitor.at_end(&end))
     }
 }
 
@@ -514,20 +538,20 @@ fn list(items: impl Iterator<Item = u32>, tables: &mut Tables) -> (u32, u32) {
 }
 
 /// Carries out what stays with the process, and keeps what shows.
-struct Shows<'a> {
+struct EffectCollector<'a> {
     model: &'a Model,
     local: &'a mut Local,
-    shown: Vec<Shown>,
+    shown: Vec<VisibleEffect>,
     draws: &'a mut Draws,
 }
 
-impl Host<AnyProcess> for Shows<'_> {
+impl Host<AnyProcess> for EffectCollector<'_> {
     fn perform(&mut self, effect: Effect<AnyProcess>) {
         match effect {
             Effect::Send { to, message } => {
                 self.shown.push(match self.model.group.place(to) {
-                    Some(place) => Shown::Send(place as u32, message),
-                    None => Shown::Astray(to),
+                    Some(place) => VisibleEffect::Send(place as u32, message),
+                    None => VisibleEffect::SendOutsideGroup(to),
                 });
             }
             Effect::SetTimer { timer, after } => {
@@ -537,13 +561,13 @@ impl Host<AnyProcess> for Shows<'_> {
                     Err(i) => self.local.timers.insert(i, (timer, left)),
                 }
                 if !whole {
-                    self.shown.push(Shown::Untimely(after));
+                    self.shown.push(VisibleEffect::OffClock(after));
                 }
             }
             Effect::CancelTimer { timer } => self.local.timers.retain(|(t, _)| *t != timer),
-            Effect::Indicate(indication) => self.shown.push(Shown::Indicate(indication)),
+            Effect::Indicate(indication) => self.shown.push(VisibleEffect::Indicate(indication)),
             Effect::Save(record) => self.local.saved = Some(record),
-            Effect::Unexpected(what) => self.shown.push(Shown::Unexpected(what)),
+            Effect::Unexpected(what) => self.shown.push(VisibleEffect::Unexpected(what)),
         }
     }
     fn choose(&mut self, bound: u32) -> u32 {

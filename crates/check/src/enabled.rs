@@ -15,7 +15,7 @@ impl Action {
         match self {
             Self::Deliver(_) | Self::Fire(_) | Self::Ask(_) | Self::Learn(_) => true,
             Self::Pass => true,
-            Self::Tell(..)
+            Self::AppMessage(..)
             | Self::Crash(_)
             | Self::Cut(..)
             | Self::Break(..)
@@ -58,7 +58,7 @@ impl Model {
         if spent.app_messages < options.app_messages {
             for from in (0..self.n()).filter(|&p| state.is_up(p)) {
                 let others = (0..self.n()).filter(|&to| to != from);
-                actions.extend(others.map(|to| Action::Tell(from, to)));
+                actions.extend(others.map(|to| Action::AppMessage(from, to)));
             }
         }
         if spent.crashes < options.crashes {

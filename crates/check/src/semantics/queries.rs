@@ -5,15 +5,20 @@ use std::hash::{Hash, Hasher};
 use konklave_process::{Violation, judge_rest};
 use rustc_hash::FxHasher;
 
-use super::{Ended, Workshop};
-use crate::craft::Craft;
+use super::{EndSituation, Semantics};
 use crate::draws::Draws;
-use crate::expand::{Node, Rules};
+use crate::expand::{NumberedState, Rules};
 use crate::reduce::Commutation;
-use crate::tables::{BREAK, CUT, DOUBLED, EARLY, LOST, Miss, OTHER, OVER, PASSED, Tables, UNHEARD};
+use crate::tables::{
+    BREAK, CUT, DUPLICATED, EARLY, LOST, OTHER, OVER_BOUND, Query, TIME_STEP, Tables, UNDELIVERED,
+};
 
-impl Craft for Workshop<'_> {
-    fn starts(&mut self, tables: &mut Tables, rules: &Rules) -> Vec<(Node, Option<Violation>)> {
+impl Semantics<'_> {
+    pub(crate) fn starts(
+        &mut self,
+        tables: &mut Tables,
+        rules: &Rules,
+    ) -> Vec<(NumberedState, Option<Violation>)> {
         let (mut draws, mut starts, mut rows) = (Draws::default(), Vec::new(), Vec::new());
         loop {
             let (state, verdict) = self.model.initial(&mut draws, &mut None);
@@ -31,69 +36,71 @@ impl Craft for Workshop<'_> {
         starts
     }
 
-    fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Self::new(self.model);
     }
 
-    fn commute(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
+    pub(crate) fn commute(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         self.compare_all(known, tables)
     }
 
-    fn resolve(&mut self, miss: Miss, tables: &mut Tables) {
+    pub(crate) fn resolve(&mut self, query: Query, tables: &mut Tables) {
         // Once it is refuted all begins again, and names are of no more use.
         if let Some(mut symmetry) = tables.symmetry.take_if(|symmetry| !symmetry.is_refuted()) {
-            self.resolve_alike(miss, &mut symmetry, tables);
+            self.resolve_alike(query, &mut symmetry, tables);
             tables.symmetry = Some(symmetry);
             return;
         }
-        match miss {
-            Miss::Act(actor, input) => self.act(actor, input, tables),
-            Miss::React(ambient, sign) => self.react(ambient, sign, tables),
+        match query {
+            Query::Act(actor, input) => self.act(actor, input, tables),
+            Query::React(environment, observation) => self.react(environment, observation, tables),
         }
     }
 
-    fn knows(&self, miss: Miss) -> bool {
+    pub(crate) fn knows(&self, query: Query) -> bool {
         let has = |number: u32, many: usize| (number as usize) < many;
-        match miss {
-            Miss::Act(actor, input) => {
-                let is_message = has(input, self.letters.things.len());
-                let is_own = input.checked_sub(self.inputs.own());
-                let is_input = is_own.map_or(input >= OTHER, |own| has(own, self.own.things.len()));
+        match query {
+            Query::Act(actor, input) => {
+                let is_message = has(input, self.messages.values.len());
+                let is_own = input.checked_sub(self.inputs.first_model_input());
+                let is_input =
+                    is_own.map_or(input >= OTHER, |own| has(own, self.model_inputs.values.len()));
                 match actor {
-                    LOST | UNHEARD | DOUBLED => is_message,
+                    LOST | UNDELIVERED | DUPLICATED => is_message,
                     CUT | BREAK => has(input, (self.inputs.n * self.inputs.n) as usize),
-                    EARLY | PASSED => true,
-                    local => has(local, self.locals.things.len()) && (is_message || is_input),
+                    EARLY | TIME_STEP => true,
+                    local => has(local, self.locals.values.len()) && (is_message || is_input),
                 }
             }
-            Miss::React(ambient, sign) => {
-                has(ambient, self.ambients.things.len()) && has(sign, self.signs.things.len())
+            Query::React(environment, observation) => {
+                has(environment, self.environments.values.len())
+                    && has(observation, self.observations.values.len())
             }
         }
     }
 
-    fn digest(&self) -> u64 {
+    pub(crate) fn digest(&self) -> u64 {
         let mut hasher = FxHasher::default();
-        self.locals.things.hash(&mut hasher);
-        self.letters.things.hash(&mut hasher);
-        self.ambients.things.hash(&mut hasher);
-        self.own.things.hash(&mut hasher);
-        self.signs.things.hash(&mut hasher);
+        self.locals.values.hash(&mut hasher);
+        self.messages.values.hash(&mut hasher);
+        self.environments.values.hash(&mut hasher);
+        self.model_inputs.values.hash(&mut hasher);
+        self.observations.values.hash(&mut hasher);
         hasher.finish()
     }
 
-    fn violation(&self, reaction: u32) -> Violation {
-        if reaction == OVER {
+    pub(crate) fn violation(&self, reaction: u32) -> Violation {
+        if reaction == OVER_BOUND {
             let most = self.model.options.most_messages.unwrap_or_default();
             return Violation::new("bound", format!("more than {most} messages"));
         }
         self.violations[&reaction].clone()
     }
 
-    fn judge_end(
+    pub(crate) fn judge_end(
         &mut self,
         locals: &[u32],
-        ambient: u32,
+        environment: u32,
         tables: &mut Tables,
     ) -> Option<Violation> {
         let mut symmetry = tables.symmetry.take();
@@ -101,18 +108,21 @@ impl Craft for Workshop<'_> {
         let up = locals.iter().filter(|l| facts(l).up);
         let alive = up.clone().fold(0, |set, l| set | 1u64 << facts(l).place);
         let stopped = locals.iter().any(|l| facts(l).waits);
-        let ended = Ended { alive, stopped };
+        let ended = EndSituation { alive, stopped };
         if let Some(symmetry) = &mut symmetry {
-            self.judge_ends_alike(ambient, ended, symmetry);
+            self.judge_ends_alike(environment, ended, symmetry);
         }
-        let violation = self.judged_end(ambient, ended);
+        let violation = self.judged_end(environment, ended);
         let restless = up.map(facts).find(|facts| !facts.at_rest);
         tables.symmetry = symmetry;
         let restless = restless.map(|facts| self.model.group.id(facts.place as usize));
         violation.or_else(|| self.model.filter(judge_rest(!stopped, restless)).err())
     }
 
-    fn bytes(&self) -> usize {
-        self.locals.bytes() + self.letters.bytes() + self.ambients.bytes() + self.signs.bytes()
+    pub(crate) fn bytes(&self) -> usize {
+        self.locals.bytes()
+            + self.messages.bytes()
+            + self.environments.bytes()
+            + self.observations.bytes()
     }
 }

@@ -9,24 +9,24 @@ use std::fmt;
 use konklave_process::{AnyProcess, Application, Input, ProcessId, Violation};
 
 use crate::draws::Draws;
+use crate::enabled::is_first_news;
 use crate::model::{Action, Model};
-use crate::plain::is_first_news;
 use crate::state::{Running, State};
-use crate::witness::{Happened, Log, Moment, Witness};
+use crate::witness::{Moment, Witness, WitnessRecorder, WorldEvent};
 
-/// A schedule of so few cues is shrunk by every row of them that can be left out, not only by halves,
+/// A schedule of so few schedule is shrunk by every row of them that can be left out, not only by halves,
 /// quarters and so on: a client's whole visit goes at once or not at all.
 const FEW: usize = 200;
 
 /// One thing that shall happen, in words: `ask 0`, `deliver 0>1`, `crash 2`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cue {
+pub struct ScheduleStep {
     words: String,
     /// What `choose` shall answer; after that, 0.
     draws: Vec<u32>,
 }
 
-impl fmt::Display for Cue {
+impl fmt::Display for ScheduleStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)?;
         for (i, draw) in self.draws.iter().enumerate() {
@@ -36,8 +36,8 @@ impl fmt::Display for Cue {
     }
 }
 
-impl Cue {
-    /// The cue that these words are; none if what is drawn are no numbers.
+impl ScheduleStep {
+    /// The step that these words are; none if what is drawn are no numbers.
     pub fn new(text: &str) -> Option<Self> {
         let (words, draws) = text.split_once(" drawing ").unwrap_or((text, ""));
         let draws = draws.split(',').filter(|d| !d.is_empty()).map(str::parse);
@@ -45,10 +45,10 @@ impl Cue {
     }
 }
 
-/// Writes the cues of a run down while it is read.
+/// Writes the schedule of a run down while it is read.
 #[derive(Debug, Default)]
-pub struct Prompter {
-    cues: Vec<Cue>,
+pub struct ScheduleRecorder {
+    schedule: Vec<ScheduleStep>,
     /// What is on its way, by channel.
     flight: BTreeMap<(ProcessId, ProcessId), Vec<u64>>,
     channels: BTreeMap<u64, (ProcessId, ProcessId)>,
@@ -57,15 +57,15 @@ pub struct Prompter {
     cut: BTreeSet<(ProcessId, ProcessId)>,
 }
 
-impl Prompter {
+impl ScheduleRecorder {
     /// A process made a step; the number of the message, where it was one.
     pub fn step(&mut self, at: ProcessId, input: &Input<AnyProcess>, id: u64, draws: &[u32]) {
         let words = match input {
             Input::Start => format!("start {}", at.0),
-            // The cue is the restart, which comes before.
+            // The step is the restart, which comes before.
             Input::Recover(_) => {
-                if let Some(cue) = self.cues.last_mut() {
-                    cue.draws = draws.to_vec();
+                if let Some(step) = self.schedule.last_mut() {
+                    step.draws = draws.to_vec();
                 }
                 return;
             }
@@ -75,7 +75,7 @@ impl Prompter {
             Input::Suspect(peer) => format!("learn {} down {}", at.0, peer.0),
             Input::Trust(peer) => format!("learn {} up {}", at.0, peer.0),
         };
-        self.cues.push(Cue { words, draws: draws.to_vec() });
+        self.schedule.push(ScheduleStep { words, draws: draws.to_vec() });
     }
 
     /// A message left.
@@ -108,33 +108,33 @@ impl Prompter {
     }
 
     /// Something happened to the world; the number of the message, where it was one.
-    pub fn happened(&mut self, happened: Happened, id: u64) {
+    pub fn happened(&mut self, happened: WorldEvent, id: u64) {
         let words = match happened {
-            Happened::Crash(p) => format!("crash {}", p.0),
-            Happened::Restart(p) => format!("restart {}", p.0),
-            Happened::Cut(from, to) => format!("cut {}>{}", from.0, to.0),
-            Happened::Break(one, other) => format!("break {}-{}", one.0, other.0),
-            Happened::Tell(from, to) => format!("tell {}>{}", from.0, to.0),
-            Happened::Pass => "pass".to_owned(),
+            WorldEvent::Crash(p) => format!("crash {}", p.0),
+            WorldEvent::Restart(p) => format!("restart {}", p.0),
+            WorldEvent::Cut(from, to) => format!("cut {}>{}", from.0, to.0),
+            WorldEvent::Break(one, other) => format!("break {}-{}", one.0, other.0),
+            WorldEvent::AppMessage(from, to) => format!("tell {}>{}", from.0, to.0),
+            WorldEvent::Pass => "pass".to_owned(),
         };
         self.push(words);
         match happened {
-            Happened::Crash(p) => drop(self.down.insert(p)),
-            Happened::Restart(p) => drop(self.down.remove(&p)),
-            Happened::Cut(from, to) => drop(self.cut.insert((from, to))),
-            Happened::Break(one, other) => self.cut.extend([(one, other), (other, one)]),
-            Happened::Tell(from, to) => self.sent(from, to, id),
-            Happened::Pass => {}
+            WorldEvent::Crash(p) => drop(self.down.insert(p)),
+            WorldEvent::Restart(p) => drop(self.down.remove(&p)),
+            WorldEvent::Cut(from, to) => drop(self.cut.insert((from, to))),
+            WorldEvent::Break(one, other) => self.cut.extend([(one, other), (other, one)]),
+            WorldEvent::AppMessage(from, to) => self.sent(from, to, id),
+            WorldEvent::Pass => {}
         }
     }
 
-    /// All cues.
-    pub fn finish(self) -> Vec<Cue> {
-        self.cues
+    /// All schedule.
+    pub fn finish(self) -> Vec<ScheduleStep> {
+        self.schedule
     }
 
     fn push(&mut self, words: String) {
-        self.cues.push(Cue { words, draws: Vec::new() });
+        self.schedule.push(ScheduleStep { words, draws: Vec::new() });
     }
 
     /// Names message `id` by its channel and its place in it, which it leaves if `gone`.
@@ -152,70 +152,70 @@ impl Prompter {
 
 impl Witness {
     /// The schedule that leads to it.
-    pub fn cues(&self) -> Vec<Cue> {
-        let mut prompter = Prompter::default();
+    pub fn schedule(&self) -> Vec<ScheduleStep> {
+        let mut recorder = ScheduleRecorder::default();
         for moment in &self.moments {
             match moment {
                 Moment::Step { at, input, message, draws, effects, .. } => {
-                    prompter.step(*at, input, *message, draws);
+                    recorder.step(*at, input, *message, draws);
                     for (effect, id) in effects {
                         if let konklave_process::Effect::Send { to, .. } = effect {
-                            prompter.sent(*at, *to, *id);
+                            recorder.sent(*at, *to, *id);
                         }
                     }
                 }
-                Moment::Lost(id) => prompter.lost(*id),
-                Moment::Duplicated(id) => prompter.duplicated(*id),
-                Moment::World(happened, id) => prompter.happened(*happened, *id),
+                Moment::Lost(id) => recorder.lost(*id),
+                Moment::Duplicated(id) => recorder.duplicated(*id),
+                Moment::World(happened, id) => recorder.happened(*happened, *id),
             }
         }
-        prompter.finish()
+        recorder.finish()
     }
 }
 
 /// What came of a schedule.
 #[derive(Clone, Debug)]
-pub struct Played {
+pub struct Playback {
     /// What happened; its violation is the first that was judged, if any.
     pub moments: Vec<Moment>,
     /// How many of the moments are the members coming up.
     pub starts: usize,
-    /// What broke, and at which cue; at the end, all cues.
+    /// What broke, and at which step; at the end, all schedule.
     pub broken: Option<(Violation, usize)>,
-    /// The cues that could not be followed, by index.
+    /// The schedule that could not be followed, by index.
     pub skipped: Vec<usize>,
 }
 
 impl Model {
-    /// Lets happen what the cues say, by the plain rules and whatever the budgets; what cannot happen
+    /// Lets happen what the schedule say, by the plain rules and whatever the budgets; what cannot happen
     /// is skipped. Ends where something breaks; else, if nothing more can happen, judges the end.
-    pub fn play(&self, cues: &[Cue]) -> Played {
-        let starts = cues.iter().take_while(|cue| cue.words.starts_with("start ")).count();
-        let drawn = cues[..starts].iter().flat_map(|cue| cue.draws.iter().copied());
-        let mut log = Log::default();
+    pub fn play(&self, schedule: &[ScheduleStep]) -> Playback {
+        let starts = schedule.iter().take_while(|step| step.words.starts_with("start ")).count();
+        let drawn = schedule[..starts].iter().flat_map(|step| step.draws.iter().copied());
+        let mut log = WitnessRecorder::default();
         let (mut state, verdict) =
             self.initial(&mut Draws::of(drawn.collect()), &mut Some(&mut log));
         let came_up = log.moments.len();
         let mut broken = self.filter(verdict).err().map(|violation| (violation, starts));
         let mut skipped = Vec::new();
-        for (i, cue) in cues.iter().enumerate().skip(starts) {
+        for (i, step) in schedule.iter().enumerate().skip(starts) {
             if broken.is_some() {
                 break;
             }
-            let Some(action) = self.follow(&state, &cue.words) else {
+            let Some(action) = self.follow(&state, &step.words) else {
                 skipped.push(i);
                 continue;
             };
-            let mut draws = Draws::of(cue.draws.clone());
+            let mut draws = Draws::of(step.draws.clone());
             let verdict = self.apply(&mut state, action, &mut draws, &mut Some(&mut log));
             broken = self.filter(verdict).err().map(|violation| (violation, i + 1));
         }
         let mut actions = Vec::new();
         self.actions(&state, &mut actions);
         if broken.is_none() && self.is_over(&state, &actions) {
-            broken = self.judge_end(&state).err().map(|violation| (violation, cues.len()));
+            broken = self.judge_end(&state).err().map(|violation| (violation, schedule.len()));
         }
-        Played { moments: log.moments, starts: came_up, broken, skipped }
+        Playback { moments: log.moments, starts: came_up, broken, skipped }
     }
 
     /// What these words mean now, if that can happen.
@@ -244,7 +244,7 @@ impl Model {
                 "lose" if !heard => message.filter(|_| in_order).map(Action::Deliver),
                 "lose" => message.map(Action::Lose),
                 "duplicate" => message.map(Action::Duplicate),
-                "tell" => state.is_up(from).then_some(Action::Tell(from, to)),
+                "tell" => state.is_up(from).then_some(Action::AppMessage(from, to)),
                 "cut" => {
                     (from != to && !self.is_cut(state, from, to)).then_some(Action::Cut(from, to))
                 }
@@ -282,18 +282,19 @@ impl Model {
         }
     }
 
-    /// The fewest of `cues`, in their order, that still break `property`: none of those left can be
+    /// The fewest of `schedule`, in their order, that still break `property`: none of those left can be
     /// left out alone. None if they do not break it.
-    pub fn shrink(&self, cues: &[Cue], property: &str) -> Option<Vec<Cue>> {
-        let breaks = |cues: &[Cue]| -> Option<Vec<Cue>> {
-            let played = self.play(cues);
+    pub fn shrink(&self, schedule: &[ScheduleStep], property: &str) -> Option<Vec<ScheduleStep>> {
+        let breaks = |schedule: &[ScheduleStep]| -> Option<Vec<ScheduleStep>> {
+            let played = self.play(schedule);
             let (violation, end) = played.broken?;
-            let used = (0..end).filter(|i| !played.skipped.contains(i)).map(|i| cues[i].clone());
+            let used =
+                (0..end).filter(|i| !played.skipped.contains(i)).map(|i| schedule[i].clone());
             (violation.property == property).then(|| used.collect())
         };
-        let mut least = breaks(cues)?;
+        let mut least = breaks(schedule)?;
         // Everyone comes up, whatever happens then.
-        let starts = least.iter().take_while(|cue| cue.words.starts_with("start ")).count();
+        let starts = least.iter().take_while(|step| step.words.starts_with("start ")).count();
         let mut size = least.len().saturating_sub(starts).div_ceil(2);
         while size > 0 {
             let (mut at, mut smaller) = (starts, false);
