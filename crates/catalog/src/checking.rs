@@ -130,7 +130,7 @@ pub(crate) fn check(
                 .collect(),
             refuted: found.refuted.clone(),
         }),
-        missed: found.missed,
+        missed: found.miss_probability,
         witness_length: None,
         witness_loops_from: None,
         witness: Vec::new(),
@@ -146,7 +146,7 @@ pub(crate) fn check(
     let mut test = None;
     let witness = match found.outcome {
         Outcome::Exhausted => {
-            extreme(check.extreme, found.dearest, found.cheapest).map(|witness| {
+            extreme(check.extreme, found.costliest, found.cheapest).map(|witness| {
                 let run = record(entry, plan, &witness, &report.command, memory);
                 report.witness_length = Some(witness.len());
                 report.witness = told(&run, witness.starts);

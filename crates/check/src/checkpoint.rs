@@ -2,7 +2,7 @@
 //!
 //! A state is a row of numbers, and what the numbers mean is known to the semantics alone, whose values
 //! cannot be written down: a process need not be `Deserialize`. But they are numbered in the order in
-//! which the search asked for them. So the file has the questions, and whoever goes on asks them again:
+//! which the search recorded for them. So the file has the questions, and whoever goes on asks them again:
 //! every handler runs once more, and what comes out must hash to what the file says. So an algorithm
 //! that was changed in between is found out, not only a changed command line.
 
@@ -69,7 +69,7 @@ pub enum CheckpointError {
         /// What is wanted.
         here: String,
     },
-    /// The same search asked for goes another way: the algorithm has changed.
+    /// The same search recorded for goes another way: the algorithm has changed.
     #[error("{0}: the algorithm or its judges have changed since: the same steps lead elsewhere")]
     Changed(PathBuf),
     /// Only the exact search of all states knows checkpoints.
@@ -81,7 +81,7 @@ const MAGIC: &[u8; 20] = b"konklave checkpoint\n";
 const FORMAT: u64 = 2;
 
 /// What of the options decides which states there are; limits may be others the next time.
-pub(crate) fn deciding(options: &Options) -> String {
+pub(crate) fn identifying_options(options: &Options) -> String {
     let (threads, max_states, max_depth, max_bytes) = (0, 0, 0, 0);
     format!("{:?}", Options { threads, max_states, max_depth, max_bytes, ..options.clone() })
 }
@@ -96,7 +96,7 @@ pub(crate) fn unfit(options: &Options) -> Option<&'static str> {
     reasons.into_iter().find_map(|(unfit, why)| unfit.then_some(why))
 }
 
-/// What the search was asked to work out, and what a hash of all answers is.
+/// What the search was recorded to work out, and what a hash of all answers is.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct RecordedQueries {
     pub(crate) queries: Vec<Query>,
@@ -119,8 +119,11 @@ pub(crate) struct CheckpointWriter {
 impl CheckpointWriter {
     pub(crate) fn new(checkpoints: &Checkpoints, options: &Options, refuted: &[Refuted]) -> Self {
         let refuted = refuted.to_vec();
-        let head =
-            [env!("CARGO_PKG_VERSION").to_owned(), checkpoints.identity.clone(), deciding(options)];
+        let head = [
+            env!("CARGO_PKG_VERSION").to_owned(),
+            checkpoints.identity.clone(),
+            identifying_options(options),
+        ];
         let file = checkpoints.write.clone();
         let (every, last) = (checkpoints.every, Stopwatch::start());
         Self { file, head, refuted, every, last, queries: Vec::new(), failed: None }
@@ -131,10 +134,16 @@ impl CheckpointWriter {
     }
 
     /// Writes down all levels but what is beyond the last; `digest` is that of all answers.
-    pub(crate) fn keep(&mut self, shared: &Shared, levels: &[Level], tally: Counters, digest: u64) {
+    pub(crate) fn write_checkpoint(
+        &mut self,
+        shared: &Shared,
+        levels: &[Level],
+        tally: Counters,
+        digest: u64,
+    ) {
         let Some(file) = self.file.clone() else { return };
         let begun = Stopwatch::start();
-        let part = part_of(&file);
+        let part = part_file(&file);
         let written = self.write(&part, shared, levels, tally, digest);
         if let Err(why) = written.and_then(|()| std::fs::rename(&part, &file)) {
             // What is half written is of no use; that it cannot be removed is no news.
@@ -154,7 +163,8 @@ impl CheckpointWriter {
         tally: Counters,
         digest: u64,
     ) -> io::Result<()> {
-        let mut out = Out { to: BufWriter::new(File::create(part)?), sum: Sum::default() };
+        let mut out =
+            SummedWriter { to: BufWriter::new(File::create(part)?), sum: Checksum::default() };
         out.bytes(MAGIC)?;
         out.number(FORMAT)?;
         for text in &self.head {
@@ -180,9 +190,9 @@ impl CheckpointWriter {
         }
         out.bytes(&digest.to_le_bytes())?;
         let (least, most) = tally.messages.map_or((0, 0), |(l, m)| (u64::from(l), u64::from(m)));
-        let (dear, cheap) = (tally.dearest.unwrap_or(0), tally.cheapest.unwrap_or(0));
+        let (costliest, cheapest) = (tally.costliest.unwrap_or(0), tally.cheapest.unwrap_or(0));
         let ended = u64::from(tally.messages.is_some());
-        for number in [tally.transitions, tally.ends, ended, least, most, dear, cheap] {
+        for number in [tally.transitions, tally.ends, ended, least, most, costliest, cheapest] {
             out.number(number)?;
         }
         let shards: Vec<_> = shared.shards.iter().map(read).collect();
@@ -209,16 +219,16 @@ impl CheckpointWriter {
 }
 
 /// Beside the file, so that it can take its place.
-fn part_of(file: &Path) -> PathBuf {
+fn part_file(file: &Path) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     file.with_file_name(name)
 }
 
-/// A checkpoint that is read: first what was asked, then the levels.
+/// A checkpoint that is read: first what was recorded, then the levels.
 pub(crate) struct CheckpointReader {
     file: PathBuf,
-    from: In<BufReader<File>>,
+    from: VarintReader<BufReader<File>>,
 }
 
 impl CheckpointReader {
@@ -230,8 +240,8 @@ impl CheckpointReader {
     ) -> Result<Self, CheckpointError> {
         let unreadable = |why| CheckpointError::Unreadable(file.to_owned(), why);
         let damaged = |why| CheckpointError::Damaged(file.to_owned(), why);
-        let is_whole = whole(file).map_err(unreadable)?;
-        let from = In { from: BufReader::new(File::open(file).map_err(unreadable)?) };
+        let is_whole = checksum_matches(file).map_err(unreadable)?;
+        let from = VarintReader { from: BufReader::new(File::open(file).map_err(unreadable)?) };
         let mut reader = Self { file: file.to_owned(), from };
         let mut magic = [0; MAGIC.len()];
         if reader.from.from.read_exact(&mut magic).is_err() || magic != *MAGIC {
@@ -242,8 +252,8 @@ impl CheckpointReader {
         }
         let format = reader.number()?;
         reader.same("format", &format.to_string(), &FORMAT.to_string())?;
-        let keeper = CheckpointWriter::new(checkpoints, options, &[]);
-        for (what, here) in ["version", "model", "choice of options"].iter().zip(&keeper.head) {
+        let writer = CheckpointWriter::new(checkpoints, options, &[]);
+        for (what, here) in ["version", "model", "choice of options"].iter().zip(&writer.head) {
             let there = reader.text()?;
             reader.same(what, &there, here)?;
         }
@@ -273,12 +283,12 @@ impl CheckpointReader {
         Ok(refuted)
     }
 
-    pub(crate) fn asked(&mut self) -> Result<RecordedQueries, CheckpointError> {
-        let mut asked = RecordedQueries::default();
+    pub(crate) fn queries(&mut self) -> Result<RecordedQueries, CheckpointError> {
+        let mut recorded = RecordedQueries::default();
         for _ in 0..self.number()? {
             let (a, b) = (self.number()?, self.number()? as u32);
             let actor = (a >> 1) as u32;
-            asked.queries.push(if a & 1 == 0 {
+            recorded.queries.push(if a & 1 == 0 {
                 Query::Act(actor, b)
             } else {
                 Query::React(actor, b)
@@ -286,8 +296,8 @@ impl CheckpointReader {
         }
         let mut digest = [0; 8];
         self.from.bytes(&mut digest).map_err(|why| self.unreadable(why))?;
-        asked.digest = u64::from_le_bytes(digest);
-        Ok(asked)
+        recorded.digest = u64::from_le_bytes(digest);
+        Ok(recorded)
     }
 
     pub(crate) fn tally(&mut self) -> Result<Counters, CheckpointError> {
@@ -295,23 +305,23 @@ impl CheckpointReader {
         for number in &mut numbers {
             *number = self.number()?;
         }
-        let [transitions, ends, ended, least, most, dear, cheap] = numbers;
+        let [transitions, ends, ended, least, most, costliest, cheapest] = numbers;
         let some = ended == 1;
         Ok(Counters {
             transitions,
             ends,
             messages: some.then_some((least as u32, most as u32)),
-            dearest: some.then_some(dear),
-            cheapest: some.then_some(cheap),
+            costliest: some.then_some(costliest),
+            cheapest: some.then_some(cheapest),
         })
     }
 
-    /// Puts all levels in; `turn` is called after each. The first is there already, and must be the
+    /// Puts all levels in; `start_level` is called after each. The first is there already, and must be the
     /// same.
     pub(crate) fn levels(
         &mut self,
         shared: &Shared,
-        mut turn: impl FnMut(),
+        mut start_level: impl FnMut(),
     ) -> Result<(), CheckpointError> {
         let cycles = self.number()? == 1;
         let mut packed = Vec::new();
@@ -333,7 +343,7 @@ impl CheckpointReader {
                 }
             }
             if level > 0 {
-                turn();
+                start_level();
             }
         }
         write(&shared.shards[0]).cycles |= cycles;
@@ -360,10 +370,10 @@ impl CheckpointReader {
 }
 
 /// Whether a file ends in the sum of what is before.
-fn whole(file: &Path) -> io::Result<bool> {
+fn checksum_matches(file: &Path) -> io::Result<bool> {
     let mut from = BufReader::new(File::open(file)?);
     let Some(length) = from.get_ref().metadata()?.len().checked_sub(8) else { return Ok(false) };
-    let mut sum = Sum::default();
+    let mut sum = Checksum::default();
     let mut rest = (&mut from).take(length);
     let mut chunk = vec![0; 1 << 16];
     loop {
@@ -380,18 +390,18 @@ fn whole(file: &Path) -> io::Result<bool> {
 
 /// The sum of bytes, however they are cut into pieces.
 #[derive(Default)]
-struct Sum {
+struct Checksum {
     sum: u64,
     rest: Vec<u8>,
 }
 
 /// As much is summed up at once.
-const PIECE: usize = 4096;
+const CHECKSUM_BLOCK: usize = 4096;
 
-impl Sum {
+impl Checksum {
     fn add(&mut self, mut bytes: &[u8]) {
-        while self.rest.len() + bytes.len() >= PIECE {
-            let (now, later) = bytes.split_at(PIECE - self.rest.len());
+        while self.rest.len() + bytes.len() >= CHECKSUM_BLOCK {
+            let (now, later) = bytes.split_at(CHECKSUM_BLOCK - self.rest.len());
             self.rest.extend_from_slice(now);
             self.fold();
             bytes = later;
@@ -411,12 +421,12 @@ impl Sum {
     }
 }
 
-struct Out<W> {
+struct SummedWriter<W> {
     to: W,
-    sum: Sum,
+    sum: Checksum,
 }
 
-impl<W: Write> Out<W> {
+impl<W: Write> SummedWriter<W> {
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sum.add(bytes);
         self.to.write_all(bytes)
@@ -434,11 +444,11 @@ impl<W: Write> Out<W> {
     }
 }
 
-struct In<R> {
+struct VarintReader<R> {
     from: R,
 }
 
-impl<R: Read> In<R> {
+impl<R: Read> VarintReader<R> {
     fn bytes(&mut self, into: &mut [u8]) -> io::Result<()> {
         self.from.read_exact(into)
     }

@@ -64,7 +64,7 @@ pub(crate) struct Successor<'a> {
     doubled: usize,
     /// What leaves, in the order of the row.
     pub(crate) sends: &'a [Sent],
-    pub(crate) what: NumberedAction,
+    pub(crate) action: NumberedAction,
     /// Which of the series of draws.
     pub(crate) draw: u32,
     pub(crate) reaction: u32,
@@ -136,20 +136,20 @@ impl Successor<'_> {
         into.truncate(at + len);
     }
 
-    pub(crate) fn node(&self, tables: &Tables, rules: &Rules) -> NumberedState {
-        let mut node = NumberedState::default();
-        self.write_to(&mut node);
-        node.find_keys(tables, rules);
-        node
+    pub(crate) fn to_numbered(&self, tables: &Tables, rules: &Rules) -> NumberedState {
+        let mut numbered = NumberedState::default();
+        self.write_to(&mut numbered);
+        numbered.find_keys(tables, rules);
+        numbered
     }
 
     /// Writes the state that this leads to, but for its keys.
-    pub(crate) fn write_to(&self, node: &mut NumberedState) {
-        node.locals.clear();
-        node.locals.extend_from_slice(self.locals);
-        (node.environment, node.sent) = (self.environment, self.sent);
-        node.flight.clear();
-        self.flight(|message| node.flight.push(message));
+    pub(crate) fn write_to(&self, numbered: &mut NumberedState) {
+        numbered.locals.clear();
+        numbered.locals.extend_from_slice(self.locals);
+        (numbered.environment, numbered.sent) = (self.environment, self.sent);
+        numbered.flight.clear();
+        self.flight(|message| numbered.flight.push(message));
     }
 }
 
@@ -213,7 +213,7 @@ impl NumberedState {
             taken: NONE,
             doubled: NONE,
             sends: &[],
-            what: NumberedAction::Deliver(0),
+            action: NumberedAction::Deliver(0),
             draw: 0,
             reaction: 0,
             violated: false,
@@ -286,46 +286,46 @@ impl Expander {
     /// without a fault; or what must be worked out first.
     pub(crate) fn expand(
         &mut self,
-        node: &NumberedState,
+        numbered: &NumberedState,
         tables: &Tables,
         rules: &Rules,
         each: &mut impl FnMut(Successor<'_>),
     ) -> Result<bool, Query> {
         let options = &rules.options;
-        self.locals.clone_from(&node.locals);
-        let environment = node.environment;
-        let mut turn =
-            Expansion { locals: &mut self.locals, node, environment, tables, rules, each };
-        let cut = tables.environments[node.environment as usize].cut;
-        if let Some(barred) = &tables.barred
-            && turn.alone_if_it_commutes(barred)?
+        self.locals.clone_from(&numbered.locals);
+        let environment = numbered.environment;
+        let mut expansion =
+            Expansion { locals: &mut self.locals, numbered, environment, tables, rules, each };
+        let cut = tables.environments[numbered.environment as usize].cut;
+        if let Some(dependent) = &tables.dependent
+            && expansion.take_commuting_delivery(dependent)?
         {
             return Ok(true);
         }
-        let mut quiet = node.flight.is_empty();
-        for (i, &message) in node.flight.iter().enumerate() {
-            if !may_arrive(node, i) {
+        let mut quiet = numbered.flight.is_empty();
+        for (i, &message) in numbered.flight.iter().enumerate() {
+            if !may_arrive(numbered, i) {
                 continue;
             }
             let facts = tables.messages[message as usize];
-            let local = node.locals[facts.to as usize];
-            let what = NumberedAction::Deliver(message);
+            let local = numbered.locals[facts.to as usize];
+            let action = NumberedAction::Deliver(message);
             if !tables.locals[local as usize].up || cut >> facts.channel & 1 == 1 && cut != 0 {
-                turn.fault(UNDELIVERED, message, what, i, NONE, true)?;
+                expansion.fault(UNDELIVERED, message, action, i, NONE, true)?;
             } else {
-                turn.step(local, facts.to, message, what, i, true)?;
+                expansion.step(local, facts.to, message, action, i, true)?;
             }
         }
-        for (place, &local) in node.locals.iter().enumerate() {
+        for (place, &local) in numbered.locals.iter().enumerate() {
             let (begin, end) = tables.locals[local as usize].news;
             for &input in &tables.lists[begin as usize..end as usize] {
                 quiet = false;
                 if options.timing == Timing::WhenQuiet
-                    && is_too_soon(node, tables, rules, place, input)
+                    && is_too_soon(numbered, tables, rules, place, input)
                 {
                     continue;
                 }
-                turn.step(
+                expansion.step(
                     local,
                     place as u32,
                     input,
@@ -337,42 +337,42 @@ impl Expander {
         }
         let mut progress = !quiet;
         let early = options.timing == Timing::WhenQuiet && !quiet;
-        let spent = tables.environments[node.environment as usize].spent;
+        let spent = tables.environments[numbered.environment as usize].spent;
         if !early || options.clock.is_some() || spent.early < options.early {
             if early
                 && options.clock.is_none()
-                && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
+                && numbered.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
             {
                 let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
-                let reaction = tables.react(node.environment, outcome.observation)?;
-                turn.environment = tables.reactions[reaction as usize].environment;
+                let reaction = tables.react(numbered.environment, outcome.observation)?;
+                expansion.environment = tables.reactions[reaction as usize].environment;
             }
-            for (place, &local) in node.locals.iter().enumerate() {
+            for (place, &local) in numbered.locals.iter().enumerate() {
                 let (begin, end) = tables.locals[local as usize].timers;
                 for &input in &tables.lists[begin as usize..end as usize] {
                     progress = true;
-                    let what = NumberedAction::HandleInput(place as u32, input);
-                    turn.step(local, place as u32, input, what, NONE, false)?;
+                    let action = NumberedAction::HandleInput(place as u32, input);
+                    expansion.step(local, place as u32, input, action, NONE, false)?;
                 }
             }
         }
-        turn.environment = node.environment;
+        expansion.environment = numbered.environment;
         if let Some(clock) = options.clock {
             let facts = |local: &u32| tables.locals[*local as usize];
-            let waits = node.locals.iter().any(|local| facts(local).waits);
+            let waits = numbered.locals.iter().any(|local| facts(local).waits);
             progress |= waits && !clock.settles(spent.time);
-            let due = node.locals.iter().any(|local| facts(local).is_due());
+            let due = numbered.locals.iter().any(|local| facts(local).is_due());
             let in_time = clock.limit.is_none_or(|limit| spent.time < limit);
             if waits && !due && in_time && (!early || spent.early < options.early) {
-                turn.pass(early)?;
+                expansion.pass(early)?;
             }
         }
-        let (begin, end) = tables.environments[node.environment as usize].asks;
+        let (begin, end) = tables.environments[numbered.environment as usize].asks;
         for &(place, input) in &tables.asks[begin as usize..end as usize] {
-            let local = node.locals[place as usize];
+            let local = numbered.locals[place as usize];
             if tables.locals[local as usize].up {
                 progress = true;
-                turn.step(
+                expansion.step(
                     local,
                     place,
                     input,
@@ -382,29 +382,29 @@ impl Expander {
                 )?;
             }
         }
-        turn.faults()?;
+        expansion.faults()?;
         Ok(progress)
     }
 }
 
 /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
 #[inline]
-fn may_arrive(node: &NumberedState, i: usize) -> bool {
-    i == 0 || node.keys[i - 1] != node.keys[i]
+fn may_arrive(numbered: &NumberedState, i: usize) -> bool {
+    i == 0 || numbered.keys[i - 1] != numbered.keys[i]
 }
 
 /// Whether the crash that `input` makes known to `place` could still be a delay: what the crashed process
 /// sent is on its way; or, if it is a broken link, what was sent over it.
 fn is_too_soon(
-    node: &NumberedState,
+    numbered: &NumberedState,
     tables: &Tables,
     rules: &Rules,
     place: usize,
     input: u32,
 ) -> bool {
     let Some(peer) = rules.inputs.crash_of(input) else { return false };
-    let is_up = tables.locals[node.locals[peer as usize] as usize].up;
-    node.flight.iter().any(|message| {
+    let is_up = tables.locals[numbered.locals[peer as usize] as usize].up;
+    numbered.flight.iter().any(|message| {
         let MessageFacts { to, channel } = tables.messages[*message as usize];
         channel / rules.inputs.n == peer && (to as usize == place || !is_up)
     })
@@ -413,7 +413,7 @@ fn is_too_soon(
 struct Expansion<'a, F> {
     /// Those of the state, but for the step in hand.
     locals: &'a mut Vec<u32>,
-    node: &'a NumberedState,
+    numbered: &'a NumberedState,
     /// That of the state, but for timers that fire early.
     environment: u32,
     tables: &'a Tables,
@@ -429,7 +429,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         local: u32,
         place: u32,
         input: u32,
-        what: NumberedAction,
+        action: NumberedAction,
         taken: usize,
         untimed_progress: bool,
     ) -> Result<(), Query> {
@@ -439,7 +439,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
             let outcome = self.tables.outcomes[at as usize];
             let reaction = self.tables.react(self.environment, outcome.observation)?;
             self.locals[place as usize] = outcome.local;
-            let restart = matches!(what, NumberedAction::Restart(_));
+            let restart = matches!(action, NumberedAction::Restart(_));
             if restart && self.rules.options.detector {
                 self.broadcast_news(place, true)?;
                 for peer in 0..self.rules.inputs.n {
@@ -449,9 +449,9 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
                     }
                 }
             }
-            self.arrive(reaction, what, draw, (taken, NONE), untimed_progress);
+            self.arrive(reaction, action, draw, (taken, NONE), untimed_progress);
             if restart {
-                self.locals.clone_from(&self.node.locals);
+                self.locals.clone_from(&self.numbered.locals);
             }
             self.locals[place as usize] = local;
             if outcome.last {
@@ -467,15 +467,15 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         &mut self,
         actor: u32,
         input: u32,
-        what: NumberedAction,
+        action: NumberedAction,
         taken: usize,
         doubled: usize,
         untimed_progress: bool,
     ) -> Result<(), Query> {
         let at = self.tables.act(actor, input)?;
         let outcome = self.tables.outcomes[at as usize];
-        let reaction = self.tables.react(self.node.environment, outcome.observation)?;
-        self.arrive(reaction, what, 0, (taken, doubled), untimed_progress);
+        let reaction = self.tables.react(self.numbered.environment, outcome.observation)?;
+        self.arrive(reaction, action, 0, (taken, doubled), untimed_progress);
         Ok(())
     }
 
@@ -483,7 +483,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
     fn arrive(
         &mut self,
         number: u32,
-        what: NumberedAction,
+        action: NumberedAction,
         draw: u32,
         (taken, doubled): (usize, usize),
         untimed_progress: bool,
@@ -491,18 +491,18 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         let reaction = &self.tables.reactions[number as usize];
         let sends = &self.tables.sends[reaction.sends.0 as usize..reaction.sends.1 as usize];
         let options = &self.rules.options;
-        let counted = options.counts() && !matches!(what, NumberedAction::AppMessage(..));
-        let sent = self.node.sent + if counted { sends.len() as u32 } else { 0 };
+        let counted = options.counts() && !matches!(action, NumberedAction::AppMessage(..));
+        let sent = self.numbered.sent + if counted { sends.len() as u32 } else { 0 };
         let over = options.most_messages.is_some_and(|most| sent > most && options.judges("bound"));
         (self.each)(Successor {
-            before: self.node,
+            before: self.numbered,
             locals: self.locals,
             environment: reaction.environment,
             sent,
             taken,
             doubled,
             sends,
-            what,
+            action,
             draw,
             reaction: if over && !reaction.violated { OVER_BOUND } else { number },
             violated: reaction.violated || over,
@@ -512,12 +512,15 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
 
     /// Takes one delivery for all that may happen, if there is one that commutes with whatever may
     /// happen before it; says whether there is.
-    fn alone_if_it_commutes(&mut self, barred: &FxHashSet<(u32, u32)>) -> Result<bool, Query> {
-        for (i, &message) in self.node.flight.iter().enumerate() {
+    fn take_commuting_delivery(
+        &mut self,
+        dependent: &FxHashSet<(u32, u32)>,
+    ) -> Result<bool, Query> {
+        for (i, &message) in self.numbered.flight.iter().enumerate() {
             let to = self.tables.messages[message as usize].to;
-            let local = self.node.locals[to as usize];
-            if !may_arrive(self.node, i)
-                || barred.contains(&(local, message))
+            let local = self.numbered.locals[to as usize];
+            if !may_arrive(self.numbered, i)
+                || dependent.contains(&(local, message))
                 || !self.tables.locals[local as usize].up
             {
                 continue;
@@ -532,10 +535,10 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
     }
 
     fn faults(&mut self) -> Result<(), Query> {
-        let (node, tables, options, n) =
-            (self.node, self.tables, &self.rules.options, self.rules.inputs.n);
-        let spent = tables.environments[node.environment as usize].spent;
-        let is_up = |place: u32| tables.locals[node.locals[place as usize] as usize].up;
+        let (numbered, tables, options, n) =
+            (self.numbered, self.tables, &self.rules.options, self.rules.inputs.n);
+        let spent = tables.environments[numbered.environment as usize].spent;
+        let is_up = |place: u32| tables.locals[numbered.locals[place as usize] as usize].up;
         if spent.app_messages < options.app_messages {
             for from in (0..n).filter(|&p| is_up(p)) {
                 for to in (0..n).filter(|&to| to != from) {
@@ -548,10 +551,10 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
             }
         }
         if spent.crashes < options.crashes {
-            let facts = tables.environments[node.environment as usize];
+            let facts = tables.environments[numbered.environment as usize];
             let may = |p: &u32| {
                 let (waits, holds) = (facts.waiting >> p & 1 == 1, facts.holding >> p & 1 == 1);
-                let at_rest = tables.locals[node.locals[*p as usize] as usize].at_rest;
+                let at_rest = tables.locals[numbered.locals[*p as usize] as usize].at_rest;
                 is_up(*p) && options.victims.includes(waits, holds, at_rest)
             };
             for place in (0..n).filter(may) {
@@ -560,13 +563,13 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         }
         if spent.restarts < options.restarts {
             for place in (0..n).filter(|&p| !is_up(p)) {
-                let local = node.locals[place as usize];
-                let what = NumberedAction::Restart(place);
-                self.step(local, place, Inputs::RECOVER, what, NONE, false)?;
+                let local = numbered.locals[place as usize];
+                let action = NumberedAction::Restart(place);
+                self.step(local, place, Inputs::RECOVER, action, NONE, false)?;
             }
         }
         if spent.cuts < options.cuts {
-            let cut = tables.environments[node.environment as usize].cut;
+            let cut = tables.environments[numbered.environment as usize].cut;
             let channels = (0..n * n).filter(|c| c / n != c % n && cut >> c & 1 == 0);
             for channel in channels {
                 self.fault(CUT, channel, NumberedAction::Cut(channel), NONE, NONE, false)?;
@@ -583,19 +586,19 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         if !lose && !double {
             return Ok(());
         }
-        for (i, &message) in node.flight.iter().enumerate() {
-            let row = node.flight[..i].iter().rev().take_while(|m| {
+        for (i, &message) in numbered.flight.iter().enumerate() {
+            let row = numbered.flight[..i].iter().rev().take_while(|m| {
                 tables.messages[**m as usize].channel == tables.messages[message as usize].channel
             });
             if row.into_iter().any(|m| *m == message) {
                 continue;
             }
-            if lose && may_arrive(node, i) {
+            if lose && may_arrive(numbered, i) {
                 self.fault(LOST, message, NumberedAction::Lose(message, i as u32), i, NONE, false)?;
             }
             if double {
-                let what = NumberedAction::Duplicate(message, i as u32);
-                self.fault(DUPLICATED, message, what, NONE, i, false)?;
+                let action = NumberedAction::Duplicate(message, i as u32);
+                self.fault(DUPLICATED, message, action, NONE, i, false)?;
             }
         }
         Ok(())
@@ -610,39 +613,40 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
             }
         }
         self.fault(TIME_STEP, u32::from(early), NumberedAction::Pass, NONE, NONE, false)?;
-        self.locals.clone_from(&self.node.locals);
+        self.locals.clone_from(&self.numbered.locals);
         Ok(())
     }
 
     /// What happens to one place without a handler: it crashes, or its application sends.
-    fn alone(&mut self, place: u32, input: u32, what: NumberedAction) -> Result<(), Query> {
-        let at = self.tables.act(self.node.locals[place as usize], input)?;
+    fn alone(&mut self, place: u32, input: u32, action: NumberedAction) -> Result<(), Query> {
+        let at = self.tables.act(self.numbered.locals[place as usize], input)?;
         let outcome = self.tables.outcomes[at as usize];
-        let reaction = self.tables.react(self.node.environment, outcome.observation)?;
+        let reaction = self.tables.react(self.numbered.environment, outcome.observation)?;
         self.locals[place as usize] = outcome.local;
-        if matches!(what, NumberedAction::Crash(_)) && self.rules.options.detector {
+        if matches!(action, NumberedAction::Crash(_)) && self.rules.options.detector {
             self.broadcast_news(place, false)?;
         }
-        self.arrive(reaction, what, 0, (NONE, NONE), false);
-        self.locals.clone_from(&self.node.locals);
+        self.arrive(reaction, action, 0, (NONE, NONE), false);
+        self.locals.clone_from(&self.numbered.locals);
         Ok(())
     }
 
     /// The link between these two breaks: each comes to suspect the other, unless it is known to be down.
     fn snap(&mut self, one: u32, other: u32) -> Result<(), Query> {
-        let is_up = |place: u32| self.tables.locals[self.node.locals[place as usize] as usize].up;
+        let is_up =
+            |place: u32| self.tables.locals[self.numbered.locals[place as usize] as usize].up;
         if self.rules.options.detector && is_up(one) && is_up(other) {
             self.enqueue_news(one, self.rules.inputs.enqueue_news(other, false))?;
             self.enqueue_news(other, self.rules.inputs.enqueue_news(one, false))?;
         }
         let link = one * self.rules.inputs.n + other;
         self.fault(BREAK, link, NumberedAction::Break(link), NONE, NONE, false)?;
-        self.locals.clone_from(&self.node.locals);
+        self.locals.clone_from(&self.numbered.locals);
         Ok(())
     }
 
     fn is_broken(&self, one: u32, other: u32) -> bool {
-        let broken = self.tables.environments[self.node.environment as usize].broken;
+        let broken = self.tables.environments[self.numbered.environment as usize].broken;
         broken != 0 && broken >> (one * self.rules.inputs.n + other) & 1 == 1
     }
 

@@ -16,7 +16,7 @@ use crate::{Options, Timing};
 pub struct Model {
     /// Who they are.
     pub group: Group,
-    /// The processes, in node order.
+    /// The processes, in numbered order.
     pub processes: Vec<AnyProcess>,
     /// Who asks.
     pub application: AnyApplication,

@@ -12,7 +12,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::semantics::{Cause, Observation, Semantics, VisibleEffect};
-use crate::tables::{OTHER, Outcome, Reaction, Tables};
+use crate::tables::{OTHER, Reaction, StepOutcome, Tables};
 
 /// Nothing is reduced if so many times more steps would have to be tried than were met: finding out
 /// would take longer than visiting all states.
@@ -20,7 +20,7 @@ const MOST: usize = 4;
 /// But so many may always be tried.
 const FREE: usize = 200_000;
 
-/// What is known of commutation. Grows only: what is barred once stays so.
+/// What is known of commutation. Grows only: what is dependent once stays so.
 #[derive(Default)]
 pub(crate) struct Commutation {
     /// How much of what a local met was looked at for each pair of a local and a message.
@@ -29,9 +29,9 @@ pub(crate) struct Commutation {
     order: Vec<(u32, u32)>,
     /// Up to where the book of each local was searched for pairs.
     books: Vec<usize>,
-    /// Which pairs are barred if this one is.
+    /// Which pairs are dependent if this one is.
     after: FxHashMap<(u32, u32), Vec<(u32, u32)>>,
-    barred: FxHashSet<(u32, u32)>,
+    dependent: FxHashSet<(u32, u32)>,
     /// Pairs in which what shows comes about by either of two steps, or by the message itself.
     showing: Vec<(u32, u32)>,
     /// Whether what shows at one place was found not to commute with what shows at another.
@@ -46,49 +46,52 @@ pub(crate) struct Commutation {
     shown_order: Vec<(u32, u32)>,
     /// How many steps count as met only since runs left out would meet them.
     implied: usize,
-    overflown: bool,
+    gave_up: bool,
 }
 
 /// One outcome of each of two steps at one local, in both orders.
 struct Diamond {
     /// The message first, then the other.
-    message: Outcome,
-    other_after: Outcome,
+    message: StepOutcome,
+    other_after: StepOutcome,
     /// The other first.
-    other: Outcome,
-    message_after: Outcome,
+    other: StepOutcome,
+    message_after: StepOutcome,
 }
 
 impl Commutation {
     /// Which deliveries must not be taken alone; none if nothing may be reduced.
-    pub(crate) fn barred(&self) -> Option<FxHashSet<(u32, u32)>> {
-        (!self.overflown).then(|| self.barred.clone())
+    pub(crate) fn dependent(&self) -> Option<FxHashSet<(u32, u32)>> {
+        (!self.gave_up).then(|| self.dependent.clone())
     }
 
     /// Bars a pair and all that rely on it.
-    fn bar(&mut self, pair: (u32, u32)) {
+    fn mark_dependent(&mut self, pair: (u32, u32)) {
         let mut open = vec![pair];
         while let Some(pair) = open.pop() {
-            if self.barred.insert(pair) {
+            if self.dependent.insert(pair) {
                 open.extend(self.after.remove(&pair).unwrap_or_default());
             }
         }
     }
 
-    /// Bars all that barred pairs can be renamed to, so that what is taken alone in one state may be
+    /// Bars all that dependent pairs can be renamed to, so that what is taken alone in one state may be
     /// in all that it stands for.
-    fn bar_alike(&mut self, tables: &Tables) -> bool {
+    fn mark_renamed_dependent(&mut self, tables: &Tables) -> bool {
         let Some(symmetry) = tables.symmetry.as_ref().filter(|symmetry| !symmetry.is_refuted())
         else {
             return false;
         };
-        let before = self.barred.len();
-        for (local, message) in self.barred.clone() {
+        let before = self.dependent.len();
+        for (local, message) in self.dependent.clone() {
             for by in 1..symmetry.len() {
-                self.bar((symmetry.locals.get(local, by), symmetry.messages.get(message, by)));
+                self.mark_dependent((
+                    symmetry.locals.get(local, by),
+                    symmetry.messages.get(message, by),
+                ));
             }
         }
-        self.barred.len() > before
+        self.dependent.len() > before
     }
 
     /// What shows of `observation`; 0 if nothing does.
@@ -102,17 +105,17 @@ impl Commutation {
 }
 
 impl Semantics<'_> {
-    /// Finds out what commutes, of all that was met so far. Says whether more is barred than before.
+    /// Finds out what commutes, of all that was met so far. Says whether more is dependent than before.
     pub(crate) fn compare_all(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
-        let before = (known.barred.len(), known.overflown);
+        let before = (known.dependent.len(), known.gave_up);
         loop {
             self.see_shows(known);
             let mut grown = self.see_noise(known, tables);
             grown |= self.compare_shows(known, tables);
             grown |= self.compare_steps(known, tables);
-            grown |= known.bar_alike(tables);
-            if !grown || known.overflown {
-                return before != (known.barred.len(), known.overflown);
+            grown |= known.mark_renamed_dependent(tables);
+            if !grown || known.gave_up {
+                return before != (known.dependent.len(), known.gave_up);
             }
         }
     }
@@ -149,8 +152,8 @@ impl Semantics<'_> {
     /// Looks for judges who noticed what does not show. Such a step is never put off.
     fn see_noise(&mut self, known: &mut Commutation, tables: &Tables) -> bool {
         let (mut grown, before) = (false, known.noisy.len());
-        known.shown_books.resize(self.noticed.len().max(known.shown_books.len()), 0);
-        for (environment, book) in self.noticed.iter().enumerate() {
+        known.shown_books.resize(self.observations_met.len().max(known.shown_books.len()), 0);
+        for (environment, book) in self.observations_met.iter().enumerate() {
             let from = std::mem::replace(&mut known.shown_books[environment], book.len());
             for &observation in &book[from..] {
                 let reaction = reaction(tables, environment as u32, observation);
@@ -192,8 +195,10 @@ impl Semantics<'_> {
                 break;
             }
             cursor = cursor.max(1);
-            while let Some(&other) =
-                self.noticed.get(first.environment as usize).and_then(|book| book.get(cursor - 1))
+            while let Some(&other) = self
+                .observations_met
+                .get(first.environment as usize)
+                .and_then(|book| book.get(cursor - 1))
             {
                 cursor += 1;
                 let shows = known.shows.get(other as usize).is_none_or(|show| *show != 0);
@@ -217,8 +222,8 @@ impl Semantics<'_> {
         }
         if known.entangled {
             for pair in std::mem::take(&mut known.showing) {
-                grown |= !known.barred.contains(&pair);
-                known.bar(pair);
+                grown |= !known.dependent.contains(&pair);
+                known.mark_dependent(pair);
             }
         }
         grown
@@ -245,8 +250,8 @@ impl Semantics<'_> {
     /// Tries all pairs of a local and a message with what the local meets afterwards.
     fn compare_steps(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let mut grown = false;
-        known.books.resize(self.met.len().max(known.books.len()), 0);
-        for (local, book) in self.met.iter().enumerate() {
+        known.books.resize(self.inputs_met.len().max(known.books.len()), 0);
+        for (local, book) in self.inputs_met.iter().enumerate() {
             let from = std::mem::replace(&mut known.books[local], book.len());
             for &message in book[from..].iter().filter(|input| **input < OTHER) {
                 known.pairs.insert((local as u32, message), 0);
@@ -258,10 +263,10 @@ impl Semantics<'_> {
             let pair = known.order[at];
             let met = tables.acts.len() - known.implied;
             if known.implied > FREE + MOST * met {
-                known.overflown = true;
+                known.gave_up = true;
                 return false;
             }
-            if !known.barred.contains(&pair) {
+            if !known.dependent.contains(&pair) {
                 grown |= self.compare(pair, known, tables);
             }
         }
@@ -284,27 +289,27 @@ impl Semantics<'_> {
                 [local, first.local].iter().all(|l| !tables.locals[*l as usize].has_timers());
             let noisy = known.noisy.contains(&first.observation);
             if !first.last || !idle || noisy || shows && known.entangled {
-                known.bar(pair);
+                known.mark_dependent(pair);
                 return true;
             }
             if shows {
                 known.showing.push(pair);
             }
         } else if known.noisy.contains(&first.observation) {
-            known.bar(pair);
+            known.mark_dependent(pair);
             return true;
         }
         let begin = cursor;
         cursor = cursor.max(1);
         while let Some(&input) =
-            self.met.get(first.local as usize).and_then(|book| book.get(cursor - 1))
+            self.inputs_met.get(first.local as usize).and_then(|book| book.get(cursor - 1))
         {
             cursor += 1;
             if !self.may_come_first(input, message, shows) {
                 continue;
             }
             if !self.commutes(pair, input, known, tables) {
-                known.bar(pair);
+                known.mark_dependent(pair);
                 return true;
             }
         }
@@ -343,7 +348,7 @@ impl Semantics<'_> {
             if other.last != other_after.last
                 || !message_after.last
                 || message_after.local != other_after.local
-                || known.barred.contains(&put_off)
+                || known.dependent.contains(&put_off)
                 || !self.sends_alike(&diamond)
                 || !self.shows_alike(&diamond, pair, known)
             {
@@ -366,7 +371,7 @@ impl Semantics<'_> {
     /// Whether both orders send the same: in any order, or where channels are FIFO, each channel in
     /// the same order.
     fn sends_alike(&self, diamond: &Diamond) -> bool {
-        let sends = |first: Outcome, second: Outcome| {
+        let sends = |first: StepOutcome, second: StepOutcome| {
             let shown = [first.observation, second.observation].map(|observation| {
                 match self.observation_of(observation) {
                     Observation::Step { shown, .. } => &**shown,
@@ -404,7 +409,7 @@ impl Semantics<'_> {
         known: &mut Commutation,
     ) -> bool {
         self.see_shows(known);
-        let show = |outcome: Outcome| known.show(outcome.observation);
+        let show = |outcome: StepOutcome| known.show(outcome.observation);
         let (message, message_after) = (show(diamond.message), show(diamond.message_after));
         let (other, other_after) = (show(diamond.other), show(diamond.other_after));
         if message == message_after && other == other_after {
@@ -419,7 +424,13 @@ impl Semantics<'_> {
         swapped && !known.entangled
     }
 
-    fn outcome_of(&mut self, local: u32, input: u32, draw: u32, tables: &mut Tables) -> Outcome {
+    fn outcome_of(
+        &mut self,
+        local: u32,
+        input: u32,
+        draw: u32,
+        tables: &mut Tables,
+    ) -> StepOutcome {
         let begin = self.outcomes_of(local, input, tables);
         tables.outcomes[(begin + draw) as usize]
     }

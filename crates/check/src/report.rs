@@ -8,7 +8,7 @@ use crate::checkpoint::{CheckpointError, Checkpoints, unfit};
 use crate::model::Model;
 use crate::options::{Options, Timing};
 use crate::replay::Replay;
-use crate::search::{self, SearchResult, Verdict};
+use crate::search::{self, SearchResult, SearchVerdict};
 use crate::semantics::Semantics;
 use crate::stopwatch::Stopwatch;
 use crate::witness::Witness;
@@ -33,14 +33,14 @@ pub struct Report {
     /// The fewest and the most messages of a run that ends, where they were counted.
     pub messages: Option<(u32, u32)>,
     /// A run with the most messages, where they were counted and all is well.
-    pub dearest: Option<Witness>,
+    pub costliest: Option<Witness>,
     /// A run with the fewest messages, likewise.
     pub cheapest: Option<Witness>,
     /// Whether one order of commuting deliveries stood for all.
     pub reduced: bool,
     /// How likely it is that a state was missed because another had its fingerprint: 0 where states
     /// are compared whole.
-    pub missed: f64,
+    pub miss_probability: f64,
     /// Which processes stood for each other, where that was asked for.
     pub symmetry: Option<Interchangeable>,
 }
@@ -99,7 +99,7 @@ pub struct Progress {
     pub frontier: u64,
 }
 
-/// What stands in place of a property in the witness of the dearest run.
+/// What stands in place of a property in the witness of the costliest run.
 pub const MOST_MESSAGES: &str = "most messages";
 
 /// What stands in place of a property in the witness of the cheapest run.
@@ -141,9 +141,9 @@ impl Model {
         let symmetry = self.options.symmetry.then(|| self.interchangeable(&found));
         Ok(Report {
             outcome: match found.verdict {
-                Verdict::Exhausted => Outcome::Exhausted,
-                Verdict::Violated(way) => Outcome::Violated(replay.witness(way)),
-                Verdict::Bounded(bound) => Outcome::Bounded(bound),
+                SearchVerdict::Exhausted => Outcome::Exhausted,
+                SearchVerdict::Violated(path) => Outcome::Violated(replay.witness(path)),
+                SearchVerdict::Bounded(bound) => Outcome::Bounded(bound),
             },
             states: found.states,
             transitions: tally.transitions,
@@ -151,10 +151,10 @@ impl Model {
             peak_bytes: found.peak_bytes,
             ends: tally.ends,
             messages: tally.messages.filter(|_| self.options.count_messages),
-            dearest: found.dearest.map(|way| replay.witness(way)),
-            cheapest: found.cheapest.map(|way| replay.witness(way)),
+            costliest: found.costliest.map(|path| replay.witness(path)),
+            cheapest: found.cheapest.map(|path| replay.witness(path)),
             reduced: found.reduced,
-            missed: found.missed,
+            miss_probability: found.miss_probability,
             symmetry,
             elapsed: begun.elapsed(),
         })

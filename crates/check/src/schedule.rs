@@ -16,7 +16,7 @@ use crate::witness::{Moment, Witness, WitnessRecorder, WorldEvent};
 
 /// A schedule of so few schedule is shrunk by every row of them that can be left out, not only by halves,
 /// quarters and so on: a client's whole visit goes at once or not at all.
-const FEW: usize = 200;
+const EXHAUSTIVE_LIMIT: usize = 200;
 
 /// One thing that shall happen, in words: `ask 0`, `deliver 0>1`, `crash 2`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,7 +70,7 @@ impl ScheduleRecorder {
                 return;
             }
             Input::Request(_) => format!("ask {}", at.0),
-            Input::Message { .. } | Input::Stamp { .. } => self.of("deliver", id, true),
+            Input::Message { .. } | Input::Stamp { .. } => self.name_message("deliver", id, true),
             Input::Timer(timer) => format!("fire {} {timer:?}", at.0),
             Input::Suspect(peer) => format!("learn {} down {}", at.0, peer.0),
             Input::Trust(peer) => format!("learn {} up {}", at.0, peer.0),
@@ -91,13 +91,13 @@ impl ScheduleRecorder {
             .channels
             .get(&id)
             .is_some_and(|channel| self.down.contains(&channel.1) || self.cut.contains(channel));
-        let words = self.of(if unheard { "deliver" } else { "lose" }, id, true);
+        let words = self.name_message(if unheard { "deliver" } else { "lose" }, id, true);
         self.push(words);
     }
 
     /// A message was doubled.
     pub fn duplicated(&mut self, id: u64) {
-        let words = self.of("duplicate", id, false);
+        let words = self.name_message("duplicate", id, false);
         self.push(words);
         let channel = self.channels.get(&id).and_then(|channel| self.flight.get_mut(channel));
         if let Some(row) = channel
@@ -138,7 +138,7 @@ impl ScheduleRecorder {
     }
 
     /// Names message `id` by its channel and its place in it, which it leaves if `gone`.
-    fn of(&mut self, verb: &str, id: u64, gone: bool) -> String {
+    fn name_message(&mut self, verb: &str, id: u64, gone: bool) -> String {
         let Some(&(from, to)) = self.channels.get(&id) else { return format!("{verb} ?") };
         let row = self.flight.entry((from, to)).or_default();
         let Some(at) = row.iter().position(|m| *m == id) else { return format!("{verb} ?") };
@@ -202,7 +202,7 @@ impl Model {
             if broken.is_some() {
                 break;
             }
-            let Some(action) = self.follow(&state, &step.words) else {
+            let Some(action) = self.action_for(&state, &step.words) else {
                 skipped.push(i);
                 continue;
             };
@@ -219,7 +219,7 @@ impl Model {
     }
 
     /// What these words mean now, if that can happen.
-    fn follow(&self, state: &State, words: &str) -> Option<Action> {
+    fn action_for(&self, state: &State, words: &str) -> Option<Action> {
         if words == "pass" {
             return self.may_pass(state).then_some(Action::Pass);
         }
@@ -302,13 +302,13 @@ impl Model {
                 let fewer = [&least[..at], &least[at + size..]].concat();
                 match breaks(&fewer) {
                     Some(found) => (least, smaller) = (found, true),
-                    None if least.len() <= FEW => at += 1,
+                    None if least.len() <= EXHAUSTIVE_LIMIT => at += 1,
                     None => at += size,
                 }
             }
             size = match size {
                 1 if smaller => 1,
-                _ if least.len() <= FEW => size - 1,
+                _ if least.len() <= EXHAUSTIVE_LIMIT => size - 1,
                 _ => size / 2,
             };
         }

@@ -14,9 +14,9 @@ use crate::options::{Options, links};
 use crate::reduce::Commutation;
 use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
 use crate::semantics::Semantics;
-use crate::shared::{Block, Job, Level, Shared, StatePosition, Task, expand_state, read, write};
+use crate::shared::{Block, Job, Level, Shared, StateLocation, Task, expand_state, read, write};
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
-use crate::symmetry::{Permutation, ROUNDS, Scratch, Symmetry};
+use crate::symmetry::{CYCLES, Permutation, Scratch, Symmetry};
 use crate::tables::{Inputs, Tables};
 
 /// What was counted up to some level.
@@ -25,24 +25,24 @@ pub(crate) struct Counters {
     pub(crate) transitions: u64,
     pub(crate) ends: u64,
     pub(crate) messages: Option<(u32, u32)>,
-    pub(crate) dearest: Option<u64>,
+    pub(crate) costliest: Option<u64>,
     pub(crate) cheapest: Option<u64>,
 }
 
 /// How likely it is that two of so many states have the same 64 bits.
-fn missed(states: u64) -> f64 {
+fn miss_probability(states: u64) -> f64 {
     let states = states as f64;
     (states * states / 2f64.powi(65)).min(1.0)
 }
 
 /// What the search came to.
-enum Found {
-    Nothing,
+enum LevelResult {
+    Exhausted,
     /// More must be visited than was thought: the search begins again.
-    Again,
-    Bound(Bounded),
+    Restart,
+    Bounded(Bounded),
     /// The state, none for the start itself; the last step, if it is that which breaks something.
-    Broken {
+    Violated {
         state: Option<u64>,
         last: Option<u32>,
         violation: Violation,
@@ -53,13 +53,13 @@ enum Found {
 /// steps that lead from there round to the same state, where the run goes on for ever.
 pub(crate) struct StatePath {
     pub(crate) violation: Violation,
-    pub(crate) series: u32,
+    pub(crate) start: u32,
     pub(crate) steps: Vec<u32>,
-    pub(crate) round: Option<Vec<u32>>,
+    pub(crate) cycle: Option<Vec<u32>>,
 }
 
 /// What the search comes to in the end.
-pub(crate) enum Verdict {
+pub(crate) enum SearchVerdict {
     Exhausted,
     Violated(StatePath),
     Bounded(Bounded),
@@ -67,15 +67,15 @@ pub(crate) enum Verdict {
 
 /// All that was found, in numbers.
 pub(crate) struct SearchResult {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: SearchVerdict,
     pub(crate) states: u64,
     pub(crate) tally: Counters,
     pub(crate) depth: u32,
     pub(crate) peak_bytes: u64,
-    pub(crate) dearest: Option<StatePath>,
+    pub(crate) costliest: Option<StatePath>,
     pub(crate) cheapest: Option<StatePath>,
     pub(crate) reduced: bool,
-    pub(crate) missed: f64,
+    pub(crate) miss_probability: f64,
     /// How many permutations there were, and which places stood for each other.
     pub(crate) symmetry: Option<(usize, Vec<Vec<u32>>)>,
     /// The first permutation that was refuted, and by what.
@@ -109,7 +109,7 @@ pub(crate) fn search(
     let rules = Rules { inputs: Inputs { n: group.len() as u32 }, options: options.clone(), links };
     let mut commutation = reduce.then(Commutation::default);
     let mut tables =
-        Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
+        Tables { dependent: commutation.is_some().then(Default::default), ..Tables::default() };
     let mut refuted = Vec::new();
     let mut reader = None;
     if let Some(file) = &checkpoints.resume {
@@ -123,13 +123,13 @@ pub(crate) fn search(
     loop {
         let shared = Shared::new(rules.clone(), workers, tables);
         let mut search = Search::new(group, options, &shared, semantics, commutation, watch);
-        search.keeper = (!checkpoints.are_none())
+        search.checkpoint_writer = (!checkpoints.are_none())
             .then(|| CheckpointWriter::new(checkpoints, options, &refuted));
         if let Some(from) = reader.take() {
             search.resume(from)?;
         }
         let found = search.explore(workers);
-        if let Some(failed) = search.keeper.take().and_then(|keeper| keeper.failed) {
+        if let Some(failed) = search.checkpoint_writer.take().and_then(|writer| writer.failed) {
             return Err(failed);
         }
         commutation = search.commutation;
@@ -148,14 +148,14 @@ pub(crate) fn search(
             semantics.forget();
             commutation = commutation.map(|_| Commutation::default());
             tables = Tables {
-                barred: commutation.is_some().then(Default::default),
+                dependent: commutation.is_some().then(Default::default),
                 symmetry: Symmetry::without(&refuted, rules.inputs.n),
                 ..Tables::default()
             };
             continue;
         }
-        tables.barred = commutation.as_ref().and_then(Commutation::barred);
-        commutation = commutation.filter(|_| tables.barred.is_some());
+        tables.dependent = commutation.as_ref().and_then(Commutation::dependent);
+        commutation = commutation.filter(|_| tables.dependent.is_some());
     }
 }
 
@@ -176,11 +176,11 @@ pub(crate) struct Search<'a, 'm> {
     pub(crate) depth: u32,
     frontier: u64,
     pub(crate) peak_bytes: u64,
-    told: u64,
+    reported_at: u64,
     /// What was counted before the level that is looked at.
-    mark: Counters,
+    before_level: Counters,
     /// Writes checkpoints, if there are to be any.
-    keeper: Option<CheckpointWriter>,
+    checkpoint_writer: Option<CheckpointWriter>,
 }
 
 /// From this many states in a level on, the other workers are called; earlier in tests, which are small.
@@ -210,9 +210,9 @@ impl<'a, 'm> Search<'a, 'm> {
             depth: 0,
             frontier: 0,
             peak_bytes: 0,
-            told: 0,
-            mark: Counters::default(),
-            keeper: None,
+            reported_at: 0,
+            before_level: Counters::default(),
+            checkpoint_writer: None,
         }
     }
 
@@ -220,11 +220,11 @@ impl<'a, 'm> Search<'a, 'm> {
     /// number, and puts the states in.
     fn resume(&mut self, mut from: CheckpointReader) -> Result<(), CheckpointError> {
         let _ = self.start();
-        let asked = from.asked()?;
+        let recorded = from.queries()?;
         {
             let mut tables = write(&self.shared.tables);
-            for &query in &asked.queries {
-                let is_named = tables.symmetry.as_ref().is_none_or(|names| names.know(query));
+            for &query in &recorded.queries {
+                let is_named = tables.symmetry.as_ref().is_none_or(|names| names.covers(query));
                 if !self.semantics.knows(query) || !is_named {
                     return Err(from.changed());
                 }
@@ -234,26 +234,28 @@ impl<'a, 'm> Search<'a, 'm> {
                 }
             }
         }
-        if self.semantics.digest() != asked.digest {
+        if self.semantics.digest() != recorded.digest {
             return Err(from.changed());
         }
         let tally = from.tally()?;
         let shared = self.shared;
-        from.levels(shared, || self.turn())?;
-        (self.tally, self.mark) = (tally, tally);
-        if let Some(keeper) = &mut self.keeper {
-            keeper.queries = asked.queries;
+        from.levels(shared, || self.start_level())?;
+        (self.tally, self.before_level) = (tally, tally);
+        if let Some(writer) = &mut self.checkpoint_writer {
+            writer.queries = recorded.queries;
         }
         Ok(())
     }
 
     /// Writes down all up to the level that is looked at, if that is wanted.
-    fn keep(&mut self) {
-        let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.file.is_some()) else {
+    fn write_checkpoint(&mut self) {
+        let Some(checkpoint_writer) =
+            self.checkpoint_writer.as_mut().filter(|writer| writer.file.is_some())
+        else {
             return;
         };
         let digest = self.semantics.digest();
-        keeper.keep(self.shared, &self.levels, self.mark, digest);
+        checkpoint_writer.write_checkpoint(self.shared, &self.levels, self.before_level, digest);
     }
 
     /// Searches, and reports what was found; none if it must be done again with more to visit.
@@ -262,34 +264,34 @@ impl<'a, 'm> Search<'a, 'm> {
         let verdict = match options.swarm {
             Some(swarm) => self.swarm(swarm),
             None => match self.run(workers) {
-                Found::Again => return None,
-                Found::Nothing if self.must_compare(true) => return None,
-                Found::Nothing if self.commutation.is_some() => {
-                    if self.may_go_round() {
+                LevelResult::Restart => return None,
+                LevelResult::Exhausted if self.must_restart(true) => return None,
+                LevelResult::Exhausted if self.commutation.is_some() => {
+                    if self.may_repeat_forever() {
                         self.commutation = None;
                         return None;
                     }
-                    Verdict::Exhausted
+                    SearchVerdict::Exhausted
                 }
-                Found::Nothing if self.goes_round_alike() => return None,
-                Found::Nothing => self.judge_cycles(),
-                Found::Bound(bound) => Verdict::Bounded(bound),
-                Found::Broken { state, last, violation } => {
-                    let mut way = self.path_to(state, violation);
-                    way.steps.extend(last);
-                    Verdict::Violated(way)
+                LevelResult::Exhausted if self.must_drop_symmetry() => return None,
+                LevelResult::Exhausted => self.judge_cycles(),
+                LevelResult::Bounded(bound) => SearchVerdict::Bounded(bound),
+                LevelResult::Violated { state, last, violation } => {
+                    let mut path = self.path_to(state, violation);
+                    path.steps.extend(last);
+                    SearchVerdict::Violated(path)
                 }
             },
         };
-        let (mut dearest, mut cheapest) = (None, None);
-        if let (Verdict::Exhausted, Some((fewest, most)), true) =
+        let (mut costliest, mut cheapest) = (None, None);
+        if let (SearchVerdict::Exhausted, Some((fewest, most)), true) =
             (&verdict, self.tally.messages, options.count_messages)
         {
             let run = |number: Option<u64>, what, messages: u32| {
                 let violation = Violation::new(what, format!("{messages} messages"));
                 number.map(|number| self.path_to(Some(number), violation))
             };
-            dearest = run(self.tally.dearest, MOST_MESSAGES, most);
+            costliest = run(self.tally.costliest, MOST_MESSAGES, most);
             cheapest = run(self.tally.cheapest, FEWEST_MESSAGES, fewest);
         }
         Some(SearchResult {
@@ -298,10 +300,10 @@ impl<'a, 'm> Search<'a, 'm> {
             tally: self.tally,
             depth: self.depth,
             peak_bytes: self.peak_bytes,
-            dearest,
+            costliest,
             cheapest,
             reduced: self.commutation.is_some(),
-            missed: if options.compact { missed(self.states) } else { 0.0 },
+            miss_probability: if options.compact { miss_probability(self.states) } else { 0.0 },
             symmetry: read(&self.shared.tables).symmetry.as_ref().map(|s| (s.len(), s.classes())),
             asymmetry: None,
         })
@@ -309,21 +311,21 @@ impl<'a, 'm> Search<'a, 'm> {
 
     /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute,
     /// or to stand for each other, does not.
-    fn must_compare(&mut self, anyway: bool) -> bool {
+    fn must_restart(&mut self, anyway: bool) -> bool {
         let Some(commutation) = &mut self.commutation else { return false };
         let mut tables = write(&self.shared.tables);
         if !anyway && tables.acts.len() * 4 < self.compared * 5 {
             return false;
         }
-        let barred = self.semantics.commute(commutation, &mut tables);
+        let dependent = self.semantics.commute(commutation, &mut tables);
         self.compared = tables.acts.len();
         // What only runs left out would meet may refute, too.
-        barred || tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted)
+        dependent || tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted)
     }
 
     /// Whether a run might go on for ever. Then a delivery that is put off could be put off for ever,
     /// and what is judged of runs without end was not seen: nothing may be reduced.
-    fn may_go_round(&self) -> bool {
+    fn may_repeat_forever(&self) -> bool {
         let timers = read(&self.shared.tables).locals.iter().any(|facts| facts.has_timers());
         let compact = self.options.compact;
         timers || compact || self.shared.shards.iter().any(|shard| read(shard).cycles)
@@ -332,14 +334,14 @@ impl<'a, 'm> Search<'a, 'm> {
     /// Whether runs that never end must be judged, of which one state for many cannot tell: who of
     /// those that stand for each other waits for ever, and what is fair to whom. Then none stand for
     /// each other.
-    fn goes_round_alike(&mut self) -> bool {
+    fn must_drop_symmetry(&mut self) -> bool {
         let judged = ["livelock", "starvation"].iter().any(|p| self.options.judges(p));
         let cycles = self.shared.shards.iter().any(|shard| read(shard).cycles);
         let mut tables = write(&self.shared.tables);
         let Some(symmetry) = tables.symmetry.as_mut().filter(|_| judged && cycles) else {
             return false;
         };
-        symmetry.give_up(ROUNDS);
+        symmetry.refute_all(CYCLES);
         true
     }
 
@@ -348,13 +350,13 @@ impl<'a, 'm> Search<'a, 'm> {
         read(&self.shared.tables).symmetry.as_ref().is_some_and(Symmetry::is_refuted)
     }
 
-    fn run(&mut self, workers: usize) -> Found {
+    fn run(&mut self, workers: usize) -> LevelResult {
         let is_resumed = !self.levels.is_empty();
         if !is_resumed && let Some(violation) = self.start() {
-            return Found::Broken { state: None, last: None, violation };
+            return LevelResult::Violated { state: None, last: None, violation };
         }
         if self.is_refuted() {
-            return Found::Again;
+            return LevelResult::Restart;
         }
         loop {
             if workers > 1 && self.levels.last().is_some_and(|level| level.size >= MANY) {
@@ -371,7 +373,7 @@ impl<'a, 'm> Search<'a, 'm> {
         }
     }
 
-    fn run_together(&mut self, workers: usize) -> Found {
+    fn run_together(&mut self, workers: usize) -> LevelResult {
         let shared = self.shared;
         let barrier = Barrier::new(workers);
         std::thread::scope(|scope| {
@@ -414,12 +416,12 @@ impl<'a, 'm> Search<'a, 'm> {
             let mut tables = write(&self.shared.tables);
             self.semantics.starts(&mut tables, &self.shared.rules)
         };
-        for (series, (node, violation)) in starts.into_iter().enumerate() {
+        for (start, (numbered, violation)) in starts.into_iter().enumerate() {
             broken = broken.or(violation);
-            let mut scratch = Scratch::of(node);
+            let mut scratch = Scratch::of(numbered);
             let tables = read(&self.shared.tables);
             let symmetry = tables.symmetry.as_ref().filter(|symmetry| !symmetry.is_refuted());
-            let node = match symmetry {
+            let numbered = match symmetry {
                 Some(symmetry) => {
                     symmetry.canonical(&tables, &self.shared.rules, &mut scratch);
                     scratch.best
@@ -427,36 +429,36 @@ impl<'a, 'm> Search<'a, 'm> {
                 None => scratch.here,
             };
             let mut packed = Vec::new();
-            node.pack(&self.shared.rules, &mut packed);
+            numbered.pack(&self.shared.rules, &mut packed);
             let hash = fingerprint(&packed);
             let shard = &self.shared.shards[(hash >> (64 - SHARD_BITS)) as usize];
-            write(shard).insert(hash, 0, (series as u32) << 1, &packed);
+            write(shard).insert(hash, 0, (start as u32) << 1, &packed);
         }
-        self.turn();
+        self.start_level();
         broken
     }
 
     /// The level that grew is the next to be looked at.
-    fn turn(&mut self) {
+    fn start_level(&mut self) {
         let mut ranges = Vec::new();
         for shard in &self.shared.shards {
             let mut shard = write(shard);
-            let size = shard.turn();
+            let size = shard.start_level();
             ranges.push((shard.len - size, size));
         }
         let size = ranges.iter().map(|(_, size)| size).sum();
         let base = self.levels.last().map_or(0, |level| level.base + level.size);
         self.levels.push(Level { base, ranges, size });
         self.states = base + size;
-        self.mark = self.tally;
+        self.before_level = self.tally;
     }
 
     /// Looks at one level. Returns what the search came to, if it is over.
-    fn level(&mut self, work: &mut dyn FnMut(&Shared), workers: usize) -> Option<Found> {
+    fn level(&mut self, work: &mut dyn FnMut(&Shared), workers: usize) -> Option<LevelResult> {
         let level = self.levels.last().expect("there is a start").clone();
         if level.size == 0 {
             self.levels.pop();
-            return Some(Found::Nothing);
+            return Some(LevelResult::Exhausted);
         }
         self.depth = self.levels.len() as u32 - 1;
         let deepest = self.depth == self.options.max_depth;
@@ -479,9 +481,9 @@ impl<'a, 'm> Search<'a, 'm> {
                     Job { task: Task::Expand, blocks: blocks.to_vec(), base: level.base, deepest };
             }
             work(self.shared);
-            self.work_out(workers, deepest);
+            self.resolve_unfinished(workers, deepest);
             if self.is_refuted() {
-                return Some(Found::Again);
+                return Some(LevelResult::Restart);
             }
             for output in &self.shared.outputs {
                 let mut output = write(output);
@@ -491,7 +493,8 @@ impl<'a, 'm> Search<'a, 'm> {
                 let ends = std::mem::take(&mut output.ends);
                 for (end, sent) in ends {
                     if let Some(violation) = self.end(end, sent, level.base) {
-                        let earlier = broken_end.as_ref().is_none_or(|(spot, _)| end < *spot);
+                        let earlier =
+                            broken_end.as_ref().is_none_or(|(location, _)| end < *location);
                         if earlier {
                             broken_end = Some((end, violation));
                         }
@@ -499,7 +502,7 @@ impl<'a, 'm> Search<'a, 'm> {
                 }
             }
             if self.is_refuted() {
-                return Some(Found::Again);
+                return Some(LevelResult::Restart);
             }
             if broken.is_none() && broken_end.is_none() {
                 write(&self.shared.job).task = Task::Insert;
@@ -509,54 +512,54 @@ impl<'a, 'm> Search<'a, 'm> {
             if let Some(bound) = self.bound(level.size - looked) {
                 // What is already known to be broken is more than a bound.
                 if broken.is_none() && broken_end.is_none() {
-                    self.keep();
-                    return Some(Found::Bound(bound));
+                    self.write_checkpoint();
+                    return Some(LevelResult::Bounded(bound));
                 }
                 break;
             }
         }
-        if let Some((spot, violation)) = broken_end {
-            let state = Some(level.base + u64::from(spot.position));
-            return Some(Found::Broken { state, last: None, violation });
+        if let Some((location, violation)) = broken_end {
+            let state = Some(level.base + u64::from(location.position));
+            return Some(LevelResult::Violated { state, last: None, violation });
         }
         if let Some((position, step, reaction)) = broken {
             let violation = self.semantics.violation(reaction);
             let state = Some(level.base + u64::from(position));
-            return Some(Found::Broken { state, last: Some(step), violation });
+            return Some(LevelResult::Violated { state, last: Some(step), violation });
         }
         if deeper {
-            self.keep();
-            return Some(Found::Bound(Bounded::Depth));
+            self.write_checkpoint();
+            return Some(LevelResult::Bounded(Bounded::Depth));
         }
-        self.turn();
-        if self.keeper.as_ref().is_some_and(CheckpointWriter::is_due) {
-            self.keep();
+        self.start_level();
+        if self.checkpoint_writer.as_ref().is_some_and(CheckpointWriter::is_due) {
+            self.write_checkpoint();
         }
-        if self.keeper.as_ref().is_some_and(|keeper| keeper.failed.is_some()) {
-            return Some(Found::Bound(Bounded::Interrupted));
+        if self.checkpoint_writer.as_ref().is_some_and(|writer| writer.failed.is_some()) {
+            return Some(LevelResult::Bounded(Bounded::Interrupted));
         }
-        self.must_compare(false).then_some(Found::Again)
+        self.must_restart(false).then_some(LevelResult::Restart)
     }
 
     /// Looks at the states that the workers could not finish, and works out what they lacked.
-    fn work_out(&mut self, workers: usize, deepest: bool) {
+    fn resolve_unfinished(&mut self, workers: usize, deepest: bool) {
         let shared = self.shared;
         let mut extra = write(&shared.outputs[workers]);
         extra.clear();
         let mut tables = write(&shared.tables);
         for output in &shared.outputs[..workers] {
-            for &spot in &read(output).unfinished {
-                let shard = read(&shared.shards[spot.shard as usize]);
-                let packed = shard.current_rows().get(spot.at);
+            for &location in &read(output).unfinished {
+                let shard = read(&shared.shards[location.shard as usize]);
+                let packed = shard.current_rows().get(location.at);
                 while let Err(query) =
-                    expand_state(spot, packed, &tables, &shared.rules, deepest, &mut extra)
+                    expand_state(location, packed, &tables, &shared.rules, deepest, &mut extra)
                 {
                     self.semantics.resolve(query, &mut tables);
                     if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {
                         return;
                     }
-                    if let Some(keeper) = &mut self.keeper {
-                        keeper.queries.push(query);
+                    if let Some(writer) = &mut self.checkpoint_writer {
+                        writer.queries.push(query);
                     }
                 }
             }
@@ -564,21 +567,21 @@ impl<'a, 'm> Search<'a, 'm> {
     }
 
     /// Judges an end.
-    fn end(&mut self, spot: StatePosition, sent: u32, base: u64) -> Option<Violation> {
+    fn end(&mut self, location: StateLocation, sent: u32, base: u64) -> Option<Violation> {
         self.tally.ends += 1;
         let (least, most) = self.tally.messages.unwrap_or((u32::MAX, 0));
-        if self.tally.dearest.is_none() || sent > most {
-            self.tally.dearest = Some(base + u64::from(spot.position));
+        if self.tally.costliest.is_none() || sent > most {
+            self.tally.costliest = Some(base + u64::from(location.position));
         }
         if self.tally.cheapest.is_none() || sent < least {
-            self.tally.cheapest = Some(base + u64::from(spot.position));
+            self.tally.cheapest = Some(base + u64::from(location.position));
         }
         self.tally.messages = Some((least.min(sent), most.max(sent)));
-        let mut node = NumberedState::default();
-        let shard = read(&self.shared.shards[spot.shard as usize]);
+        let mut numbered = NumberedState::default();
+        let shard = read(&self.shared.shards[location.shard as usize]);
         let mut tables = write(&self.shared.tables);
-        node.unpack(&tables, &self.shared.rules, shard.current_rows().get(spot.at));
-        self.semantics.judge_end(&node.locals, node.environment, &mut tables)
+        numbered.unpack(&tables, &self.shared.rules, shard.current_rows().get(location.at));
+        self.semantics.judge_end(&numbered.locals, numbered.environment, &mut tables)
     }
 
     /// Tells how far we have come; returns the bound that was reached, if any.
@@ -589,21 +592,21 @@ impl<'a, 'm> Search<'a, 'm> {
         if states > options.max_states {
             return Some(Bounded::States);
         }
-        if states < self.told + 4096 {
+        if states < self.reported_at + 4096 {
             return None;
         }
-        self.told = states;
+        self.reported_at = states;
         self.count_bytes(0);
         if self.peak_bytes > options.max_bytes {
             return Some(Bounded::Memory);
         }
         let seen = self.levels.last().map_or(0, |level| level.base + level.size);
         self.frontier = waiting + states - seen;
-        (!self.tell()).then_some(Bounded::Interrupted)
+        (!self.report_progress()).then_some(Bounded::Interrupted)
     }
 
     /// Tells how far we have come; says whether to go on.
-    pub(crate) fn tell(&mut self) -> bool {
+    pub(crate) fn report_progress(&mut self) -> bool {
         (self.watch)(Progress {
             states: self.states,
             transitions: self.tally.transitions,
@@ -642,8 +645,8 @@ impl<'a, 'm> Search<'a, 'm> {
 
     /// How to come to state `number`, or only to the start, and what is wrong there.
     pub(crate) fn path_to(&self, number: Option<u64>, violation: Violation) -> StatePath {
-        let (series, steps) = number.map_or((0, Vec::new()), |number| self.path(number));
-        StatePath { violation, series, steps, round: None }
+        let (start, steps) = number.map_or((0, Vec::new()), |number| self.path(number));
+        StatePath { violation, start, steps, cycle: None }
     }
 
     /// The steps that lead to state `number`: the series of draws at the start, then the steps.
@@ -652,7 +655,7 @@ impl<'a, 'm> Search<'a, 'm> {
         let (mut steps, mut at) = (Vec::new(), number);
         loop {
             let (shard, index) = self.place(at);
-            let (parent, step) = read(&self.shared.shards[shard]).path(index);
+            let (parent, step) = read(&self.shared.shards[shard]).origin(index);
             if at < starts {
                 steps.reverse();
                 return (step, steps);

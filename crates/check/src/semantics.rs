@@ -19,7 +19,7 @@ use crate::expand::{NumberedState, Rules};
 use crate::state::{Content, NO_TIME, Running, State};
 use crate::tables::{
     BREAK, CUT, DUPLICATED, EARLY, EnvironmentFacts, Inputs, LOST, LocalFacts, Memo, MessageFacts,
-    OTHER, Outcome, Reaction, Sent, TIME_STEP, Tables, UNDELIVERED, UNOBSERVED,
+    OTHER, Reaction, Sent, StepOutcome, TIME_STEP, Tables, UNDELIVERED, UNOBSERVED,
 };
 use crate::verdicts::{deadlock, off_clock, outside_group, steps, unexpected};
 
@@ -45,9 +45,9 @@ pub(crate) struct Semantics<'m> {
     violations: FxHashMap<u32, Violation>,
     ends: FxHashMap<(u32, EndSituation), Option<Violation>>,
     /// What every local was found to meet, and every environment to notice, in that order.
-    pub(crate) met: Vec<Vec<u32>>,
+    pub(crate) inputs_met: Vec<Vec<u32>>,
     tried: Memo,
-    pub(crate) noticed: Vec<Vec<u32>>,
+    pub(crate) observations_met: Vec<Vec<u32>>,
     /// For each reaction the messages in the order in which they were sent, where places may be renamed.
     sent: FxHashMap<u32, Vec<u32>>,
 }
@@ -66,9 +66,9 @@ impl<'m> Semantics<'m> {
             examples: Vec::new(),
             violations: FxHashMap::default(),
             ends: FxHashMap::default(),
-            met: Vec::new(),
+            inputs_met: Vec::new(),
             tried: Memo::default(),
-            noticed: Vec::new(),
+            observations_met: Vec::new(),
             sent: FxHashMap::default(),
         }
     }
@@ -133,7 +133,7 @@ impl<'m> Semantics<'m> {
     }
 
     /// A state in numbers.
-    pub(crate) fn node_of(
+    pub(crate) fn to_numbered(
         &mut self,
         state: &State,
         tables: &mut Tables,
@@ -143,15 +143,15 @@ impl<'m> Semantics<'m> {
         if !self.is_fifo() {
             flight.sort_unstable();
         }
-        let mut node = NumberedState {
+        let mut numbered = NumberedState {
             locals,
             environment,
             sent: state.sent,
             flight,
             ..NumberedState::default()
         };
-        node.find_keys(tables, rules);
-        node
+        numbered.find_keys(tables, rules);
+        numbered
     }
 
     fn intern_local(&mut self, local: Local, tables: &mut Tables) -> u32 {
@@ -233,7 +233,7 @@ impl<'m> Semantics<'m> {
     fn act(&mut self, actor: u32, input: u32, tables: &mut Tables) {
         let begin = self.outcomes_of(actor, input, tables);
         tables.acts.insert(actor, input, begin);
-        note(&mut self.met, actor, input, self.locals.values.len());
+        note(&mut self.inputs_met, actor, input, self.locals.values.len());
     }
 
     /// Where the outcomes are of what `actor` does on `input`. That it was tried does not mean that it
@@ -257,14 +257,14 @@ impl<'m> Semantics<'m> {
         };
         if let Some(fault) = fault {
             let observation = self.intern_observation(fault, 0);
-            tables.outcomes.push(Outcome { local: 0, observation, last: true });
+            tables.outcomes.push(StepOutcome { local: 0, observation, last: true });
         } else {
             let before = self.locals.get(actor).clone();
             let mut draws = Draws::default();
             loop {
                 let (local, observation) = self.outcome(&before, actor, input, &mut draws, tables);
                 let more = draws.advance();
-                tables.outcomes.push(Outcome { local, observation, last: !more });
+                tables.outcomes.push(StepOutcome { local, observation, last: !more });
                 if !more {
                     break;
                 }
@@ -435,7 +435,7 @@ impl<'m> Semantics<'m> {
         let environment = self.intern_environment(environment, tables);
         tables.reactions.push(Reaction { environment, sends, violated: verdict.is_err() });
         tables.reacts.insert(number, observation, reaction);
-        note(&mut self.noticed, number, observation, self.environments.values.len());
+        note(&mut self.observations_met, number, observation, self.environments.values.len());
         if let Err(violation) = verdict {
             self.violations.insert(reaction, violation);
         }

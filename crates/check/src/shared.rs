@@ -22,7 +22,7 @@ pub(crate) struct Level {
 
 /// A state by its place in its level and in the store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct StatePosition {
+pub(crate) struct StateLocation {
     pub(crate) position: u32,
     pub(crate) shard: u32,
     pub(crate) at: u32,
@@ -33,13 +33,13 @@ pub(crate) struct StatePosition {
 pub(crate) struct WorkerOutput {
     batch: Batch,
     pub(crate) transitions: u64,
-    pub(crate) ends: Vec<(StatePosition, u32)>,
-    pub(crate) unfinished: Vec<StatePosition>,
+    pub(crate) ends: Vec<(StateLocation, u32)>,
+    pub(crate) unfinished: Vec<StateLocation>,
     /// The first step that breaks something: from which state, which step, what.
     pub(crate) broken: Option<(u32, u32, u32)>,
     /// Whether something may happen beyond the deepest level.
     pub(crate) deeper: bool,
-    node: NumberedState,
+    numbered: NumberedState,
     expander: Expander,
     scratch: Scratch,
 }
@@ -133,12 +133,13 @@ impl Shared {
             let rows = shard.current_rows();
             let mut at = block.at;
             for i in 0..block.count {
-                let spot = StatePosition { position: block.position + i, shard: block.shard, at };
+                let location =
+                    StateLocation { position: block.position + i, shard: block.shard, at };
                 let packed = rows.get(at);
-                if expand_state(spot, packed, &tables, &self.rules, job.deepest, &mut output)
+                if expand_state(location, packed, &tables, &self.rules, job.deepest, &mut output)
                     .is_err()
                 {
-                    output.unfinished.push(spot);
+                    output.unfinished.push(location);
                 }
                 at = rows.after(at);
             }
@@ -181,25 +182,26 @@ impl Shared {
 
 /// Writes down where the steps from one state lead, unless something must be worked out first.
 pub(crate) fn expand_state(
-    spot: StatePosition,
+    location: StateLocation,
     packed: &[u8],
     tables: &Tables,
     rules: &Rules,
     deepest: bool,
     output: &mut WorkerOutput,
 ) -> Result<(), Query> {
-    let WorkerOutput { batch, transitions, ends, broken, deeper, node, expander, scratch, .. } =
-        output;
-    node.unpack(tables, rules, packed);
+    let WorkerOutput {
+        batch, transitions, ends, broken, deeper, numbered, expander, scratch, ..
+    } = output;
+    numbered.unpack(tables, rules, packed);
     let (mut step, mut first) = (0, None);
-    let known = expander.expand(node, tables, rules, &mut |next| {
+    let known = expander.expand(numbered, tables, rules, &mut |next| {
         if next.violated && first.is_none() {
-            first = Some((spot.position, step, next.reaction));
+            first = Some((location.position, step, next.reaction));
         }
         let code = step << 1 | u32::from(next.untimed_progress);
         step += 1;
         let Some(symmetry) = &tables.symmetry else {
-            batch.push(spot.position, code, next.most(), |bytes| next.write(rules, bytes));
+            batch.push(location.position, code, next.most(), |bytes| next.write(rules, bytes));
             return;
         };
         next.write_to(&mut scratch.here);
@@ -207,7 +209,7 @@ pub(crate) fn expand_state(
         let Scratch { best, packed, .. } = scratch;
         packed.clear();
         best.pack(rules, packed);
-        batch.push(spot.position, code, packed.len() + WORD, |bytes| {
+        batch.push(location.position, code, packed.len() + WORD, |bytes| {
             let (row, zeros) = bytes.split_at_mut(packed.len());
             row.copy_from_slice(packed);
             zeros.fill(0);
@@ -216,18 +218,18 @@ pub(crate) fn expand_state(
     });
     match known {
         Err(query) => {
-            batch.retract(spot.position);
+            batch.retract(location.position);
             Err(query)
         }
         Ok(progress) => {
             *transitions += u64::from(step);
             if !progress {
-                ends.push((spot, node.sent));
+                ends.push((location, numbered.sent));
             }
             if deepest {
-                batch.retract(spot.position);
+                batch.retract(location.position);
                 *deeper |= step > 0;
-            } else if broken.is_none_or(|(position, ..)| spot.position < position) {
+            } else if broken.is_none_or(|(position, ..)| location.position < position) {
                 *broken = first.or(*broken);
             }
             Ok(())

@@ -151,14 +151,14 @@ pub(crate) struct Shard {
     pub(crate) len: u64,
     pub(crate) rows: RowArena,
     /// The level before the one that grows, in compact mode; else it is in `rows`, too.
-    old: RowArena,
+    current: RowArena,
     /// Where every block of the level that is looked at begins, and how many states it has.
     pub(crate) blocks: Vec<(u32, u32)>,
-    growing: Vec<(u32, u32)>,
+    next_blocks: Vec<(u32, u32)>,
     /// Where the next level begins in `rows`.
     level: u32,
     /// For each state the distance of its parent from that of the state before, and the step.
-    ways: Vec<Vec<u8>>,
+    origins: Vec<Vec<u8>>,
     last_parent: u64,
     /// Whether a step without faults leads to a level that is not the next.
     pub(crate) cycles: bool,
@@ -178,11 +178,11 @@ impl Shard {
             fresh: vec![0; usize::from(compact)],
             len: 0,
             rows: RowArena::new(),
-            old: RowArena::new(),
+            current: RowArena::new(),
             blocks: Vec::new(),
-            growing: Vec::new(),
+            next_blocks: Vec::new(),
             level: FIRST,
-            ways: vec![Vec::new()],
+            origins: vec![Vec::new()],
             last_parent: 0,
             cycles: false,
         }
@@ -248,17 +248,17 @@ impl Shard {
         if self.compact {
             self.fresh[slot / 64] |= 1 << (slot % 64);
         }
-        match self.growing.last_mut() {
+        match self.next_blocks.last_mut() {
             Some((_, count)) if *count < BLOCK => *count += 1,
-            _ => self.growing.push((at, 1)),
+            _ => self.next_blocks.push((at, 1)),
         }
         self.len += 1;
-        if self.ways.last().is_none_or(|ways| ways.len() + 10 > CHUNK) {
-            self.ways.push(Vec::with_capacity(CHUNK));
+        if self.origins.last().is_none_or(|origins| origins.len() + 10 > CHUNK) {
+            self.origins.push(Vec::with_capacity(CHUNK));
         }
-        let ways = self.ways.last_mut().expect("there is a chunk");
-        put(ways, (parent - self.last_parent) as u32);
-        put(ways, step >> 1);
+        let origins = self.origins.last_mut().expect("there is a chunk");
+        put(origins, (parent - self.last_parent) as u32);
+        put(origins, step >> 1);
         self.last_parent = parent;
         if self.len * 100 > self.table.len() as u64 * if self.compact { 90 } else { 66 } {
             self.grow();
@@ -318,11 +318,11 @@ impl Shard {
     }
 
     /// The level that grew is now looked at. Returns how many states it has.
-    pub(crate) fn turn(&mut self) -> u64 {
-        self.blocks = std::mem::take(&mut self.growing);
+    pub(crate) fn start_level(&mut self) -> u64 {
+        self.blocks = std::mem::take(&mut self.next_blocks);
         if self.compact {
             self.fresh.fill(0);
-            self.old = std::mem::replace(&mut self.rows, RowArena::new());
+            self.current = std::mem::replace(&mut self.rows, RowArena::new());
         } else if let Some(&(last, count)) = self.blocks.last() {
             self.level = (0..count).fold(last, |at, _| self.rows.after(at));
         }
@@ -331,13 +331,13 @@ impl Shard {
 
     /// The states of the level that is looked at.
     pub(crate) fn current_rows(&self) -> &RowArena {
-        if self.compact { &self.old } else { &self.rows }
+        if self.compact { &self.current } else { &self.rows }
     }
 
     /// Who came before the state numbered `index` in this shard, and by which step.
-    pub(crate) fn path(&self, index: u64) -> (u64, u32) {
+    pub(crate) fn origin(&self, index: u64) -> (u64, u32) {
         let (mut parent, mut left) = (0, index);
-        for chunk in &self.ways {
+        for chunk in &self.origins {
             let mut rest = &chunk[..];
             while !rest.is_empty() {
                 parent += u64::from(take(&mut rest));
@@ -348,19 +348,19 @@ impl Shard {
                 left -= 1;
             }
         }
-        unreachable!("every state has a way")
+        unreachable!("every state has a origins")
     }
 
     /// All its states from the first on, in their order; exact mode only.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor { shard: self, at: FIRST, chunk: 0, way: &self.ways[0], parent: 0 }
+        Cursor { shard: self, at: FIRST, chunk: 0, origins: &self.origins[0], parent: 0 }
     }
 
     pub(crate) fn bytes(&self) -> usize {
         (self.table.capacity() + self.fresh.capacity()) * 8
             + self.rows.bytes()
-            + self.old.bytes()
-            + self.ways.iter().map(Vec::capacity).sum::<usize>()
+            + self.current.bytes()
+            + self.origins.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 
@@ -370,19 +370,19 @@ pub(crate) struct Cursor<'a> {
     shard: &'a Shard,
     at: u32,
     chunk: usize,
-    way: &'a [u8],
+    origins: &'a [u8],
     parent: u64,
 }
 
 impl<'a> Cursor<'a> {
     /// The number of the state it follows on, the step that led to it, and the state itself.
     pub(crate) fn next(&mut self) -> (u64, u32, &'a [u8]) {
-        while self.way.is_empty() {
+        while self.origins.is_empty() {
             self.chunk += 1;
-            self.way = &self.shard.ways[self.chunk];
+            self.origins = &self.shard.origins[self.chunk];
         }
-        self.parent += u64::from(take(&mut self.way));
-        let step = take(&mut self.way);
+        self.parent += u64::from(take(&mut self.origins));
+        let step = take(&mut self.origins);
         let packed = self.shard.rows.get(self.at);
         self.at = self.shard.rows.after(self.at);
         (self.parent, step, packed)

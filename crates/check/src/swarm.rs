@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::expand::Expander;
 use crate::report::Bounded;
-use crate::search::{Search, StatePath, Verdict};
+use crate::search::{Search, SearchVerdict, StatePath};
 use crate::shared::write;
 use crate::store::fingerprint;
 
@@ -28,42 +28,42 @@ const LONGEST: u32 = 100_000;
 
 impl Search<'_, '_> {
     /// Tries random runs until something breaks or all are done.
-    pub(crate) fn swarm(&mut self, swarm: Swarm) -> Verdict {
+    pub(crate) fn swarm(&mut self, swarm: Swarm) -> SearchVerdict {
         let mut seen = FxHashSet::default();
         for run in 0..swarm.runs {
             let stream = run * u64::from(swarm.of.max(1)) + u64::from(swarm.shard);
             let mut rng = Rng::new(swarm.seed).fork(stream);
-            if let Some(way) = self.stroll(&mut rng, &mut seen) {
-                return Verdict::Violated(way);
+            if let Some(path) = self.random_run(&mut rng, &mut seen) {
+                return SearchVerdict::Violated(path);
             }
             self.states = seen.len() as u64;
             if seen.len() as u64 * 16 > self.options.max_bytes {
-                return Verdict::Bounded(Bounded::Memory);
+                return SearchVerdict::Bounded(Bounded::Memory);
             }
-            if run % 64 == 0 && !self.tell() {
-                return Verdict::Bounded(Bounded::Interrupted);
+            if run % 64 == 0 && !self.report_progress() {
+                return SearchVerdict::Bounded(Bounded::Interrupted);
             }
         }
-        Verdict::Bounded(Bounded::Sample)
+        SearchVerdict::Bounded(Bounded::Sample)
     }
 
     /// One random run. All steps that could be taken are judged, not only the one that is.
-    fn stroll(&mut self, rng: &mut Rng, seen: &mut FxHashSet<u64>) -> Option<StatePath> {
-        let way = |steps, violation| StatePath { violation, series: 0, steps, round: None };
+    fn random_run(&mut self, rng: &mut Rng, seen: &mut FxHashSet<u64>) -> Option<StatePath> {
+        let path = |steps, violation| StatePath { violation, start: 0, steps, cycle: None };
         let starts = self.semantics.starts(&mut write(&self.shared.tables), &self.shared.rules);
-        let (mut node, _) = starts.into_iter().next()?;
+        let (mut numbered, _) = starts.into_iter().next()?;
         let (mut steps, mut packed) = (Vec::new(), Vec::new());
         let mut expander = Expander::default();
         let rules = &self.shared.rules;
         let deepest = self.options.max_depth.min(LONGEST);
         loop {
             packed.clear();
-            node.pack(rules, &mut packed);
+            numbered.pack(rules, &mut packed);
             seen.insert(fingerprint(&packed));
             let mut tables = write(&self.shared.tables);
             let (progress, count, broken) = loop {
                 let (mut count, mut broken) = (0, None);
-                let known = expander.expand(&node, &tables, rules, &mut |step| {
+                let known = expander.expand(&numbered, &tables, rules, &mut |step| {
                     if step.violated && broken.is_none() {
                         broken = Some((count, step.reaction));
                     }
@@ -78,30 +78,31 @@ impl Search<'_, '_> {
             self.depth = self.depth.max(steps.len() as u32);
             if !progress {
                 self.tally.ends += 1;
-                let ended = self.semantics.judge_end(&node.locals, node.environment, &mut tables);
+                let ended =
+                    self.semantics.judge_end(&numbered.locals, numbered.environment, &mut tables);
                 if let Some(violation) = ended {
-                    return Some(way(steps, violation));
+                    return Some(path(steps, violation));
                 }
             }
             if let Some((step, reaction)) = broken {
                 steps.push(step);
                 let violation = self.semantics.violation(reaction);
-                return Some(way(steps, violation));
+                return Some(path(steps, violation));
             }
             if count == 0 || steps.len() as u32 >= deepest {
                 return None;
             }
             let chosen = rng.below(count);
             let (mut next, mut i) = (None, 0);
-            let known = expander.expand(&node, &tables, rules, &mut |step| {
+            let known = expander.expand(&numbered, &tables, rules, &mut |step| {
                 if i == chosen {
-                    next = Some(step.node(&tables, rules));
+                    next = Some(step.to_numbered(&tables, rules));
                 }
                 i += 1;
             });
             debug_assert!(known.is_ok(), "everything was worked out just now");
             steps.push(chosen);
-            node = next.expect("one of the steps was chosen");
+            numbered = next.expect("one of the steps was chosen");
         }
     }
 }

@@ -22,15 +22,15 @@ pub(crate) const STEPS: &str = "they do not do the same in the same situation";
 pub(crate) const SENDS: &str = "they do not send the same in the same situation";
 pub(crate) const CLIENTS: &str = "their clients may not do the same";
 pub(crate) const JUDGES: &str = "a judge does not say the same of them";
-pub(crate) const ROUNDS: &str = "runs may go round for ever";
+pub(crate) const CYCLES: &str = "runs may go round for ever";
 /// In the order in which a checkpoint numbers them.
-pub(crate) const REASONS: [&str; 6] = [STARTS, STEPS, SENDS, CLIENTS, JUDGES, ROUNDS];
+pub(crate) const REASONS: [&str; 6] = [STARTS, STEPS, SENDS, CLIENTS, JUDGES, CYCLES];
 
 /// A permutation that renames nothing well, and why.
 pub(crate) type Refuted = (Permutation, &'static str);
 
 /// Larger groups are only turned round: they have too many permutations to look at.
-const ALL: u32 = 6;
+const LARGEST_FULL: u32 = 6;
 const UNKNOWN: u32 = u32::MAX;
 
 /// The permutations that are not refuted, and what each makes of everything.
@@ -192,7 +192,7 @@ impl Symmetry {
     }
 
     /// Whether all that this question is about has names.
-    pub(crate) fn know(&self, query: Query) -> bool {
+    pub(crate) fn covers(&self, query: Query) -> bool {
         match query {
             Query::Act(LOST | UNDELIVERED | DUPLICATED, message) => self.messages.knows(message),
             Query::Act(CUT | BREAK | EARLY, _) => true,
@@ -215,7 +215,7 @@ impl Symmetry {
     }
 
     /// None of them will do.
-    pub(crate) fn give_up(&mut self, why: &'static str) {
+    pub(crate) fn refute_all(&mut self, why: &'static str) {
         self.refuted.extend((1..self.len()).map(|by| (by, why)));
     }
 
@@ -313,14 +313,14 @@ impl Symmetry {
 
     fn rename_flight(
         &self,
-        node: &NumberedState,
+        numbered: &NumberedState,
         by: usize,
         tables: &Tables,
         rules: &Rules,
         into: &mut Vec<u32>,
     ) {
         into.clear();
-        into.extend(node.flight.iter().map(|message| self.messages.get(*message, by)));
+        into.extend(numbered.flight.iter().map(|message| self.messages.get(*message, by)));
         if rules.options.fifo {
             into.sort_by_key(|message| tables.messages[*message as usize].channel);
         } else {
@@ -331,23 +331,23 @@ impl Symmetry {
     /// What becomes of a state; none if some of it has no name yet.
     pub(crate) fn rename(
         &self,
-        node: &NumberedState,
+        numbered: &NumberedState,
         by: usize,
         tables: &Tables,
         rules: &Rules,
     ) -> Option<NumberedState> {
-        let named = node.locals.iter().all(|local| self.locals.knows(*local))
-            && node.flight.iter().all(|message| self.messages.knows(*message))
-            && self.environments.knows(node.environment);
+        let named = numbered.locals.iter().all(|local| self.locals.knows(*local))
+            && numbered.flight.iter().all(|message| self.messages.knows(*message))
+            && self.environments.knows(numbered.environment);
         if !named {
             return None;
         }
         let sources = self.sources[by].iter();
-        let locals = sources.map(|p| self.locals.get(node.locals[*p as usize], by)).collect();
-        let environment = self.environments.get(node.environment, by);
+        let locals = sources.map(|p| self.locals.get(numbered.locals[*p as usize], by)).collect();
+        let environment = self.environments.get(numbered.environment, by);
         let mut renamed =
-            NumberedState { locals, environment, sent: node.sent, ..NumberedState::default() };
-        self.rename_flight(node, by, tables, rules, &mut renamed.flight);
+            NumberedState { locals, environment, sent: numbered.sent, ..NumberedState::default() };
+        self.rename_flight(numbered, by, tables, rules, &mut renamed.flight);
         renamed.find_keys(tables, rules);
         Some(renamed)
     }
@@ -373,8 +373,8 @@ fn inverse(permutation: &Permutation) -> Permutation {
 
 /// All permutations that are looked at, in order.
 fn candidates(n: u32) -> Vec<Permutation> {
-    if n > ALL {
-        return (0..n).map(|turn| (0..n).map(|place| (place + turn) % n).collect()).collect();
+    if n > LARGEST_FULL {
+        return (0..n).map(|shift| (0..n).map(|place| (place + shift) % n).collect()).collect();
     }
     let mut found = vec![Vec::new()];
     for _ in 0..n {

@@ -139,7 +139,7 @@ pub(crate) struct EnvironmentFacts {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct StepOutcome {
     pub(crate) local: u32,
     pub(crate) observation: u32,
     /// Whether no further answer of `choose` is left.
@@ -170,12 +170,12 @@ pub(crate) struct Tables {
     pub(crate) environments: Vec<EnvironmentFacts>,
     pub(crate) asks: Vec<(u32, u32)>,
     pub(crate) acts: Memo,
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<StepOutcome>,
     pub(crate) reacts: Memo,
     pub(crate) reactions: Vec<Reaction>,
     pub(crate) sends: Vec<Sent>,
     /// Which deliveries must not be taken alone, where the search is reduced: local and message.
-    pub(crate) barred: Option<FxHashSet<(u32, u32)>>,
+    pub(crate) dependent: Option<FxHashSet<(u32, u32)>>,
     /// Which processes stand for each other, where one state of each kind stands for all.
     pub(crate) symmetry: Option<Symmetry>,
 }
@@ -199,7 +199,7 @@ impl Tables {
             + self.environments.capacity() * size_of::<EnvironmentFacts>()
             + self.asks.capacity() * 8
             + self.acts.bytes()
-            + self.outcomes.capacity() * size_of::<Outcome>()
+            + self.outcomes.capacity() * size_of::<StepOutcome>()
             + self.reacts.bytes()
             + self.reactions.capacity() * size_of::<Reaction>()
             + self.sends.capacity() * 8

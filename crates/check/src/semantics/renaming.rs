@@ -8,7 +8,8 @@ use konklave_process::Violation;
 use super::{EndSituation, Semantics};
 use crate::symmetry::{CLIENTS, JUDGES, SENDS, STARTS, STEPS, Symmetry};
 use crate::tables::{
-    BREAK, CUT, DUPLICATED, EARLY, LOST, Outcome, Query, TIME_STEP, Tables, UNDELIVERED, UNOBSERVED,
+    BREAK, CUT, DUPLICATED, EARLY, LOST, Query, StepOutcome, TIME_STEP, Tables, UNDELIVERED,
+    UNOBSERVED,
 };
 
 /// The numbers of a start: locals, environment, messages in the order in which they were sent.
@@ -50,7 +51,7 @@ impl Semantics<'_> {
             ![LOST, UNDELIVERED, DUPLICATED, CUT, BREAK, EARLY, TIME_STEP].contains(&actor);
         for draw in 0.. {
             let outcomes = begins.iter().map(|begin| tables.outcomes[(begin + draw) as usize]);
-            let outcomes: Vec<Outcome> = outcomes.collect();
+            let outcomes: Vec<StepOutcome> = outcomes.collect();
             let first = outcomes[0];
             let others = outcomes.iter().enumerate();
             let unlike = others.filter(|(_, o)| {

@@ -85,7 +85,7 @@ fn figures(report: &Report) -> String {
             format!("{:?} {:?} {:?} {}", w.violation, w.moments, w.loops_from, w.starts)
         }
     };
-    let ends = [&report.dearest, &report.cheapest]
+    let ends = [&report.costliest, &report.cheapest]
         .map(|run| run.as_ref().map(|run| format!("{:?}", run.moments)));
     let Report { states, transitions, depth, ends: count, messages, .. } = report;
     format!("{verdict} {states} {transitions} {depth} {count} {messages:?} {ends:?}")

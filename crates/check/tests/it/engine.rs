@@ -40,7 +40,11 @@ fn fingerprints_alone_find_as_many_states_in_a_fraction_of_the_memory() {
     };
     let (exact, compact) = (run(false), run(true));
     assert_eq!((exact.states, exact.transitions), (compact.states, compact.transitions));
-    assert!(exact.missed == 0.0 && compact.missed > 0.0 && compact.missed < 1e-8);
+    assert!(
+        exact.miss_probability == 0.0
+            && compact.miss_probability > 0.0
+            && compact.miss_probability < 1e-8
+    );
     assert!(compact.peak_bytes < exact.peak_bytes);
 }
 
@@ -92,8 +96,8 @@ fn of_two_visitors_one_starves_only_if_requests_overtake_releases() {
 fn the_dearest_run_has_as_many_messages_as_the_most() {
     let found = explore(3, Some(2), true, Options { count_messages: true, ..Options::default() });
     assert_eq!(found.messages, Some((12, 12)));
-    let dearest = found.dearest.expect("all is well");
-    let sent: usize = dearest
+    let costliest = found.costliest.expect("all is well");
+    let sent: usize = costliest
         .moments
         .iter()
         .map(|moment| match moment {
