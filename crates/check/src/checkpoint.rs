@@ -1,10 +1,9 @@
-//! How far a search has come, on disk: written level by level, whole or not at all.
+//! Checkpoints: a search on disk, so that it can be resumed. A file is written whole or not at all.
 //!
-//! A state is a row of numbers, and what the numbers mean is known to the semantics alone, whose values
-//! cannot be written down: a process need not be `Deserialize`. But they are numbered in the order in
-//! which the search recorded for them. So the file has the questions, and whoever goes on asks them again:
-//! every handler runs once more, and what comes out must hash to what the file says. So an algorithm
-//! that was changed in between is found out, not only a changed command line.
+//! A state is a row of numbers. The values behind the numbers cannot be written, since a process need not
+//! be `Deserialize`. But values are numbered in the order of the search's queries. So the file contains the
+//! queries, and a resumed search repeats them: every handler runs once more. The values must have the hash
+//! that the file states. So a changed algorithm is noticed, not only a changed command line.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -19,16 +18,16 @@ use crate::store::{SHARDS, fingerprint};
 use crate::symmetry::{REASONS, Refuted};
 use crate::tables::Query;
 
-/// Where a search writes down how far it has come, and where it goes on from.
+/// Which checkpoints a search writes, and which one it resumes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checkpoints {
-    /// What is explored, in words: a checkpoint of anything else is refused.
+    /// The model in words; a checkpoint of another model is refused.
     pub identity: String,
-    /// The file to write: when the search gives up, and from time to time before that.
+    /// The file to write: when the search gives up, and now and then before that.
     pub write: Option<PathBuf>,
-    /// The file to go on from.
+    /// The file to resume from.
     pub resume: Option<PathBuf>,
-    /// How much time at least lies between two that are written.
+    /// The minimum time between two checkpoints written.
     pub every: Duration,
 }
 
@@ -45,70 +44,74 @@ impl Checkpoints {
     }
 }
 
-/// Why a checkpoint cannot be had.
+/// Why a checkpoint cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The file cannot be read.
     #[error("cannot read {0}")]
     Unreadable(PathBuf, #[source] io::Error),
-    /// The file cannot be written; an earlier one under that name is as it was.
+    /// The file cannot be written; an earlier file of that name is unchanged.
     #[error("cannot write {0}")]
     Unwritable(PathBuf, #[source] io::Error),
-    /// It is no checkpoint, or not a whole one.
+    /// The file is not a checkpoint, or it is damaged.
     #[error("{0}: {1}")]
     Damaged(PathBuf, &'static str),
-    /// It is one of another search.
-    #[error("{file}: a checkpoint of another {what}: there {there}, here {here}")]
+    /// The file is a checkpoint of another search.
+    #[error("{file}: checkpoint of another {what} (in the file: {there}; this search: {here})")]
     Differs {
         /// The file.
         file: PathBuf,
         /// What differs.
         what: &'static str,
-        /// What the file says.
+        /// The value in the file.
         there: String,
-        /// What is wanted.
+        /// The value of this search.
         here: String,
     },
-    /// The same search recorded for goes another way: the algorithm has changed.
-    #[error("{0}: the algorithm or its judges have changed since: the same steps lead elsewhere")]
+    /// The recorded queries have other answers now: the algorithm has changed.
+    #[error(
+        "{0}: the algorithm or its judges have changed since this checkpoint was written; start the \
+         search anew"
+    )]
     Changed(PathBuf),
-    /// Only the exact search of all states knows checkpoints.
-    #[error("checkpoints are for the exact search of all states: not with {0}")]
+    /// Only an exact search of all states supports checkpoints.
+    #[error("checkpoints need an exact search of all states; they do not work with {0}")]
     Unfit(&'static str),
 }
 
 const MAGIC: &[u8; 20] = b"konklave checkpoint\n";
 const FORMAT: u64 = 2;
 
-/// What of the options decides which states there are; limits may be others the next time.
+/// The options that determine which states there are, as text. Limits and the number of threads may differ
+/// when a search is resumed.
 pub(crate) fn identifying_options(options: &Options) -> String {
     let (threads, max_states, max_depth, max_bytes) = (0, 0, 0, 0);
     format!("{:?}", Options { threads, max_states, max_depth, max_bytes, ..options.clone() })
 }
 
-/// Says why a search with these options has no checkpoints, if so.
+/// The reason why a search with these options does not support checkpoints, if there is one.
 pub(crate) fn unfit(options: &Options) -> Option<&'static str> {
     let reasons = [
-        (options.compact, "fingerprints alone (compact)"),
+        (options.compact, "hashes alone (compact)"),
         (options.reduce, "reduction"),
         (options.swarm.is_some(), "random runs (shard)"),
     ];
     reasons.into_iter().find_map(|(unfit, why)| unfit.then_some(why))
 }
 
-/// What the search was recorded to work out, and what a hash of all answers is.
+/// The queries in a checkpoint, and the hash of all numbered values.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct RecordedQueries {
     pub(crate) queries: Vec<Query>,
     pub(crate) digest: u64,
 }
 
-/// Writes checkpoints, and knows when the next is due.
+/// Writes checkpoints, and knows when the next one is due.
 #[derive(Debug)]
 pub(crate) struct CheckpointWriter {
     pub(crate) file: Option<PathBuf>,
     head: [String; 3],
-    /// Which permutations were refuted before this search began.
+    /// The permutations refuted before this search started.
     refuted: Vec<Refuted>,
     every: Duration,
     last: Stopwatch,
@@ -133,7 +136,7 @@ impl CheckpointWriter {
         self.file.is_some() && self.last.elapsed() >= self.every
     }
 
-    /// Writes down all levels but what is beyond the last; `digest` is that of all answers.
+    /// Writes these levels to the file; `digest` is the hash of all numbered values.
     pub(crate) fn write_checkpoint(
         &mut self,
         shared: &Shared,
@@ -146,12 +149,12 @@ impl CheckpointWriter {
         let part = part_file(&file);
         let written = self.write(&part, shared, levels, tally, digest);
         if let Err(why) = written.and_then(|()| std::fs::rename(&part, &file)) {
-            // What is half written is of no use; that it cannot be removed is no news.
+            // The partial file is useless; the write error matters more than a failed removal.
             let _ = std::fs::remove_file(&part);
             self.failed = Some(CheckpointError::Unwritable(file, why));
         }
         self.last = Stopwatch::start();
-        // So that at most a twentieth of the time goes into writing.
+        // So that writing takes at most a twentieth of the time.
         self.every = self.every.max(20 * begun.elapsed());
     }
 
@@ -218,21 +221,21 @@ impl CheckpointWriter {
     }
 }
 
-/// Beside the file, so that it can take its place.
+/// The partial file: in the same folder, so that a rename replaces the checkpoint at once.
 fn part_file(file: &Path) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     file.with_file_name(name)
 }
 
-/// A checkpoint that is read: first what was recorded, then the levels.
+/// Reads a checkpoint: first the refuted permutations, then the queries, the counters and the levels.
 pub(crate) struct CheckpointReader {
     file: PathBuf,
     from: VarintReader<BufReader<File>>,
 }
 
 impl CheckpointReader {
-    /// Opens a checkpoint that is whole and of the same version, model and options.
+    /// Opens a checkpoint. It must be undamaged and of the same version, model and options.
     pub(crate) fn open(
         file: &Path,
         checkpoints: &Checkpoints,
@@ -248,7 +251,7 @@ impl CheckpointReader {
             return Err(damaged("not a checkpoint"));
         }
         if !is_whole {
-            return Err(damaged("a damaged checkpoint: its sum is wrong"));
+            return Err(damaged("the checkpoint is damaged: its checksum is wrong"));
         }
         let format = reader.number()?;
         reader.same("format", &format.to_string(), &FORMAT.to_string())?;
@@ -268,7 +271,7 @@ impl CheckpointReader {
         Err(CheckpointError::Differs { file, what, there, here })
     }
 
-    /// Which permutations of so many places were refuted.
+    /// Reads the refuted permutations of `n` places.
     pub(crate) fn refuted(&mut self, n: u32) -> Result<Vec<Refuted>, CheckpointError> {
         let mut refuted = Vec::new();
         for _ in 0..self.number()? {
@@ -316,8 +319,8 @@ impl CheckpointReader {
         })
     }
 
-    /// Puts all levels in; `start_level` is called after each. The first is there already, and must be the
-    /// same.
+    /// Inserts all levels and calls `start_level` after each. The first level is in the store already and
+    /// must be the same.
     pub(crate) fn levels(
         &mut self,
         shared: &Shared,
@@ -369,7 +372,7 @@ impl CheckpointReader {
     }
 }
 
-/// Whether a file ends in the sum of what is before.
+/// Whether a file ends in the checksum of all bytes before.
 fn checksum_matches(file: &Path) -> io::Result<bool> {
     let mut from = BufReader::new(File::open(file)?);
     let Some(length) = from.get_ref().metadata()?.len().checked_sub(8) else { return Ok(false) };
@@ -388,14 +391,14 @@ fn checksum_matches(file: &Path) -> io::Result<bool> {
     Ok(sum.finish() == u64::from_le_bytes(last))
 }
 
-/// The sum of bytes, however they are cut into pieces.
+/// A checksum of bytes, independent of how they are split into calls.
 #[derive(Default)]
 struct Checksum {
     sum: u64,
     rest: Vec<u8>,
 }
 
-/// As much is summed up at once.
+/// How many bytes are hashed at once.
 const CHECKSUM_BLOCK: usize = 4096;
 
 impl Checksum {

@@ -1,8 +1,8 @@
 //! Runs that never end: livelock and starvation.
 //!
-//! Both are read off the strongly connected components of the steps that need neither faults nor
-//! time. Most models have no cycle of such steps: the search notes whether a step ever led to a
-//! level other than the next, and if none did, nothing is left to do here.
+//! Both are read off the strongly connected components of the graph of steps that need neither faults nor
+//! time. Most models have no cycle of such steps: the search notes whether such a step ever led back to an
+//! earlier or the current level. If none did, there is nothing to do here.
 
 use std::collections::VecDeque;
 
@@ -17,24 +17,24 @@ use crate::shared::read;
 use crate::store::{FIRST, SHARD_BITS, fingerprint};
 use crate::tables::Tables;
 
-/// After so many states it is told how far we have come.
+/// Progress is reported each time this many states are expanded.
 const PROGRESS_EVERY: usize = 1 << 16;
 
 /// All states and the steps between them that need neither faults nor time.
 struct Graph {
-    /// Where the steps of each state begin.
+    /// For each state, the index of its first step in `steps`.
     first: Vec<u32>,
-    /// Where each leads, and which of the state's steps it is.
+    /// The state a step leads to, and the index of the step among all successors of its state.
     steps: Vec<(u32, u32)>,
-    /// Which of the steps are other answers of `choose` than the step before.
+    /// The steps (by index) that differ from the step before only in the answers of `choose`.
     other_answers: FxHashSet<u32>,
-    /// In which states a timer runs: time may help there.
+    /// For each state, whether a timer runs: time may help there.
     timed: Vec<bool>,
-    /// In which states a client may ask.
+    /// For each state, whether a client may ask.
     asked: Vec<bool>,
-    /// Who waits, by place.
+    /// For each state, the places whose clients wait, as a bit set.
     waiting: Vec<u64>,
-    /// Where the states of each shard are, in their order.
+    /// For each shard, the addresses of its states, in their order.
     places: Vec<Vec<u32>>,
 }
 
@@ -115,9 +115,9 @@ impl Graph {
         (begin..).zip(self.steps(state).iter().copied()).filter(|(i, _)| !excluded.contains(i))
     }
 
-    /// As [`Graph::components`], of those that chance does not lead out of: where one answer of
-    /// `choose` leads out of a component, no run stays in it that takes that step again and again.
-    /// Such steps are excluded, and what is left is looked at again.
+    /// As [`Graph::components`], but only components that chance cannot leave. If one answer of `choose`
+    /// leads out of a component, a run that repeats this step leaves it some day. Such steps are
+    /// excluded, and the components of the rest are computed again.
     fn closed_to_chance(&self, is_in: &dyn Fn(u32) -> bool) -> (Vec<Vec<u32>>, FxHashSet<u32>) {
         let mut excluded = FxHashSet::default();
         let (mut found, mut open) = (Vec::new(), self.components(is_in, &excluded));
@@ -137,7 +137,7 @@ impl Graph {
         (found, excluded)
     }
 
-    /// Bars the steps of `state` some answers of which stay `inside` and some do not.
+    /// Excludes the steps of `state` if some of their answers lead out of `inside`.
     fn exclude_chance(&self, state: u32, inside: &FxHashSet<u32>, excluded: &mut FxHashSet<u32>) {
         let (mut begin, end) = (self.first[state as usize], self.first[state as usize + 1]);
         while begin < end {
@@ -153,8 +153,8 @@ impl Graph {
         }
     }
 
-    /// The shortest way within `component` from `from`, of at least one step, to a step that
-    /// `wanted` names (with it), as states and their steps.
+    /// The shortest path within `component` from state `from` up to and including a `wanted` step. It has
+    /// at least one step. Returns the steps and the last state.
     fn path(
         &self,
         (component, excluded): (&FxHashSet<u32>, &FxHashSet<u32>),
@@ -189,7 +189,7 @@ impl Graph {
 }
 
 impl Search<'_, '_> {
-    /// Judges runs that never end, when all states are known.
+    /// Judges runs that never end. All states must be known.
     pub(crate) fn judge_cycles(&mut self) -> SearchVerdict {
         let options = self.options;
         let (livelock, starvation) = (options.judges("livelock"), options.judges("starvation"));
@@ -219,8 +219,8 @@ impl Search<'_, '_> {
         SearchVerdict::Exhausted
     }
 
-    /// Looks at all states once more and keeps their steps, unless they take too much memory or it is
-    /// told to stop.
+    /// Expands all states once more and keeps their steps, unless that takes too much memory or the caller
+    /// interrupts it.
     fn graph(&mut self) -> Result<Graph, Bounded> {
         let shared = self.shared;
         let (tables, rules) = (read(&shared.tables), &shared.rules);
@@ -286,9 +286,8 @@ impl Search<'_, '_> {
         Ok(graph)
     }
 
-    /// A run that comes to where no run without faults can end any more, though nobody asks: into a
-    /// component with a cycle and no way out, in which no timer runs. That it goes on for ever is
-    /// certain.
+    /// A run into a component with a cycle and no way out, in which no timer runs and no client asks. From
+    /// there, no run without faults ever ends.
     fn livelock(&mut self, graph: &Graph) -> Option<StatePath> {
         let closed =
             graph.components(&|_| true, &FxHashSet::default()).into_iter().find(|component| {
@@ -307,9 +306,9 @@ impl Search<'_, '_> {
         Some(self.lasso(home, cycle, violation))
     }
 
-    /// A run in which someone waits for ever though all goes on fairly: whatever could always have
-    /// happened on the part that repeats does happen there. And not by chance alone: what is drawn
-    /// again and again comes out in every way.
+    /// A fair run in which a client waits forever. Fair means: a kind of step that is possible in every state
+    /// of the repeated part is taken there. And chance is fair, too: a draw that is repeated forever gives
+    /// every answer.
     fn starvation(&mut self, graph: &Graph) -> Result<Option<StatePath>, Bounded> {
         for place in 0..self.group.len() {
             let waits = |s: u32| graph.waiting[s as usize] >> place & 1 == 1;
@@ -332,8 +331,8 @@ impl Search<'_, '_> {
         Ok(None)
     }
 
-    /// A way round through `component` on which all happens that could happen everywhere in it;
-    /// none if something of the kind only leads out.
+    /// A cycle through `component` that takes every kind of step possible in all of its states; none if
+    /// such a kind always leads out of the component.
     fn fair_cycle(
         &mut self,
         graph: &Graph,
@@ -372,8 +371,8 @@ impl Search<'_, '_> {
         Some(cycle)
     }
 
-    /// For each step of a state, what kind of thing happens: a channel moves, a message arrives, a
-    /// place meets an input.
+    /// The kind of each step of a state: with FIFO the channel of the delivery, else its message; or the
+    /// place and the input that it handles.
     fn kinds(&mut self, graph: &Graph, state: u32) -> Vec<u64> {
         let (shard, index) = self.place(u64::from(state));
         let at = graph.places[shard][index as usize];
@@ -409,7 +408,7 @@ impl Search<'_, '_> {
         kinds
     }
 
-    /// The run that comes to state `home` and from there goes round for ever.
+    /// The run that reaches state `home` and repeats `cycle` from there.
     fn lasso(&self, home: u32, cycle: Vec<u32>, violation: Violation) -> StatePath {
         StatePath { cycle: Some(cycle), ..self.path_to(Some(u64::from(home)), violation) }
     }

@@ -1,4 +1,4 @@
-//! From one state to the next ones, in numbers.
+//! The successors of a state, in numbers.
 
 use rustc_hash::FxHashSet;
 
@@ -14,28 +14,28 @@ use crate::tables::{
 pub(crate) struct Rules {
     pub(crate) inputs: Inputs,
     pub(crate) options: Options,
-    /// The links that may break, by places, the lesser first.
+    /// The links that may break, as pairs of places, the lower place first.
     pub(crate) links: Vec<(u32, u32)>,
 }
 
-/// A state, unpacked.
+/// A state in numbers, unpacked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NumberedState {
     pub(crate) locals: Vec<u32>,
     pub(crate) environment: u32,
     pub(crate) sent: u32,
-    /// In order of number, or, where channels are FIFO, of channel and sending.
+    /// The messages in flight, in the order of their keys; with FIFO, within a channel in the order sent.
     pub(crate) flight: Vec<u32>,
-    /// For each message its channel where channels are FIFO, else itself: rows are in their order.
+    /// For each message its key: with FIFO its channel, else its number.
     pub(crate) keys: Vec<u32>,
 }
 
-/// What happens in a step, in numbers.
+/// An `Action` in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum NumberedAction {
-    /// This message arrives.
+    /// This message is delivered.
     Deliver(u32),
-    /// This place meets this input.
+    /// The process at this place handles this input.
     HandleInput(u32, u32),
     /// The application at this place sends past the algorithm to that place.
     AppMessage(u32, u32),
@@ -45,38 +45,39 @@ pub(crate) enum NumberedAction {
     Cut(u32),
     /// This link breaks.
     Break(u32),
-    /// This message is lost, or doubled: its number and its place in the row.
+    /// This message is lost, or duplicated: its number and its index in `flight`.
     Lose(u32, u32),
     Duplicate(u32, u32),
     /// A step of time passes.
     Pass,
 }
 
-/// A step and where it leads: what differs from the state before.
+/// A step and the state it leads to, as a difference from the state before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Successor<'a> {
     before: &'a NumberedState,
     pub(crate) locals: &'a [u32],
     pub(crate) environment: u32,
     sent: u32,
-    /// The message at this index is gone; the one at that index is doubled.
+    /// The index of the message that leaves `flight`, or [`NONE`].
     taken: usize,
+    /// The index of the message that is duplicated, or [`NONE`].
     doubled: usize,
-    /// What leaves, in the order of the row.
+    /// The messages sent, in the order of their keys.
     pub(crate) sends: &'a [Sent],
     pub(crate) action: NumberedAction,
-    /// Which of the series of draws.
+    /// The index of the series of draws among those of this step.
     pub(crate) draw: u32,
     pub(crate) reaction: u32,
     pub(crate) violated: bool,
-    /// Whether it belongs to a run without faults and without the passing of time.
+    /// Whether the step needs neither a fault nor the passing of time.
     pub(crate) untimed_progress: bool,
 }
 
 const NONE: usize = usize::MAX;
 
 impl Successor<'_> {
-    /// The messages then on their way, in the order of the row.
+    /// Calls `each` with the messages in flight after the step, in the order of their keys.
     #[inline]
     fn flight(&self, mut each: impl FnMut(u32)) {
         let mut sends = self.sends;
@@ -91,21 +92,20 @@ impl Successor<'_> {
                 each(message);
             }
             if i == self.doubled {
-                // Right behind the original: later copies come about by later duplication.
+                // Right behind the original: a later position results from a later duplication.
                 each(message);
             }
         }
         sends.iter().for_each(|sent| each(sent.message));
     }
 
-    /// How many bytes the packed state has at most, with the zeros behind it.
+    /// An upper bound on the bytes that [`Successor::write`] writes, with the padding.
     #[inline]
     pub(crate) fn most(&self) -> usize {
         5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len()) + WORD
     }
 
-    /// Writes the state that this leads to, packed, and zeros up to a whole word; returns how long it is
-    /// without these.
+    /// Writes the packed state, padded with zeros to a whole word; returns its length without padding.
     #[inline]
     pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> usize {
         let mut writer = Writer { into, len: 0, word: 0, bits: 0 };
@@ -128,7 +128,7 @@ impl Successor<'_> {
         writer.finish()
     }
 
-    /// Appends the state that this leads to, packed.
+    /// Appends the packed state.
     pub(crate) fn pack(&self, rules: &Rules, into: &mut Vec<u8>) {
         let at = into.len();
         into.resize(at + self.most(), 0);
@@ -143,7 +143,7 @@ impl Successor<'_> {
         numbered
     }
 
-    /// Writes the state that this leads to, but for its keys.
+    /// Writes the state without its keys.
     pub(crate) fn write_to(&self, numbered: &mut NumberedState) {
         numbered.locals.clear();
         numbered.locals.extend_from_slice(self.locals);
@@ -153,15 +153,15 @@ impl Successor<'_> {
     }
 }
 
-/// How many bytes are written at once.
+/// The bytes of a word: packed states are written and hashed by words.
 pub(crate) const WORD: usize = 8;
 
-/// Writes numbers as [`put`] does, but whole words at a time: a row is hashed by words as soon as it is there,
-/// and a word that was written in pieces keeps the processor waiting.
+/// Writes numbers as [`put`] does, but a whole word at a time. A packed state is hashed by words right after
+/// it is written, and reading a word that was stored in pieces stalls the processor.
 struct Writer<'a> {
     into: &'a mut [u8],
     len: usize,
-    /// What is not written yet, and how much that is.
+    /// The bits not written yet, and how many they are.
     word: u64,
     bits: u32,
 }
@@ -185,7 +185,7 @@ impl Writer<'_> {
         if self.bits >= u64::BITS {
             self.flush();
             self.bits -= u64::BITS;
-            // What did not fit: less than was put.
+            // The bits that did not fit into the word.
             self.word = if self.bits == 0 { 0 } else { bytes >> (width - self.bits) };
             self.len += WORD;
         }
@@ -252,6 +252,7 @@ impl NumberedState {
     }
 }
 
+/// Appends a number in LEB128: seven bits a byte, the lowest first.
 #[inline]
 pub(crate) fn put(into: &mut Vec<u8>, mut x: u32) {
     while x >= 0x80 {
@@ -261,6 +262,7 @@ pub(crate) fn put(into: &mut Vec<u8>, mut x: u32) {
     into.push(x as u8);
 }
 
+/// Reads a number that [`put`] wrote, and advances `from`.
 #[inline]
 pub(crate) fn take(from: &mut &[u8]) -> u32 {
     let (mut x, mut shift) = (0, 0);
@@ -275,15 +277,15 @@ pub(crate) fn take(from: &mut &[u8]) -> u32 {
     }
 }
 
-/// Goes from one state to all the next ones; keeps its scratch between calls.
+/// Enumerates the successors of a state; keeps its memory between calls.
 #[derive(Debug, Default)]
 pub(crate) struct Expander {
     locals: Vec<u32>,
 }
 
 impl Expander {
-    /// Tells `each` all that may happen next, in a fixed order. Returns whether anything may happen
-    /// without a fault; or what must be worked out first.
+    /// Calls `each` with every successor, in a fixed order. Returns whether anything may happen without a
+    /// fault, or the table entry that is missing.
     pub(crate) fn expand(
         &mut self,
         numbered: &NumberedState,
@@ -387,14 +389,14 @@ impl Expander {
     }
 }
 
-/// Whether the message at `i` may be the next of its channel; of equal ones, the first.
+/// Whether the message at `i` may be delivered next: the first of its channel, or the first of equal ones.
 #[inline]
 fn may_arrive(numbered: &NumberedState, i: usize) -> bool {
     i == 0 || numbered.keys[i - 1] != numbered.keys[i]
 }
 
-/// Whether the crash that `input` makes known to `place` could still be a delay: what the crashed process
-/// sent is on its way; or, if it is a broken link, what was sent over it.
+/// Whether the crash that `input` reports to `place` cannot be told from a delay yet: messages of the
+/// crashed process are still in flight; or, if a link broke, messages sent over it.
 fn is_too_soon(
     numbered: &NumberedState,
     tables: &Tables,
@@ -411,10 +413,10 @@ fn is_too_soon(
 }
 
 struct Expansion<'a, F> {
-    /// Those of the state, but for the step in hand.
+    /// The locals of the state, changed by the step in hand.
     locals: &'a mut Vec<u32>,
     numbered: &'a NumberedState,
-    /// That of the state, but for timers that fire early.
+    /// The environment of the state, changed while early timers are enumerated.
     environment: u32,
     tables: &'a Tables,
     rules: &'a Rules,
@@ -422,7 +424,7 @@ struct Expansion<'a, F> {
 }
 
 impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
-    /// The process at `place` meets `input`; the message at `taken` is gone.
+    /// The process at `place` handles `input`; the message at `taken` leaves `flight`.
     #[inline]
     fn step(
         &mut self,
@@ -462,7 +464,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         }
     }
 
-    /// Something that no process handles.
+    /// An event that no process handles, by its pseudo-local.
     fn fault(
         &mut self,
         actor: u32,
@@ -510,8 +512,8 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         });
     }
 
-    /// Takes one delivery for all that may happen, if there is one that commutes with whatever may
-    /// happen before it; says whether there is.
+    /// Takes a single delivery in place of all steps, if one commutes with every step that may come before
+    /// it. Returns whether there is one.
     fn take_commuting_delivery(
         &mut self,
         dependent: &FxHashSet<(u32, u32)>,
@@ -534,6 +536,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         Ok(false)
     }
 
+    /// Enumerates the faults that the budgets still allow.
     fn faults(&mut self) -> Result<(), Query> {
         let (numbered, tables, options, n) =
             (self.numbered, self.tables, &self.rules.options, self.rules.inputs.n);
@@ -542,9 +545,9 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         if spent.app_messages < options.app_messages {
             for from in (0..n).filter(|&p| is_up(p)) {
                 for to in (0..n).filter(|&to| to != from) {
-                    self.alone(
+                    self.without_handler(
                         from,
-                        self.rules.inputs.tell(to),
+                        self.rules.inputs.app_message(to),
                         NumberedAction::AppMessage(from, to),
                     )?;
                 }
@@ -558,7 +561,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
                 is_up(*p) && options.victims.includes(waits, holds, at_rest)
             };
             for place in (0..n).filter(may) {
-                self.alone(place, Inputs::CRASH, NumberedAction::Crash(place))?;
+                self.without_handler(place, Inputs::CRASH, NumberedAction::Crash(place))?;
             }
         }
         if spent.restarts < options.restarts {
@@ -578,7 +581,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         if spent.breaks < options.breaks {
             for &(one, other) in &self.rules.links {
                 if !self.is_broken(one, other) {
-                    self.snap(one, other)?;
+                    self.break_link(one, other)?;
                 }
             }
         }
@@ -604,7 +607,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         Ok(())
     }
 
-    /// A step of time passes for everyone.
+    /// A step of time passes for all processes.
     fn pass(&mut self, early: bool) -> Result<(), Query> {
         for local in self.locals.iter_mut() {
             if self.tables.locals[*local as usize].waits {
@@ -617,8 +620,13 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         Ok(())
     }
 
-    /// What happens to one place without a handler: it crashes, or its application sends.
-    fn alone(&mut self, place: u32, input: u32, action: NumberedAction) -> Result<(), Query> {
+    /// A local changes without a handler: the process crashes, or its application sends.
+    fn without_handler(
+        &mut self,
+        place: u32,
+        input: u32,
+        action: NumberedAction,
+    ) -> Result<(), Query> {
         let at = self.tables.act(self.numbered.locals[place as usize], input)?;
         let outcome = self.tables.outcomes[at as usize];
         let reaction = self.tables.react(self.numbered.environment, outcome.observation)?;
@@ -631,8 +639,9 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         Ok(())
     }
 
-    /// The link between these two breaks: each comes to suspect the other, unless it is known to be down.
-    fn snap(&mut self, one: u32, other: u32) -> Result<(), Query> {
+    /// The link between two places breaks. If both processes are up, the detector makes each suspect the
+    /// other.
+    fn break_link(&mut self, one: u32, other: u32) -> Result<(), Query> {
         let is_up =
             |place: u32| self.tables.locals[self.numbered.locals[place as usize] as usize].up;
         if self.rules.options.detector && is_up(one) && is_up(other) {
@@ -650,7 +659,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
         broken != 0 && broken >> (one * self.rules.inputs.n + other) & 1 == 1
     }
 
-    /// News of `place` go out to everyone who is up and linked with it.
+    /// Sends news of `place` to every process that is up and linked with it.
     fn broadcast_news(&mut self, place: u32, up: bool) -> Result<(), Query> {
         for to in (0..self.rules.inputs.n).filter(|&to| to != place) {
             let is_up = self.tables.locals[self.locals[to as usize] as usize].up;
@@ -664,10 +673,7 @@ impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
     fn enqueue_news(&mut self, place: u32, news: u32) -> Result<(), Query> {
         let at = self.tables.act(self.locals[place as usize], news)?;
         let outcome = self.tables.outcomes[at as usize];
-        debug_assert_eq!(
-            outcome.observation, UNOBSERVED,
-            "news on their way are nobody's business"
-        );
+        debug_assert_eq!(outcome.observation, UNOBSERVED, "news on their way are not observed");
         self.locals[place as usize] = outcome.local;
         Ok(())
     }
@@ -678,7 +684,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_at_a_time_are_the_same_bytes() {
+    fn word_writer_writes_the_same_bytes_as_put() {
         let numbers = [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_152, u32::MAX, 5, 0];
         for skip in 0..numbers.len() {
             for many in 0..=3 * numbers.len() {

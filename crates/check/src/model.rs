@@ -1,4 +1,4 @@
-//! A small group, and what may happen to it next.
+//! The model and its plain rules: what each action does to a state.
 
 use konklave_process::{
     AnyApplication, AnyMonitor, AnyProcess, Application, Context, Effect, Group, Host, Input,
@@ -11,45 +11,45 @@ use crate::verdicts::{OFF_CLOCK, off_clock, outside_group, over, steps, unexpect
 use crate::witness::{WitnessRecorder, WorldEvent};
 use crate::{Options, Timing};
 
-/// A small group to be explored whole.
+/// A small group with its clients and its judges, to be explored.
 #[derive(Debug)]
 pub struct Model {
-    /// Who they are.
+    /// The members.
     pub group: Group,
-    /// The processes, in numbered order.
+    /// The processes, in node order.
     pub processes: Vec<AnyProcess>,
-    /// Who asks.
+    /// The clients.
     pub application: AnyApplication,
-    /// Who judges.
+    /// The judges.
     pub monitor: AnyMonitor,
-    /// What may happen besides, and how far to go.
+    /// The faults that may happen, and how far to search.
     pub options: Options,
 }
 
-/// What may happen next.
+/// An event that may happen next. Indices are those of the lists in the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// A message arrives: the one at this index.
+    /// The message at this index is delivered.
     Deliver(u32),
-    /// A timer runs out: the one at this index.
+    /// The timer at this index fires.
     Fire(u32),
-    /// The application asks, at this place.
+    /// The client at this place makes its next request.
     Ask(u32),
-    /// The detector's news at this index arrives.
+    /// The news of the detector at this index reach their process.
     Learn(u32),
     /// The application at this place sends a message past the algorithm, to that place.
     AppMessage(u32, u32),
-    /// A process stops.
+    /// The process at this place crashes.
     Crash(u32),
     /// A channel is cut, from this place to that.
     Cut(u32, u32),
     /// The link between these places breaks.
     Break(u32, u32),
-    /// A process comes up again.
+    /// The process at this place restarts.
     Restart(u32),
-    /// A message is lost.
+    /// The message at this index is lost.
     Lose(u32),
-    /// A message is doubled.
+    /// The message at this index is duplicated.
     Duplicate(u32),
     /// A step of time passes.
     Pass,
@@ -60,7 +60,7 @@ impl Model {
         self.processes.len() as u32
     }
 
-    /// The state in which everyone has come up.
+    /// The state in which all members have started, but for those down from the start.
     pub(crate) fn initial(
         &self,
         draws: &mut Draws,
@@ -99,22 +99,22 @@ impl Model {
         state.cut != 0 && state.cut >> (from * self.n() + to) & 1 == 1
     }
 
-    /// Whether the link between them broke.
+    /// Whether the link between these places broke.
     pub(crate) fn is_broken(&self, state: &State, from: u32, to: u32) -> bool {
         state.broken != 0 && state.broken >> (from * self.n() + to) & 1 == 1
     }
 
-    /// Whether nothing is on its way: no message, and no news either.
+    /// Whether neither messages nor news are in flight.
     pub(crate) fn is_quiet(&self, state: &State) -> bool {
         state.flight.is_empty() && state.news.is_empty()
     }
 
-    /// Whether a timer that fires now does so before its time.
+    /// Whether a timer that fires now fires early.
     fn is_early(&self, state: &State) -> bool {
         self.options.timing == Timing::WhenQuiet && !self.is_quiet(state)
     }
 
-    /// Whether a step of time may pass: some timer runs, and none has run out.
+    /// Whether a step of time may pass: a timer runs, and none has run out.
     pub(crate) fn may_pass(&self, state: &State) -> bool {
         let Some(clock) = self.options.clock else { return false };
         let waits = !state.timers.is_empty() && state.timers.iter().all(|(.., left)| *left > 0);
@@ -122,7 +122,7 @@ impl Model {
         waits && early && clock.limit.is_none_or(|limit| state.spent.time < limit)
     }
 
-    /// Lets `action` happen. An odometer of `draws` beyond the first is for the caller to turn.
+    /// Applies `action` with one series of draws; the caller advances `draws` to the next series.
     pub(crate) fn apply(
         &self,
         state: &mut State,
@@ -207,7 +207,7 @@ impl Model {
                     log.happened(WorldEvent::Break(one, other));
                 }
                 for (to, peer) in [(one, other), (other, one)] {
-                    // Who knows that the other end is down has nothing to learn.
+                    // A process whose peer is down is told so by the news of the crash.
                     if self.options.detector && state.is_up(to) && state.is_up(peer) {
                         self.enqueue_news(state, to, peer, false);
                     }
@@ -235,7 +235,7 @@ impl Model {
                 if let Some(log) = log {
                     log.duplicated(copy.id);
                 }
-                // Right behind the original: later copies come about by later duplication.
+                // Right behind the original: a later position results from a later duplication.
                 state.flight.insert(i as usize + 1, copy);
                 Ok(())
             }
@@ -294,8 +294,10 @@ impl Model {
         verdict
     }
 
-    /// News of `place` go out to everyone who is up and linked with it. Who is up again before all know
-    /// that it was down is suspected and trusted all the same: what it knew is gone, and nobody else can say so.
+    /// Sends news of `place` to every process that is up and linked with it.
+    ///
+    /// A process may restart before its peers know of its crash. They get both news all the same, a suspicion
+    /// and then trust: its memory is gone, and only the suspicion tells them so.
     fn broadcast_news(&self, state: &mut State, place: u32, up: bool) {
         if !self.options.detector {
             return;
@@ -307,8 +309,10 @@ impl Model {
         }
     }
 
-    /// News of `place` go out to `to`, after all older ones of it. In the synchronous model nobody is
-    /// suspected who is up: there, who did not know of the last change never learns of either.
+    /// Sends news of `place` to `to`, behind older news of it.
+    ///
+    /// In the synchronous model a process that is up must not be suspected. So if older news of `place` are
+    /// still in flight, both cancel out.
     fn enqueue_news(&self, state: &mut State, to: u32, place: u32, up: bool) {
         let id = self.group.id(place as usize);
         if self.options.is_synchronous()
@@ -321,7 +325,7 @@ impl Model {
         state.news.insert(end, (to, id, up));
     }
 
-    /// One step of one process, and what follows from it.
+    /// Makes one step of one process and carries out its effects.
     fn step(
         &self,
         state: &mut State,
@@ -395,7 +399,7 @@ impl Model {
         Ok(())
     }
 
-    /// Lets pass what is not judged.
+    /// Drops violations of properties that are not judged.
     pub(crate) fn filter(&self, verdict: Verdict) -> Verdict {
         verdict.or_else(|violation| {
             let judged = self.options.judges(violation.property);

@@ -1,11 +1,14 @@
-//! Which deliveries commute with all that may happen before them.
+//! Partial-order reduction: which deliveries commute with every step that may come before them.
 //!
-//! A delivery that does need not wait: it may be taken alone, and the states in which it is put off
-//! need not be visited. Whether it does is found out for each local and message, by trying: if the
-//! message is put off at this local, then whatever the process was seen to meet after it may come
-//! first, and both orders must lead to the same local, send the same and show the same; and the same
-//! must hold again one step later. Nothing is taken for granted of what was not visited: a step that
-//! would have come first in a run left out is tried here, and then counts as seen.
+//! If a delivery commutes with all of them, the search takes it alone and skips the states in which it
+//! is postponed. A delivery that does not is *dependent*.
+//!
+//! Scenario: a message waits at a local. In a run left out, any input that the process was seen to
+//! handle after the message may be handled before it instead.
+//! Hazard: the two orders might differ in what clients and judges see, or in what happens later.
+//! Rule: both orders are tried. They must lead to the same local, send the same messages and have the
+//! same visible effects; and the postponed delivery must commute again one step later. A step that only
+//! a run left out would make is tried here as well, and then counts as met.
 //!
 //! docs/checking.md says why this is sound.
 
@@ -14,69 +17,72 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::semantics::{Cause, Observation, Semantics, VisibleEffect};
 use crate::tables::{OTHER, Reaction, StepOutcome, Tables};
 
-/// Nothing is reduced if so many times more steps would have to be tried than were met: finding out
-/// would take longer than visiting all states.
-const MOST: usize = 4;
-/// But so many may always be tried.
-const FREE: usize = 200_000;
+/// The reduction gives up beyond this many tried steps for each step met: trying would take longer than
+/// visiting all states.
+const MOST_TRIED_PER_MET: usize = 4;
+/// This many steps may be tried in any case.
+const ALWAYS_TRIED: usize = 200_000;
 
-/// What is known of commutation. Grows only: what is dependent once stays so.
+/// What is known of commutation. It only grows: a dependent delivery stays dependent.
+///
+/// A *pair* is a local and a message that waits there. A *cursor* counts how much of a growing list has
+/// been compared.
 #[derive(Default)]
 pub(crate) struct Commutation {
-    /// How much of what a local met was looked at for each pair of a local and a message.
-    pairs: FxHashMap<(u32, u32), usize>,
-    /// The pairs in the order found.
-    order: Vec<(u32, u32)>,
-    /// Up to where the book of each local was searched for pairs.
-    books: Vec<usize>,
-    /// Which pairs are dependent if this one is.
-    after: FxHashMap<(u32, u32), Vec<(u32, u32)>>,
+    /// For each pair, the cursor into the inputs that the local met after the message.
+    pair_cursors: FxHashMap<(u32, u32), usize>,
+    /// The pairs, in the order found.
+    pair_order: Vec<(u32, u32)>,
+    /// For each local, the cursor into its inputs up to which pairs were collected.
+    local_cursors: Vec<usize>,
+    /// For each pair, the pairs that become dependent with it.
+    implied_dependent: FxHashMap<(u32, u32), Vec<(u32, u32)>>,
     dependent: FxHashSet<(u32, u32)>,
-    /// Pairs in which what shows comes about by either of two steps, or by the message itself.
-    showing: Vec<(u32, u32)>,
-    /// Whether what shows at one place was found not to commute with what shows at another.
-    entangled: bool,
-    /// For each observation: 0 if nothing shows, or a number for what does.
-    shows: Vec<u32>,
-    /// Signs without show that a judge noticed all the same.
-    noisy: FxHashSet<u32>,
-    /// How much of what followed was looked at, for an environment and a observation that shows.
-    shown: FxHashMap<(u32, u32), usize>,
-    shown_books: Vec<usize>,
-    shown_order: Vec<(u32, u32)>,
-    /// How many steps count as met only since runs left out would meet them.
+    /// Pairs with a visible effect: of the message itself, or of whichever of two steps comes second.
+    visible_pairs: Vec<(u32, u32)>,
+    /// Whether visible effects at two places were found not to commute.
+    visible_order_matters: bool,
+    /// For each observation, the number of its visible part; 0 if it has none.
+    visible: Vec<u32>,
+    /// Observations without a visible part to which a judge reacted all the same.
+    judged: FxHashSet<u32>,
+    /// For each environment and visible observation, the cursor into the observations that followed.
+    reaction_cursors: FxHashMap<(u32, u32), usize>,
+    environment_cursors: Vec<usize>,
+    visible_reactions: Vec<(u32, u32)>,
+    /// How many steps count as met only because runs left out would make them.
     implied: usize,
     gave_up: bool,
 }
 
 /// One outcome of each of two steps at one local, in both orders.
 struct Diamond {
-    /// The message first, then the other.
+    /// The message first, then the other input.
     message: StepOutcome,
     other_after: StepOutcome,
-    /// The other first.
+    /// The other input first, then the message.
     other: StepOutcome,
     message_after: StepOutcome,
 }
 
 impl Commutation {
-    /// Which deliveries must not be taken alone; none if nothing may be reduced.
+    /// The dependent deliveries, which must not be taken alone; none if the reduction gave up.
     pub(crate) fn dependent(&self) -> Option<FxHashSet<(u32, u32)>> {
         (!self.gave_up).then(|| self.dependent.clone())
     }
 
-    /// Bars a pair and all that rely on it.
+    /// Marks a pair as dependent, and all pairs that rely on it.
     fn mark_dependent(&mut self, pair: (u32, u32)) {
         let mut open = vec![pair];
         while let Some(pair) = open.pop() {
             if self.dependent.insert(pair) {
-                open.extend(self.after.remove(&pair).unwrap_or_default());
+                open.extend(self.implied_dependent.remove(&pair).unwrap_or_default());
             }
         }
     }
 
-    /// Bars all that dependent pairs can be renamed to, so that what is taken alone in one state may be
-    /// in all that it stands for.
+    /// Marks all renamed forms of dependent pairs as dependent. So a delivery taken alone in one state may
+    /// be taken alone in every state that it stands for.
     fn mark_renamed_dependent(&mut self, tables: &Tables) -> bool {
         let Some(symmetry) = tables.symmetry.as_ref().filter(|symmetry| !symmetry.is_refuted())
         else {
@@ -94,24 +100,24 @@ impl Commutation {
         self.dependent.len() > before
     }
 
-    /// What shows of `observation`; 0 if nothing does.
-    fn show(&self, observation: u32) -> u32 {
-        if self.noisy.contains(&observation) {
+    /// The visible part of an observation, as a number; 0 if it has none.
+    fn visible_part(&self, observation: u32) -> u32 {
+        if self.judged.contains(&observation) {
             u32::MAX - observation
         } else {
-            self.shows[observation as usize]
+            self.visible[observation as usize]
         }
     }
 }
 
 impl Semantics<'_> {
-    /// Finds out what commutes, of all that was met so far. Says whether more is dependent than before.
+    /// Compares all steps met so far; returns whether more deliveries are dependent than before.
     pub(crate) fn compare_all(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let before = (known.dependent.len(), known.gave_up);
         loop {
-            self.see_shows(known);
-            let mut grown = self.see_noise(known, tables);
-            grown |= self.compare_shows(known, tables);
+            self.number_visible(known);
+            let mut grown = self.find_judged(known, tables);
+            grown |= self.compare_visible(known, tables);
             grown |= self.compare_steps(known, tables);
             grown |= known.mark_renamed_dependent(tables);
             if !grown || known.gave_up {
@@ -120,22 +126,22 @@ impl Semantics<'_> {
         }
     }
 
-    /// Numbers what shows of the observations that are new.
-    fn see_shows(&mut self, known: &mut Commutation) {
-        for number in known.shows.len() as u32..self.observations() {
+    /// Numbers the visible parts of new observations.
+    fn number_visible(&mut self, known: &mut Commutation) {
+        for number in known.visible.len() as u32..self.observations() {
             let observation = self.observation_of(number).clone();
-            let show = match &observation {
-                Observation::Step { place, cause, shown, .. } => {
+            let visible = match &observation {
+                Observation::Step { place, cause, effects, .. } => {
                     let request = match cause {
                         Cause::Request(request) => Some(request.clone()),
                         Cause::Receipt(_) | Cause::Restart | Cause::Inner => None,
                     };
                     let is_sent = |s: &&VisibleEffect| matches!(s, VisibleEffect::Send(..));
-                    let rest: Vec<_> = shown.iter().filter(|s| !is_sent(s)).cloned().collect();
+                    let rest: Vec<_> = effects.iter().filter(|s| !is_sent(s)).cloned().collect();
                     let quiet = request.is_none() && rest.is_empty();
-                    if quiet { 0 } else { self.show_of(*place, request, rest) }
+                    if quiet { 0 } else { self.visible_number(*place, request, rest) }
                 }
-                // Faults are not reduced, and are no steps that anything is compared with.
+                // With faults nothing is reduced, so these are never compared.
                 Observation::Crash(_)
                 | Observation::Lost { .. }
                 | Observation::Duplicated(_)
@@ -145,64 +151,72 @@ impl Semantics<'_> {
                 | Observation::Early
                 | Observation::Pass { .. } => u32::MAX / 2,
             };
-            known.shows.push(show);
+            known.visible.push(visible);
         }
     }
 
-    /// Looks for judges who noticed what does not show. Such a step is never put off.
-    fn see_noise(&mut self, known: &mut Commutation, tables: &Tables) -> bool {
-        let (mut grown, before) = (false, known.noisy.len());
-        known.shown_books.resize(self.observations_met.len().max(known.shown_books.len()), 0);
-        for (environment, book) in self.observations_met.iter().enumerate() {
-            let from = std::mem::replace(&mut known.shown_books[environment], book.len());
-            for &observation in &book[from..] {
+    /// Looks for judges that reacted to an observation without a visible part. Such a step is never
+    /// postponed.
+    fn find_judged(&mut self, known: &mut Commutation, tables: &Tables) -> bool {
+        let (mut grown, before) = (false, known.judged.len());
+        known
+            .environment_cursors
+            .resize(self.observations_met.len().max(known.environment_cursors.len()), 0);
+        for (environment, list) in self.observations_met.iter().enumerate() {
+            let from = std::mem::replace(&mut known.environment_cursors[environment], list.len());
+            for &observation in &list[from..] {
                 let reaction = reaction(tables, environment as u32, observation);
                 let same = reaction.environment == environment as u32 && !reaction.violated;
-                if known.shows[observation as usize] == 0 && !same {
-                    grown |= known.noisy.insert(observation);
+                if known.visible[observation as usize] == 0 && !same {
+                    grown |= known.judged.insert(observation);
                 }
                 let by_message = matches!(
                     self.observation_of(observation),
                     Observation::Step { cause: Cause::Receipt(_), .. }
                 );
-                if known.shows[observation as usize] != 0 && by_message {
-                    known.shown.insert((environment as u32, observation), 0);
-                    known.shown_order.push((environment as u32, observation));
+                if known.visible[observation as usize] != 0 && by_message {
+                    known.reaction_cursors.insert((environment as u32, observation), 0);
+                    known.visible_reactions.push((environment as u32, observation));
                     grown = true;
                 }
             }
         }
-        if known.noisy.len() > before {
-            // What was compared with it must be compared again.
-            known.shown.values_mut().chain(known.pairs.values_mut()).for_each(|seen| *seen = 0);
+        if known.judged.len() > before {
+            // Everything compared with these observations must be compared again.
+            known
+                .reaction_cursors
+                .values_mut()
+                .chain(known.pair_cursors.values_mut())
+                .for_each(|seen| *seen = 0);
         }
         grown
     }
 
-    /// What shows when a message arrives may show later in a run left out: then whatever shows at
-    /// other places comes first, and that must make no difference in the end.
-    fn compare_shows(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
+    /// In a run left out, the visible effects of a delivery come later, after visible effects at other
+    /// places. Both orders must lead to the same environment.
+    fn compare_visible(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let (mut grown, mut at) = (false, 0);
-        while !known.entangled && at < known.shown_order.len() {
-            let (environment, observation) = known.shown_order[at];
+        while !known.visible_order_matters && at < known.visible_reactions.len() {
+            let (environment, observation) = known.visible_reactions[at];
             at += 1;
             let first = reaction(tables, environment, observation);
-            let mut cursor = known.shown[&(environment, observation)];
+            let mut cursor = known.reaction_cursors[&(environment, observation)];
             if cursor == 0
                 && !self.leaves_others_alone(environment, first.environment, observation, tables)
             {
-                known.entangled = true;
+                known.visible_order_matters = true;
                 break;
             }
             cursor = cursor.max(1);
             while let Some(&other) = self
                 .observations_met
                 .get(first.environment as usize)
-                .and_then(|book| book.get(cursor - 1))
+                .and_then(|list| list.get(cursor - 1))
             {
                 cursor += 1;
-                let shows = known.shows.get(other as usize).is_none_or(|show| *show != 0);
-                if !shows && !known.noisy.contains(&other)
+                let is_visible =
+                    known.visible.get(other as usize).is_none_or(|visible| *visible != 0);
+                if !is_visible && !known.judged.contains(&other)
                     || self.place(observation) == self.place(other)
                 {
                     continue;
@@ -212,16 +226,17 @@ impl Semantics<'_> {
                 let early = self.reaction_to(environment, other, tables);
                 let late = self.reaction_to(early.environment, observation, tables);
                 let same = then.environment == late.environment;
-                let told = first.violated || then.violated || !(early.violated || late.violated);
-                if !(same && told) {
-                    known.entangled = true;
+                let same_verdict =
+                    first.violated || then.violated || !(early.violated || late.violated);
+                if !(same && same_verdict) {
+                    known.visible_order_matters = true;
                     break;
                 }
             }
-            known.shown.insert((environment, observation), cursor);
+            known.reaction_cursors.insert((environment, observation), cursor);
         }
-        if known.entangled {
-            for pair in std::mem::take(&mut known.showing) {
+        if known.visible_order_matters {
+            for pair in std::mem::take(&mut known.visible_pairs) {
                 grown |= !known.dependent.contains(&pair);
                 known.mark_dependent(pair);
             }
@@ -229,8 +244,8 @@ impl Semantics<'_> {
         grown
     }
 
-    /// Whether nobody at the place of `observation` may ask before it, and all others may ask the same before
-    /// and after.
+    /// Whether the client at the place of `observation` may not ask before it, and all other clients may
+    /// ask the same before and after.
     fn leaves_others_alone(
         &self,
         before: u32,
@@ -247,22 +262,22 @@ impl Semantics<'_> {
         asks(before).all(|(at, _)| Some(*at) != place) && others(before).eq(others(after))
     }
 
-    /// Tries all pairs of a local and a message with what the local meets afterwards.
+    /// Tries each pair with the inputs that its local meets afterwards.
     fn compare_steps(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let mut grown = false;
-        known.books.resize(self.inputs_met.len().max(known.books.len()), 0);
-        for (local, book) in self.inputs_met.iter().enumerate() {
-            let from = std::mem::replace(&mut known.books[local], book.len());
-            for &message in book[from..].iter().filter(|input| **input < OTHER) {
-                known.pairs.insert((local as u32, message), 0);
-                known.order.push((local as u32, message));
+        known.local_cursors.resize(self.inputs_met.len().max(known.local_cursors.len()), 0);
+        for (local, list) in self.inputs_met.iter().enumerate() {
+            let from = std::mem::replace(&mut known.local_cursors[local], list.len());
+            for &message in list[from..].iter().filter(|input| **input < OTHER) {
+                known.pair_cursors.insert((local as u32, message), 0);
+                known.pair_order.push((local as u32, message));
                 grown = true;
             }
         }
-        for at in 0..known.order.len() {
-            let pair = known.order[at];
+        for at in 0..known.pair_order.len() {
+            let pair = known.pair_order[at];
             let met = tables.acts.len() - known.implied;
-            if known.implied > FREE + MOST * met {
+            if known.implied > ALWAYS_TRIED + MOST_TRIED_PER_MET * met {
                 known.gave_up = true;
                 return false;
             }
@@ -273,7 +288,7 @@ impl Semantics<'_> {
         grown
     }
 
-    /// Tries one pair with what was not yet tried with it.
+    /// Tries one pair with the inputs that are new since the last time.
     fn compare(
         &mut self,
         pair @ (local, message): (u32, u32),
@@ -281,31 +296,31 @@ impl Semantics<'_> {
         tables: &mut Tables,
     ) -> bool {
         let first = self.outcome_of(local, message, 0, tables);
-        self.see_shows(known);
-        let mut cursor = known.pairs[&pair];
-        let shows = known.show(first.observation) != 0;
+        self.number_visible(known);
+        let mut cursor = known.pair_cursors[&pair];
+        let is_visible = known.visible_part(first.observation) != 0;
         if cursor == 0 {
             let idle =
                 [local, first.local].iter().all(|l| !tables.locals[*l as usize].has_timers());
-            let noisy = known.noisy.contains(&first.observation);
-            if !first.last || !idle || noisy || shows && known.entangled {
+            let judged = known.judged.contains(&first.observation);
+            if !first.last || !idle || judged || is_visible && known.visible_order_matters {
                 known.mark_dependent(pair);
                 return true;
             }
-            if shows {
-                known.showing.push(pair);
+            if is_visible {
+                known.visible_pairs.push(pair);
             }
-        } else if known.noisy.contains(&first.observation) {
+        } else if known.judged.contains(&first.observation) {
             known.mark_dependent(pair);
             return true;
         }
         let begin = cursor;
         cursor = cursor.max(1);
         while let Some(&input) =
-            self.inputs_met.get(first.local as usize).and_then(|book| book.get(cursor - 1))
+            self.inputs_met.get(first.local as usize).and_then(|list| list.get(cursor - 1))
         {
             cursor += 1;
-            if !self.may_come_first(input, message, shows) {
+            if !self.may_come_first(input, message, is_visible) {
                 continue;
             }
             if !self.commutes(pair, input, known, tables) {
@@ -313,23 +328,23 @@ impl Semantics<'_> {
                 return true;
             }
         }
-        known.pairs.insert(pair, cursor);
+        known.pair_cursors.insert(pair, cursor);
         cursor > begin.max(1)
     }
 
-    /// Whether `input`, met after `message`, could have been met before it.
-    fn may_come_first(&self, input: u32, message: u32, shows: bool) -> bool {
+    /// Whether `input`, handled after `message`, could have been handled before it.
+    fn may_come_first(&self, input: u32, message: u32, is_visible: bool) -> bool {
         if input >= OTHER {
-            // If the message shows, clients know of it, and this one may not ask before.
-            return !shows;
+            // After a visible delivery the client may ask because of it; before, it may not.
+            return !is_visible;
         }
         let channel = |message: u32| self.in_flight(message).channel;
         let in_line = self.is_fifo() && channel(input) == channel(message);
         input != message && !in_line
     }
 
-    /// Whether `message` and `input` lead to the same in both orders, and still do if `message` is put
-    /// off further.
+    /// Whether `message` and `input` have the same result in both orders, and `message` still commutes
+    /// when it is postponed further.
     fn commutes(
         &mut self,
         pair @ (local, message): (u32, u32),
@@ -350,7 +365,7 @@ impl Semantics<'_> {
                 || message_after.local != other_after.local
                 || known.dependent.contains(&put_off)
                 || !self.sends_alike(&diamond)
-                || !self.shows_alike(&diamond, pair, known)
+                || !self.visible_alike(&diamond, pair, known)
             {
                 return false;
             }
@@ -359,22 +374,21 @@ impl Semantics<'_> {
                 break;
             }
         }
-        // Only now it is known that it may happen so.
+        // Only now is it certain that a run left out may take these steps.
         self.happens(local, input, known, tables);
         for put_off in put_offs.into_iter().filter(|put_off| *put_off != pair) {
             self.happens(put_off.0, message, known, tables);
-            known.after.entry(put_off).or_default().push(pair);
+            known.implied_dependent.entry(put_off).or_default().push(pair);
         }
         true
     }
 
-    /// Whether both orders send the same: in any order, or where channels are FIFO, each channel in
-    /// the same order.
+    /// Whether both orders send the same messages; with FIFO, in the same order on each channel.
     fn sends_alike(&self, diamond: &Diamond) -> bool {
         let sends = |first: StepOutcome, second: StepOutcome| {
-            let shown = [first.observation, second.observation].map(|observation| {
+            let effects = [first.observation, second.observation].map(|observation| {
                 match self.observation_of(observation) {
-                    Observation::Step { shown, .. } => &**shown,
+                    Observation::Step { effects, .. } => &**effects,
                     _ => &[],
                 }
             });
@@ -385,7 +399,7 @@ impl Semantics<'_> {
                 | VisibleEffect::Unexpected(_)
                 | VisibleEffect::OffClock(_) => None,
             };
-            let mut sends: Vec<_> = shown.into_iter().flatten().filter_map(sent).collect();
+            let mut sends: Vec<_> = effects.into_iter().flatten().filter_map(sent).collect();
             sends.sort_by_key(|(to, _)| *to);
             sends
         };
@@ -401,27 +415,27 @@ impl Semantics<'_> {
             })
     }
 
-    /// Whether both orders show the same, at most one of the steps showing anything.
-    fn shows_alike(
+    /// Whether both orders have the same visible effects, at most one of the steps having any.
+    fn visible_alike(
         &mut self,
         diamond: &Diamond,
         pair: (u32, u32),
         known: &mut Commutation,
     ) -> bool {
-        self.see_shows(known);
-        let show = |outcome: StepOutcome| known.show(outcome.observation);
-        let (message, message_after) = (show(diamond.message), show(diamond.message_after));
-        let (other, other_after) = (show(diamond.other), show(diamond.other_after));
+        self.number_visible(known);
+        let visible = |outcome: StepOutcome| known.visible_part(outcome.observation);
+        let (message, message_after) = (visible(diamond.message), visible(diamond.message_after));
+        let (other, other_after) = (visible(diamond.other), visible(diamond.other_after));
         if message == message_after && other == other_after {
             return message == 0 || other == 0;
         }
-        // What shows comes about by whichever of the two is the later.
+        // The visible effect belongs to whichever of the two steps comes second.
         let swapped =
             message == other && message_after == other_after && (message == 0 || other_after == 0);
-        if swapped && !known.entangled {
-            known.showing.push(pair);
+        if swapped && !known.visible_order_matters {
+            known.visible_pairs.push(pair);
         }
-        swapped && !known.entangled
+        swapped && !known.visible_order_matters
     }
 
     fn outcome_of(
@@ -435,7 +449,7 @@ impl Semantics<'_> {
         tables.outcomes[(begin + draw) as usize]
     }
 
-    /// This local meets this input, if only in runs left out.
+    /// Counts this step as met, even if only runs left out make it.
     fn happens(&mut self, local: u32, input: u32, known: &mut Commutation, tables: &mut Tables) {
         if let Err(query) = tables.act(local, input) {
             let before = tables.acts.len();

@@ -1,4 +1,4 @@
-//! From numbers back to a run: the steps are made again, by the plain rules of the model.
+//! Replay: makes the steps of a path again, by the plain rules, to turn numbers back into a run.
 
 use konklave_process::Violation;
 use rustc_hash::FxHashSet;
@@ -14,20 +14,20 @@ use crate::symmetry::Scratch;
 use crate::tables::{Inputs, Tables};
 use crate::witness::{Witness, WitnessRecorder};
 
-/// Is told a step.
+/// Is called with each successor.
 pub(crate) type Visitor<'a> = dyn FnMut(Successor<'_>, &Tables, &Rules) + 'a;
 
-/// A run made again: where it has come to, both ways, and all that happened.
+/// A run in replay: its current state by both rules, and all that happened.
 struct ReplayedRun {
     state: State,
     numbered: NumberedState,
     log: WitnessRecorder,
     starts: usize,
-    /// What the last step breaks.
+    /// The violation by the last step, if any.
     broken: Option<Violation>,
 }
 
-/// Tells `each` all that may happen next, working out what is not known.
+/// Calls `each` with every successor, after computing the missing table entries.
 pub(crate) fn for_each_successor(
     numbered: &NumberedState,
     shared: &Shared,
@@ -44,13 +44,13 @@ pub(crate) fn for_each_successor(
     debug_assert!(known.is_ok(), "everything was worked out just now");
 }
 
-/// Makes runs again.
+/// Replays paths of a finished search.
 pub(crate) struct Replay<'a, 'm> {
     model: &'m Model,
     shared: &'a Shared,
     semantics: &'a mut Semantics<'m>,
-    /// What may not be taken alone in states that stand for others; those they stand for are looked at
-    /// whole, since another message may come first in them.
+    /// With symmetry: the dependent deliveries, in effect only while a canonical state is expanded. The states
+    /// it stands for are expanded without reduction, since another message may come first there.
     dependent: Option<FxHashSet<(u32, u32)>>,
 }
 
@@ -65,12 +65,12 @@ impl<'a, 'm> Replay<'a, 'm> {
         Self { model, shared, semantics, dependent }
     }
 
-    /// The run that goes this way.
+    /// The run along this path.
     pub(crate) fn witness(&mut self, path: StatePath) -> Witness {
         let StatePath { mut violation, start, steps, cycle } = path;
         let mut run = self.redo(start, &steps);
         if self.is_renamed() {
-            // It was found of a run in which processes may have changed places.
+            // The violation was found in a renamed run: find it again in the run that is shown.
             let mut tables = write(&self.shared.tables);
             let (locals, environment) = (&run.numbered.locals, run.numbered.environment);
             let end = self.semantics.judge_end(locals, environment, &mut tables);
@@ -89,7 +89,7 @@ impl<'a, 'm> Replay<'a, 'm> {
         Witness { violation, moments: run.log.moments, starts: run.starts, loops_from }
     }
 
-    /// Makes these steps from the start and writes them down.
+    /// Makes these steps from the start and records them.
     fn redo(&mut self, start: u32, steps: &[u32]) -> ReplayedRun {
         let mut draws = Draws::default();
         for _ in 0..start {
@@ -114,7 +114,7 @@ impl<'a, 'm> Replay<'a, 'm> {
         read(&self.shared.tables).symmetry.is_some()
     }
 
-    /// Which step of `numbered` is `step` of the one that stands for it.
+    /// The index of the step of `numbered` that corresponds to `step` of its canonical form.
     fn renamed(&mut self, numbered: &NumberedState, step: u32) -> u32 {
         let mut scratch = Scratch::of(numbered.clone());
         let rules = &self.shared.rules;
@@ -150,7 +150,7 @@ impl<'a, 'm> Replay<'a, 'm> {
         found.expect("action one can do, all can that it stands for")
     }
 
-    /// Makes one more step.
+    /// Makes one more step, by both rules, and compares the states.
     fn make_step(&mut self, run: &mut ReplayedRun, step: u32) {
         let (mut count, mut made) = (0, None);
         for_each_successor(
@@ -185,7 +185,7 @@ impl<'a, 'm> Replay<'a, 'm> {
         run.numbered = numbered;
     }
 
-    /// The same move by the plain rules.
+    /// The same action for the plain rules.
     fn action(&self, state: &State, action: NumberedAction) -> Action {
         let found = |message: u32| {
             let in_flight = self.semantics.in_flight(message);

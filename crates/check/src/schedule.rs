@@ -1,7 +1,7 @@
-//! A schedule in words: which of all that may happen does happen, and in which order.
+//! A schedule in words: which actions happen, and in which order.
 //!
-//! Cues name processes and channels, not numbers of states, so that a schedule can be pasted into a
-//! test, and still means something if some of it is left out.
+//! Its steps name processes and channels, not indices of a search. So a schedule can be pasted into a test,
+//! and keeps its meaning when some steps are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,15 +14,15 @@ use crate::model::{Action, Model};
 use crate::state::{Running, State};
 use crate::witness::{Moment, Witness, WitnessRecorder, WorldEvent};
 
-/// A schedule of so few schedule is shrunk by every row of them that can be left out, not only by halves,
-/// quarters and so on: a client's whole visit goes at once or not at all.
+/// A schedule of at most this many steps is shrunk by leaving out every run of adjacent steps, not only
+/// halves, quarters and so on. That matters for a client's request and release, which must go together.
 const EXHAUSTIVE_LIMIT: usize = 200;
 
-/// One thing that shall happen, in words: `ask 0`, `deliver 0>1`, `crash 2`.
+/// One step of a schedule, in words: `ask 0`, `deliver 0>1`, `crash 2`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleStep {
     words: String,
-    /// What `choose` shall answer; after that, 0.
+    /// The answers of `choose`; after them, 0.
     draws: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for ScheduleStep {
 }
 
 impl ScheduleStep {
-    /// The step that these words are; none if what is drawn are no numbers.
+    /// The step with these words; none if the draws are not numbers.
     pub fn new(text: &str) -> Option<Self> {
         let (words, draws) = text.split_once(" drawing ").unwrap_or((text, ""));
         let draws = draws.split(',').filter(|d| !d.is_empty()).map(str::parse);
@@ -45,24 +45,24 @@ impl ScheduleStep {
     }
 }
 
-/// Writes the schedule of a run down while it is read.
+/// Records the schedule of a run while its moments are read.
 #[derive(Debug, Default)]
 pub struct ScheduleRecorder {
     schedule: Vec<ScheduleStep>,
-    /// What is on its way, by channel.
+    /// The messages in flight, by channel.
     flight: BTreeMap<(ProcessId, ProcessId), Vec<u64>>,
     channels: BTreeMap<u64, (ProcessId, ProcessId)>,
-    /// Who is down, and which channels are cut: what goes there is lost by itself.
+    /// The processes that are down and the channels that are cut: messages there are lost by themselves.
     down: BTreeSet<ProcessId>,
     cut: BTreeSet<(ProcessId, ProcessId)>,
 }
 
 impl ScheduleRecorder {
-    /// A process made a step; the number of the message, where it was one.
+    /// Records a step of a process; `id` is the number of the message if the input was one.
     pub fn step(&mut self, at: ProcessId, input: &Input<AnyProcess>, id: u64, draws: &[u32]) {
         let words = match input {
             Input::Start => format!("start {}", at.0),
-            // The step is the restart, which comes before.
+            // The restart was recorded just before.
             Input::Recover(_) => {
                 if let Some(step) = self.schedule.last_mut() {
                     step.draws = draws.to_vec();
@@ -78,14 +78,14 @@ impl ScheduleRecorder {
         self.schedule.push(ScheduleStep { words, draws: draws.to_vec() });
     }
 
-    /// A message left.
+    /// Records a message sent.
     pub fn sent(&mut self, from: ProcessId, to: ProcessId, id: u64) {
         self.flight.entry((from, to)).or_default().push(id);
         self.channels.insert(id, (from, to));
     }
 
-    /// A message was lost, in flight or at a process that is down. The latter is no fault of its own:
-    /// if the crash is left out of the schedule, the message arrives.
+    /// Records a lost message. If its receiver is down or its channel is cut, the step is a delivery: without
+    /// that crash or cut, the message arrives.
     pub fn lost(&mut self, id: u64) {
         let unheard = self
             .channels
@@ -95,7 +95,7 @@ impl ScheduleRecorder {
         self.push(words);
     }
 
-    /// A message was doubled.
+    /// Records a duplicated message.
     pub fn duplicated(&mut self, id: u64) {
         let words = self.name_message("duplicate", id, false);
         self.push(words);
@@ -107,7 +107,7 @@ impl ScheduleRecorder {
         }
     }
 
-    /// Something happened to the world; the number of the message, where it was one.
+    /// Records an event outside all handlers; `id` is the number of the message if it sent one.
     pub fn happened(&mut self, happened: WorldEvent, id: u64) {
         let words = match happened {
             WorldEvent::Crash(p) => format!("crash {}", p.0),
@@ -128,7 +128,7 @@ impl ScheduleRecorder {
         }
     }
 
-    /// All schedule.
+    /// The schedule recorded.
     pub fn finish(self) -> Vec<ScheduleStep> {
         self.schedule
     }
@@ -137,7 +137,7 @@ impl ScheduleRecorder {
         self.schedule.push(ScheduleStep { words, draws: Vec::new() });
     }
 
-    /// Names message `id` by its channel and its place in it, which it leaves if `gone`.
+    /// Names message `id` by its channel and its position there; removes it from the channel if `gone`.
     fn name_message(&mut self, verb: &str, id: u64, gone: bool) -> String {
         let Some(&(from, to)) = self.channels.get(&id) else { return format!("{verb} ?") };
         let row = self.flight.entry((from, to)).or_default();
@@ -151,7 +151,7 @@ impl ScheduleRecorder {
 }
 
 impl Witness {
-    /// The schedule that leads to it.
+    /// The schedule of this run.
     pub fn schedule(&self) -> Vec<ScheduleStep> {
         let mut recorder = ScheduleRecorder::default();
         for moment in &self.moments {
@@ -173,22 +173,22 @@ impl Witness {
     }
 }
 
-/// What came of a schedule.
+/// The result of playing a schedule.
 #[derive(Clone, Debug)]
 pub struct Playback {
-    /// What happened; its violation is the first that was judged, if any.
+    /// All steps and events.
     pub moments: Vec<Moment>,
-    /// How many of the moments are the members coming up.
+    /// How many of the first moments are the members starting.
     pub starts: usize,
-    /// What broke, and at which step; at the end, all schedule.
+    /// The violation, and how many steps of the schedule led to it.
     pub broken: Option<(Violation, usize)>,
-    /// The schedule that could not be followed, by index.
+    /// The steps that were not possible, by index.
     pub skipped: Vec<usize>,
 }
 
 impl Model {
-    /// Lets happen what the schedule say, by the plain rules and whatever the budgets; what cannot happen
-    /// is skipped. Ends where something breaks; else, if nothing more can happen, judges the end.
+    /// Plays a schedule by the plain rules, without regard to fault budgets. Skips steps that are not
+    /// possible. Stops at the first violation; otherwise, if the last state is an end, judges it.
     pub fn play(&self, schedule: &[ScheduleStep]) -> Playback {
         let starts = schedule.iter().take_while(|step| step.words.starts_with("start ")).count();
         let drawn = schedule[..starts].iter().flat_map(|step| step.draws.iter().copied());
@@ -218,7 +218,7 @@ impl Model {
         Playback { moments: log.moments, starts: came_up, broken, skipped }
     }
 
-    /// What these words mean now, if that can happen.
+    /// The action that these words name, if it is possible in this state.
     fn action_for(&self, state: &State, words: &str) -> Option<Action> {
         if words == "pass" {
             return self.may_pass(state).then_some(Action::Pass);
@@ -240,7 +240,7 @@ impl Model {
             let heard = state.is_up(to) && !self.is_cut(state, from, to);
             return match verb {
                 "deliver" => message.filter(|_| in_order).map(Action::Deliver),
-                // It gets lost by itself where nobody hears it.
+                // A message to a process that is down, or on a cut channel, is lost by its delivery.
                 "lose" if !heard => message.filter(|_| in_order).map(Action::Deliver),
                 "lose" => message.map(Action::Lose),
                 "duplicate" => message.map(Action::Duplicate),
@@ -282,8 +282,8 @@ impl Model {
         }
     }
 
-    /// The fewest of `schedule`, in their order, that still break `property`: none of those left can be
-    /// left out alone. None if they do not break it.
+    /// Shrinks a schedule that violates `property`: leaves out steps until no single step can be left out.
+    /// None if the schedule does not violate it.
     pub fn shrink(&self, schedule: &[ScheduleStep], property: &str) -> Option<Vec<ScheduleStep>> {
         let breaks = |schedule: &[ScheduleStep]| -> Option<Vec<ScheduleStep>> {
             let played = self.play(schedule);
@@ -293,7 +293,7 @@ impl Model {
             (violation.property == property).then(|| used.collect())
         };
         let mut least = breaks(schedule)?;
-        // Everyone comes up, whatever happens then.
+        // The members' starts stay.
         let starts = least.iter().take_while(|step| step.words.starts_with("start ")).count();
         let mut size = least.len().saturating_sub(starts).div_ceil(2);
         while size > 0 {

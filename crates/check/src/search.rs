@@ -1,7 +1,7 @@
-//! Breadth first through all states, level by level, on all cores.
+//! The search: breadth first through all states, level by level, on all cores.
 //!
-//! Nothing here knows the types of an algorithm: states are numbers, and what they mean is asked of a
-//! [`Craft`]. So all of it is compiled once, not once for each algorithm.
+//! States are numbers here. Only [`Semantics`] knows the values behind them; the search asks it for every
+//! step that the tables do not have yet.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Barrier, PoisonError};
@@ -19,7 +19,7 @@ use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
 use crate::symmetry::{CYCLES, Permutation, Scratch, Symmetry};
 use crate::tables::{Inputs, Tables};
 
-/// What was counted up to some level.
+/// What was counted up to some level; `costliest` and `cheapest` are ends, by number.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counters {
     pub(crate) transitions: u64,
@@ -29,19 +29,19 @@ pub(crate) struct Counters {
     pub(crate) cheapest: Option<u64>,
 }
 
-/// How likely it is that two of so many states have the same 64 bits.
+/// An upper bound on the probability that two of these states have the same 64-bit hash.
 fn miss_probability(states: u64) -> f64 {
     let states = states as f64;
     (states * states / 2f64.powi(65)).min(1.0)
 }
 
-/// What the search came to.
+/// How a level ended the search.
 enum LevelResult {
     Exhausted,
-    /// More must be visited than was thought: the search begins again.
+    /// An assumption of reduction or symmetry was refuted: the search restarts without it.
     Restart,
     Bounded(Bounded),
-    /// The state, none for the start itself; the last step, if it is that which breaks something.
+    /// A property is violated: in this state (none: at the start), by its step `last` if there is one.
     Violated {
         state: Option<u64>,
         last: Option<u32>,
@@ -49,8 +49,10 @@ enum LevelResult {
     },
 }
 
-/// How to come to a state again: the series of draws at the start, the steps from there, and the
-/// steps that lead from there round to the same state, where the run goes on for ever.
+/// How to reach a state again, and the violation found there.
+///
+/// `start` is the index of the start state. `steps` are the indices of the steps from there. For a run that
+/// never ends, `cycle` leads from the state reached back to it.
 pub(crate) struct StatePath {
     pub(crate) violation: Violation,
     pub(crate) start: u32,
@@ -58,14 +60,14 @@ pub(crate) struct StatePath {
     pub(crate) cycle: Option<Vec<u32>>,
 }
 
-/// What the search comes to in the end.
+/// The verdict of a finished search.
 pub(crate) enum SearchVerdict {
     Exhausted,
     Violated(StatePath),
     Bounded(Bounded),
 }
 
-/// All that was found, in numbers.
+/// The result of a finished search, in numbers.
 pub(crate) struct SearchResult {
     pub(crate) verdict: SearchVerdict,
     pub(crate) states: u64,
@@ -76,24 +78,24 @@ pub(crate) struct SearchResult {
     pub(crate) cheapest: Option<StatePath>,
     pub(crate) reduced: bool,
     pub(crate) miss_probability: f64,
-    /// How many permutations there were, and which places stood for each other.
+    /// With symmetry: how many permutations there were, and the classes of interchangeable places.
     pub(crate) symmetry: Option<(usize, Vec<Vec<u32>>)>,
-    /// The first permutation that was refuted, and by what.
+    /// The first permutation that was refuted, and why.
     pub(crate) asymmetry: Option<(Permutation, &'static str)>,
 }
 
-/// What is to be searched, and how.
+/// What to search, and how.
 pub(crate) struct SearchRequest<'a> {
     pub(crate) group: &'a Group,
     pub(crate) options: &'a Options,
-    /// Whether deliveries that commute may be put off.
+    /// Whether a delivery that commutes with all others is taken alone (partial-order reduction).
     pub(crate) reduce: bool,
-    /// Whether one state stands for all that it can be renamed to.
+    /// Whether one state stands for all its renamed forms.
     pub(crate) symmetry: bool,
     pub(crate) checkpoints: &'a Checkpoints,
 }
 
-/// Searches until the answer is known. Returns also what the numbers in it stand for.
+/// Searches until there is a verdict. Also returns the tables that give the result's numbers a meaning.
 pub(crate) fn search(
     question: &SearchRequest<'_>,
     semantics: &mut Semantics<'_>,
@@ -144,7 +146,7 @@ pub(crate) fn search(
                     refuted.push((permutation.clone(), why));
                 }
             }
-            // All numbers are given anew, so what is known of commutation is void, too.
+            // All values get new numbers, so the known commutations are void, too.
             semantics.forget();
             commutation = commutation.map(|_| Commutation::default());
             tables = Tables {
@@ -159,15 +161,15 @@ pub(crate) fn search(
     }
 }
 
-/// One search, by the one worker that may run handlers.
+/// One search, run by the first worker: the only one that may run handlers.
 pub(crate) struct Search<'a, 'm> {
     pub(crate) group: &'a Group,
     pub(crate) options: &'a Options,
     pub(crate) shared: &'a Shared,
     pub(crate) semantics: &'a mut Semantics<'m>,
-    /// What is known of commutation, where the search is reduced.
+    /// With reduction: which deliveries commute.
     commutation: Option<Commutation>,
-    /// How many steps were known when commutation was last looked at.
+    /// How many steps were known when commutation was last checked.
     compared: usize,
     watch: &'a mut dyn FnMut(Progress) -> bool,
     pub(crate) levels: Vec<Level>,
@@ -177,13 +179,13 @@ pub(crate) struct Search<'a, 'm> {
     frontier: u64,
     pub(crate) peak_bytes: u64,
     reported_at: u64,
-    /// What was counted before the level that is looked at.
+    /// The counters before the current level.
     before_level: Counters,
-    /// Writes checkpoints, if there are to be any.
+    /// Writes checkpoints, if the caller wants any.
     checkpoint_writer: Option<CheckpointWriter>,
 }
 
-/// From this many states in a level on, the other workers are called; earlier in tests, which are small.
+/// The other workers join from a level of this size on; earlier in tests, whose models are small.
 const MANY: u64 = if cfg!(test) { 16 } else { 4096 };
 
 impl<'a, 'm> Search<'a, 'm> {
@@ -216,8 +218,8 @@ impl<'a, 'm> Search<'a, 'm> {
         }
     }
 
-    /// Goes on from where a checkpoint was written: asks all again that was asked, so that all has its
-    /// number, and puts the states in.
+    /// Resumes from a checkpoint: repeats its queries, so that every value gets its number again, then
+    /// inserts its states.
     fn resume(&mut self, mut from: CheckpointReader) -> Result<(), CheckpointError> {
         let _ = self.start();
         let recorded = from.queries()?;
@@ -247,7 +249,7 @@ impl<'a, 'm> Search<'a, 'm> {
         Ok(())
     }
 
-    /// Writes down all up to the level that is looked at, if that is wanted.
+    /// Writes a checkpoint of all levels up to the current one, if the caller wants any.
     fn write_checkpoint(&mut self) {
         let Some(checkpoint_writer) =
             self.checkpoint_writer.as_mut().filter(|writer| writer.file.is_some())
@@ -258,7 +260,7 @@ impl<'a, 'm> Search<'a, 'm> {
         checkpoint_writer.write_checkpoint(self.shared, &self.levels, self.before_level, digest);
     }
 
-    /// Searches, and reports what was found; none if it must be done again with more to visit.
+    /// Searches and returns the result; none if the search must restart.
     fn explore(&mut self, workers: usize) -> Option<SearchResult> {
         let options = self.options;
         let verdict = match options.swarm {
@@ -309,8 +311,8 @@ impl<'a, 'm> Search<'a, 'm> {
         })
     }
 
-    /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute,
-    /// or to stand for each other, does not.
+    /// With reduction: whether the search must restart, because a delivery taken to commute does not.
+    /// Checks only after many new steps, or if `anyway`.
     fn must_restart(&mut self, anyway: bool) -> bool {
         let Some(commutation) = &mut self.commutation else { return false };
         let mut tables = write(&self.shared.tables);
@@ -319,21 +321,20 @@ impl<'a, 'm> Search<'a, 'm> {
         }
         let dependent = self.semantics.commute(commutation, &mut tables);
         self.compared = tables.acts.len();
-        // What only runs left out would meet may refute, too.
+        // A step that only a run left out would make may refute a permutation, too.
         dependent || tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted)
     }
 
-    /// Whether a run might go on for ever. Then a delivery that is put off could be put off for ever,
-    /// and what is judged of runs without end was not seen: nothing may be reduced.
+    /// Whether a run might go on forever. If so, a delivery could be postponed forever, and the runs that
+    /// livelock and starvation are judged by were left out. So the search restarts without reduction.
     fn may_repeat_forever(&self) -> bool {
         let timers = read(&self.shared.tables).locals.iter().any(|facts| facts.has_timers());
         let compact = self.options.compact;
         timers || compact || self.shared.shards.iter().any(|shard| read(shard).cycles)
     }
 
-    /// Whether runs that never end must be judged, of which one state for many cannot tell: who of
-    /// those that stand for each other waits for ever, and what is fair to whom. Then none stand for
-    /// each other.
+    /// Whether symmetry must be dropped, because runs that never end must be judged. One state that stands
+    /// for many cannot tell which of the interchangeable processes waits forever.
     fn must_drop_symmetry(&mut self) -> bool {
         let judged = ["livelock", "starvation"].iter().any(|p| self.options.judges(p));
         let cycles = self.shared.shards.iter().any(|shard| read(shard).cycles);
@@ -345,7 +346,7 @@ impl<'a, 'm> Search<'a, 'm> {
         true
     }
 
-    /// Whether some processes were taken to stand for each other that do not.
+    /// Whether processes that were taken to be interchangeable are not.
     fn is_refuted(&self) -> bool {
         read(&self.shared.tables).symmetry.as_ref().is_some_and(Symmetry::is_refuted)
     }
@@ -395,7 +396,7 @@ impl<'a, 'm> Search<'a, 'm> {
                 shared.work(0, workers);
                 barrier.wait();
             };
-            // A handler may panic: then the others must not wait for ever.
+            // If a handler panics, the other workers must not wait at the barrier forever.
             let found = catch_unwind(AssertUnwindSafe(|| {
                 loop {
                     if let Some(found) = self.level(&mut together, workers) {
@@ -409,7 +410,7 @@ impl<'a, 'm> Search<'a, 'm> {
         })
     }
 
-    /// Puts in the states in which everyone has come up.
+    /// Inserts the start states; returns a violation found there.
     fn start(&mut self) -> Option<Violation> {
         let mut broken = None;
         let starts = {
@@ -438,7 +439,7 @@ impl<'a, 'm> Search<'a, 'm> {
         broken
     }
 
-    /// The level that grew is the next to be looked at.
+    /// Makes the next level the current one.
     fn start_level(&mut self) {
         let mut ranges = Vec::new();
         for shard in &self.shared.shards {
@@ -453,7 +454,7 @@ impl<'a, 'm> Search<'a, 'm> {
         self.before_level = self.tally;
     }
 
-    /// Looks at one level. Returns what the search came to, if it is over.
+    /// Expands the current level; returns a result if the search is over.
     fn level(&mut self, work: &mut dyn FnMut(&Shared), workers: usize) -> Option<LevelResult> {
         let level = self.levels.last().expect("there is a start").clone();
         if level.size == 0 {
@@ -510,7 +511,7 @@ impl<'a, 'm> Search<'a, 'm> {
             }
             looked += blocks.iter().map(|block| u64::from(block.count)).sum::<u64>();
             if let Some(bound) = self.bound(level.size - looked) {
-                // What is already known to be broken is more than a bound.
+                // A violation found is worth more than the bound.
                 if broken.is_none() && broken_end.is_none() {
                     self.write_checkpoint();
                     return Some(LevelResult::Bounded(bound));
@@ -541,7 +542,7 @@ impl<'a, 'm> Search<'a, 'm> {
         self.must_restart(false).then_some(LevelResult::Restart)
     }
 
-    /// Looks at the states that the workers could not finish, and works out what they lacked.
+    /// Computes the missing table entries and expands the states that needed them.
     fn resolve_unfinished(&mut self, workers: usize, deepest: bool) {
         let shared = self.shared;
         let mut extra = write(&shared.outputs[workers]);
@@ -584,7 +585,7 @@ impl<'a, 'm> Search<'a, 'm> {
         self.semantics.judge_end(&numbered.locals, numbered.environment, &mut tables)
     }
 
-    /// Tells how far we have come; returns the bound that was reached, if any.
+    /// Reports progress now and then; returns the bound that was reached, if any.
     fn bound(&mut self, waiting: u64) -> Option<Bounded> {
         let states: u64 = self.shared.shards.iter().map(|shard| read(shard).len).sum();
         let options = self.options;
@@ -605,7 +606,7 @@ impl<'a, 'm> Search<'a, 'm> {
         (!self.report_progress()).then_some(Bounded::Interrupted)
     }
 
-    /// Tells how far we have come; says whether to go on.
+    /// Reports progress; returns false if the caller wants to stop.
     pub(crate) fn report_progress(&mut self) -> bool {
         (self.watch)(Progress {
             states: self.states,
@@ -615,13 +616,13 @@ impl<'a, 'm> Search<'a, 'm> {
         })
     }
 
-    /// Notes how much memory is in use, with `more` besides.
+    /// Updates the peak of memory in use, counting `more` bytes besides the store.
     pub(crate) fn count_bytes(&mut self, more: u64) {
         let bytes = self.shared.bytes() + self.semantics.bytes() as u64 + more;
         self.peak_bytes = self.peak_bytes.max(bytes);
     }
 
-    /// In which shard the state with this number is, and which of its states it is.
+    /// The shard of state `number`, and its index there.
     pub(crate) fn place(&self, number: u64) -> (usize, u64) {
         let level = self.levels.partition_point(|level| level.base <= number) - 1;
         let level = &self.levels[level];
@@ -635,7 +636,7 @@ impl<'a, 'm> Search<'a, 'm> {
         unreachable!("a number is that of a state")
     }
 
-    /// The number of a state, by its shard and which of its states it is.
+    /// The number of the state at `index` in `shard`.
     pub(crate) fn number(&self, shard: usize, index: u64) -> u64 {
         let level = self.levels.partition_point(|level| level.ranges[shard].0 <= index) - 1;
         let level = &self.levels[level];
@@ -643,13 +644,13 @@ impl<'a, 'm> Search<'a, 'm> {
         level.base + before + index - level.ranges[shard].0
     }
 
-    /// How to come to state `number`, or only to the start, and what is wrong there.
+    /// The path to state `number` (none: the start), with the violation found there.
     pub(crate) fn path_to(&self, number: Option<u64>, violation: Violation) -> StatePath {
         let (start, steps) = number.map_or((0, Vec::new()), |number| self.path(number));
         StatePath { violation, start, steps, cycle: None }
     }
 
-    /// The steps that lead to state `number`: the series of draws at the start, then the steps.
+    /// The start state and the steps that lead to state `number`.
     pub(crate) fn path(&self, number: u64) -> (u32, Vec<u32>) {
         let starts = self.levels[0].size;
         let (mut steps, mut at) = (Vec::new(), number);

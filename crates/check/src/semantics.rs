@@ -1,4 +1,7 @@
-//! Where handlers run: once for each local and input, once for each environment and observation.
+//! Runs the handlers for the search and numbers their results.
+//!
+//! A handler runs once for each local and input. A judge runs once for each environment and observation.
+//! Both results go to the [`Tables`], which are all that the search sees.
 
 mod queries;
 mod renaming;
@@ -23,14 +26,16 @@ use crate::tables::{
 };
 use crate::verdicts::{deadlock, off_clock, outside_group, steps, unexpected};
 
-/// Who is up at an end, by place, and whether only the clock has stopped there.
+/// What the verdict on an end depends on, besides the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct EndSituation {
+    /// The places of the processes that are up, as a bit set.
     alive: u64,
+    /// Whether the run stopped only because the clock reached its limit.
     stopped: bool,
 }
 
-/// Works out what the tables do not know yet.
+/// Computes the table entries that are missing, with the values behind the numbers.
 pub(crate) struct Semantics<'m> {
     model: &'m Model,
     inputs: Inputs,
@@ -39,16 +44,20 @@ pub(crate) struct Semantics<'m> {
     environments: Interner<Environment>,
     model_inputs: Interner<ModelInput>,
     observations: Interner<Observation>,
-    shows: Interner<VisibleStep>,
-    /// For each observation a local that looks as the judge sees it.
+    visible_steps: Interner<VisibleStep>,
+    /// For each observation, a local with the view that the judge has of the process.
     examples: Vec<u32>,
+    /// The violation of each reaction that has one.
     violations: FxHashMap<u32, Violation>,
+    /// The ends already judged.
     ends: FxHashMap<(u32, EndSituation), Option<Violation>>,
-    /// What every local was found to meet, and every environment to notice, in that order.
+    /// For each local, the inputs it handled, in the order found.
     pub(crate) inputs_met: Vec<Vec<u32>>,
+    /// The steps that were tried for the reduction, whether or not they happen in a run.
     tried: Memo,
+    /// For each environment, the observations it reacted to, in the order found.
     pub(crate) observations_met: Vec<Vec<u32>>,
-    /// For each reaction the messages in the order in which they were sent, where places may be renamed.
+    /// With symmetry: for each reaction, the messages in the order in which they were sent.
     sent: FxHashMap<u32, Vec<u32>>,
 }
 
@@ -62,7 +71,7 @@ impl<'m> Semantics<'m> {
             environments: Interner::default(),
             model_inputs: Interner::default(),
             observations: Interner::default(),
-            shows: Interner::default(),
+            visible_steps: Interner::default(),
             examples: Vec::new(),
             violations: FxHashMap::default(),
             ends: FxHashMap::default(),
@@ -81,20 +90,21 @@ impl<'m> Semantics<'m> {
         self.observations.get(number)
     }
 
-    /// A number, not 0, for what shows of a step.
-    pub(crate) fn show_of(
+    /// The number of the visible part of a step; never 0.
+    pub(crate) fn visible_number(
         &mut self,
         place: u32,
         request: Option<AnyData>,
-        shown: Vec<VisibleEffect>,
+        effects: Vec<VisibleEffect>,
     ) -> u32 {
-        self.shows.number((place, request, shown)).0 + 1
+        self.visible_steps.intern((place, request, effects)).0 + 1
     }
 
     pub(crate) fn is_fifo(&self) -> bool {
         self.model.options.fifo
     }
 
+    /// How many observations have a number.
     pub(crate) fn observations(&self) -> u32 {
         self.observations.values.len() as u32
     }
@@ -103,7 +113,7 @@ impl<'m> Semantics<'m> {
         self.model_inputs.get(input - self.inputs.first_model_input())
     }
 
-    /// The numbers of a state: locals, environment, messages in their order.
+    /// The numbers of a state: its locals, its environment, its messages in flight.
     fn numbers(&mut self, state: &State, tables: &mut Tables) -> (Vec<u32>, u32, Vec<u32>) {
         let locals = (0..self.model.n()).map(|place| {
             let of_place = |(p, ..): &&Running| *p == place;
@@ -132,7 +142,7 @@ impl<'m> Semantics<'m> {
         (locals, environment, flight.collect())
     }
 
-    /// A state in numbers.
+    /// The state in numbers.
     pub(crate) fn to_numbered(
         &mut self,
         state: &State,
@@ -156,7 +166,7 @@ impl<'m> Semantics<'m> {
 
     fn intern_local(&mut self, local: Local, tables: &mut Tables) -> u32 {
         let (place, up, at_rest) = (local.place, local.up, local.process.at_rest());
-        let (number, new) = self.locals.number(local);
+        let (number, new) = self.locals.intern(local);
         if new {
             let local = self.locals.get(number).clone();
             let first = |i: &usize| *i == 0 || local.news[i - 1].0 != local.news[*i].0;
@@ -170,7 +180,7 @@ impl<'m> Semantics<'m> {
             );
             let due = local.timers.iter().filter(|(_, left)| *left == 0);
             let due = due.map(|(timer, _)| {
-                self.model_inputs.number(ModelInput::Timer(timer.clone())).0
+                self.model_inputs.intern(ModelInput::Timer(timer.clone())).0
                     + self.inputs.first_model_input()
             });
             let timers = list(due, tables);
@@ -182,7 +192,7 @@ impl<'m> Semantics<'m> {
 
     fn intern_message(&mut self, in_flight: Message, tables: &mut Tables) -> u32 {
         let (from, to) = in_flight.channel;
-        let (number, new) = self.messages.number(in_flight);
+        let (number, new) = self.messages.intern(in_flight);
         if new {
             tables.messages.push(MessageFacts { to, channel: from * self.model.n() + to });
         }
@@ -191,13 +201,13 @@ impl<'m> Semantics<'m> {
 
     fn intern_environment(&mut self, environment: Environment, tables: &mut Tables) -> u32 {
         let (spent, cut, broken) = (environment.spent, environment.cut, environment.broken);
-        let (number, new) = self.environments.number(environment);
+        let (number, new) = self.environments.intern(environment);
         if new {
             let environment = self.environments.get(number).clone();
             let begin = tables.asks.len() as u32;
             for (place, &id) in self.model.group.members().iter().enumerate() {
                 if let Some(request) = environment.ledger.application.next(id) {
-                    let input = self.model_inputs.number(ModelInput::Request(request)).0
+                    let input = self.model_inputs.intern(ModelInput::Request(request)).0
                         + self.inputs.first_model_input();
                     tables.asks.push((place as u32, input));
                 }
@@ -222,28 +232,28 @@ impl<'m> Semantics<'m> {
     }
 
     fn intern_observation(&mut self, observation: Observation, example: u32) -> u32 {
-        let (number, new) = self.observations.number(observation);
+        let (number, new) = self.observations.intern(observation);
         if new {
             self.examples.push(example);
         }
         number
     }
 
-    /// Tries what `actor` does on `input`, with every answer of `choose`.
+    /// Adds what `actor` does on `input` to the tables, for every answer of `choose`.
     fn act(&mut self, actor: u32, input: u32, tables: &mut Tables) {
         let begin = self.outcomes_of(actor, input, tables);
         tables.acts.insert(actor, input, begin);
         note(&mut self.inputs_met, actor, input, self.locals.values.len());
     }
 
-    /// Where the outcomes are of what `actor` does on `input`. That it was tried does not mean that it
-    /// happens.
+    /// The index of the first outcome of `actor` on `input`. A step that was only tried need not happen
+    /// in any run.
     pub(crate) fn outcomes_of(&mut self, actor: u32, input: u32, tables: &mut Tables) -> u32 {
         let known = tables.acts.get(actor, input).or_else(|| self.tried.get(actor, input));
         if let Some(begin) = known {
             return begin;
         }
-        // The outcomes lie together, so none may be found while these are.
+        // The outcomes of one step must be adjacent, so no other step is computed in between.
         let begin = tables.outcomes.len() as u32;
         let fault = match actor {
             LOST => Some(Observation::Lost { message: input, by_fault: true }),
@@ -358,18 +368,18 @@ impl<'m> Semantics<'m> {
         let place = local.place;
         let me = self.model.group.id(place as usize);
         let mut host =
-            EffectCollector { model: self.model, local: &mut local, shown: Vec::new(), draws };
+            EffectCollector { model: self.model, local: &mut local, effects: Vec::new(), draws };
         let mut process = host.local.process.clone();
         process.handle(input, &mut Context::new(me, &self.model.group, &mut host));
-        let shown = host.shown;
+        let effects = host.effects;
         local.process = process;
         let seen = self.model.monitor.view(&local.process);
         let local = self.intern_local(local, tables);
         let view = seen.map_or(View::Whole(local), View::Number);
-        (local, self.intern_observation(Observation::Step { place, cause, shown, view }, local))
+        (local, self.intern_observation(Observation::Step { place, cause, effects, view }, local))
     }
 
-    /// Tries what `observation` means to `environment`.
+    /// Adds the reaction of this environment to this observation to the tables.
     fn react(&mut self, number: u32, observation: u32, tables: &mut Tables) {
         let mut environment = Environment::clone(self.environments.get(number));
         let begin = tables.sends.len() as u32;
@@ -377,9 +387,9 @@ impl<'m> Semantics<'m> {
         let id = |place: u32| self.model.group.id(place as usize);
         let mut verdict = Ok(());
         match &*what {
-            Observation::Step { place, cause, shown, view: _ } => {
+            Observation::Step { place, cause, effects, view: _ } => {
                 let process = self.locals.get(self.examples[observation as usize]).clone();
-                let step = (*place, cause, &**shown);
+                let step = (*place, cause, &**effects);
                 verdict = self.judge_step(&mut environment, step, &process.process, tables);
             }
             Observation::Crash(place) => {
@@ -430,7 +440,7 @@ impl<'m> Semantics<'m> {
             let sent = tables.sends[begin as usize..].iter().map(|sent| sent.message);
             self.sent.insert(reaction, sent.collect());
         }
-        // Where equal keys keep their order, a row keeps that of sending.
+        // The sort is stable, so messages of one channel stay in the order in which they were sent.
         tables.sends[begin as usize..].sort_by_key(|sent| sent.key);
         let environment = self.intern_environment(environment, tables);
         tables.reactions.push(Reaction { environment, sends, violated: verdict.is_err() });
@@ -444,7 +454,7 @@ impl<'m> Semantics<'m> {
     fn judge_step(
         &mut self,
         environment: &mut Environment,
-        (place, cause, shown): (u32, &Cause, &[VisibleEffect]),
+        (place, cause, effects): (u32, &Cause, &[VisibleEffect]),
         process: &AnyProcess,
         tables: &mut Tables,
     ) -> Verdict {
@@ -473,13 +483,13 @@ impl<'m> Semantics<'m> {
             }
             Cause::Inner => {}
         }
-        for shown in shown {
-            match shown {
+        for effect in effects {
+            match effect {
                 VisibleEffect::Send(to, message) => {
                     let tag = environment.ledger.monitor.on_send(me, Some(message));
                     let content = Content::Message(message.clone());
                     let (number, new) =
-                        self.messages.number(Message { channel: (place, *to), content, tag });
+                        self.messages.intern(Message { channel: (place, *to), content, tag });
                     if new {
                         let channel = place * self.model.n() + to;
                         tables.messages.push(MessageFacts { to: *to, channel });
@@ -498,7 +508,7 @@ impl<'m> Semantics<'m> {
         verdict
     }
 
-    /// What is wrong with an end of which this is the environment; remembers it.
+    /// The violation of an end with this environment, if any. Each end is judged once.
     fn judged_end(&mut self, environment: u32, ended: EndSituation) -> Option<Violation> {
         if let Some(known) = self.ends.get(&(environment, ended)) {
             return known.clone();
@@ -518,11 +528,11 @@ impl<'m> Semantics<'m> {
     }
 }
 
-/// Writes down that `who`, one of so many, has to do with `what`.
-fn note(book: &mut Vec<Vec<u32>>, who: u32, what: u32, many: usize) {
-    if (who as usize) < many {
-        book.resize_with(many.max(book.len()), Vec::new);
-        book[who as usize].push(what);
+/// Appends `item` to the list of `owner`, which is below `owners` unless it is a pseudo-local.
+fn note(lists: &mut Vec<Vec<u32>>, owner: u32, item: u32, owners: usize) {
+    if (owner as usize) < owners {
+        lists.resize_with(owners.max(lists.len()), Vec::new);
+        lists[owner as usize].push(item);
     }
 }
 
@@ -531,17 +541,18 @@ fn send(message: u32, fifo: bool, tables: &mut Tables) {
     tables.sends.push(Sent { key, message });
 }
 
+/// Appends a list to the tables; returns its range.
 fn list(items: impl Iterator<Item = u32>, tables: &mut Tables) -> (u32, u32) {
     let begin = tables.lists.len() as u32;
     tables.lists.extend(items);
     (begin, tables.lists.len() as u32)
 }
 
-/// Carries out what stays with the process, and keeps what shows.
+/// The host of one step: carries out the effects on the local, collects those that others see.
 struct EffectCollector<'a> {
     model: &'a Model,
     local: &'a mut Local,
-    shown: Vec<VisibleEffect>,
+    effects: Vec<VisibleEffect>,
     draws: &'a mut Draws,
 }
 
@@ -549,7 +560,7 @@ impl Host<AnyProcess> for EffectCollector<'_> {
     fn perform(&mut self, effect: Effect<AnyProcess>) {
         match effect {
             Effect::Send { to, message } => {
-                self.shown.push(match self.model.group.place(to) {
+                self.effects.push(match self.model.group.place(to) {
                     Some(place) => VisibleEffect::Send(place as u32, message),
                     None => VisibleEffect::SendOutsideGroup(to),
                 });
@@ -561,13 +572,13 @@ impl Host<AnyProcess> for EffectCollector<'_> {
                     Err(i) => self.local.timers.insert(i, (timer, left)),
                 }
                 if !whole {
-                    self.shown.push(VisibleEffect::OffClock(after));
+                    self.effects.push(VisibleEffect::OffClock(after));
                 }
             }
             Effect::CancelTimer { timer } => self.local.timers.retain(|(t, _)| *t != timer),
-            Effect::Indicate(indication) => self.shown.push(VisibleEffect::Indicate(indication)),
+            Effect::Indicate(indication) => self.effects.push(VisibleEffect::Indicate(indication)),
             Effect::Save(record) => self.local.saved = Some(record),
-            Effect::Unexpected(what) => self.shown.push(VisibleEffect::Unexpected(what)),
+            Effect::Unexpected(what) => self.effects.push(VisibleEffect::Unexpected(what)),
         }
     }
     fn choose(&mut self, bound: u32) -> u32 {

@@ -1,26 +1,32 @@
-//! What all workers share, and what each of them does.
+//! The parallel search: what all workers share, and what each of them does.
 //!
-//! A level is cut into batches. All workers look at the states of a batch and write down where their
-//! steps lead; what the tables do not know yet, the first of them works out; then all workers put the
-//! new states in, each into shards of its own. Shards, batches and the order within them do not
-//! depend on how many workers there are, and so neither does anything that is found.
+//! A level is cut into batches. Each batch has three phases:
+//! 1. *Expand*: all workers compute the successors of the batch's states.
+//! 2. The first worker computes missing table entries and expands the states that needed them.
+//! 3. *Insert*: all workers insert the successors, each worker into its own shards.
+//!
+//! Shards, batches and the order within them do not depend on the number of workers. So neither does
+//! anything that the search finds.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::expand::{Expander, NumberedState, Rules, WORD};
-use crate::store::{Batch, GROUP, SHARDS, Shard};
+use crate::store::{Batch, PREFETCH, SHARDS, Shard};
 use crate::symmetry::Scratch;
 use crate::tables::{Query, Tables};
 
-/// Where the states of a level are, in each shard: the first, and how many.
+/// The states of one level.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
+    /// The number of its first state.
     pub(crate) base: u64,
+    /// For each shard: the index of the level's first state there, and how many there are.
     pub(crate) ranges: Vec<(u64, u64)>,
+    /// How many states it has in all shards.
     pub(crate) size: u64,
 }
 
-/// A state by its place in its level and in the store.
+/// Where a state is: its position in its level, its shard, and its address in the shard's arena.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct StateLocation {
     pub(crate) position: u32,
@@ -33,11 +39,13 @@ pub(crate) struct StateLocation {
 pub(crate) struct WorkerOutput {
     batch: Batch,
     pub(crate) transitions: u64,
+    /// The ends, each with the number of messages sent.
     pub(crate) ends: Vec<(StateLocation, u32)>,
+    /// The states whose successors need a missing table entry.
     pub(crate) unfinished: Vec<StateLocation>,
-    /// The first step that breaks something: from which state, which step, what.
+    /// The first step that violates a property: position of its state, index of the step, reaction.
     pub(crate) broken: Option<(u32, u32, u32)>,
-    /// Whether something may happen beyond the deepest level.
+    /// Whether a state of the deepest level allowed has a successor.
     pub(crate) deeper: bool,
     numbered: NumberedState,
     expander: Expander,
@@ -53,7 +61,7 @@ impl WorkerOutput {
     }
 }
 
-/// Some states of a level that a worker takes at once.
+/// Adjacent states of a level that one worker expands.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     pub(crate) shard: u32,
@@ -74,7 +82,7 @@ pub(crate) struct Job {
     pub(crate) blocks: Vec<Block>,
     /// The number of the first state of the level.
     pub(crate) base: u64,
-    /// Whether this is the deepest level that may be looked at.
+    /// Whether this is the deepest level allowed.
     pub(crate) deepest: bool,
 }
 
@@ -83,7 +91,7 @@ pub(crate) struct Shared {
     pub(crate) rules: Rules,
     pub(crate) tables: RwLock<Tables>,
     pub(crate) shards: Vec<RwLock<Shard>>,
-    /// One for each worker, and one for what the first works out for all.
+    /// One for each worker, and a last one for the states that the first worker finishes for all.
     pub(crate) outputs: Vec<RwLock<WorkerOutput>>,
     pub(crate) job: RwLock<Job>,
 }
@@ -108,7 +116,7 @@ impl Shared {
         }
     }
 
-    /// Does the part of worker `me` of the task; says whether there is more to come.
+    /// Does worker `me`'s part of the current task; returns false when the workers must stop.
     pub(crate) fn work(&self, me: usize, workers: usize) -> bool {
         let job = read(&self.job);
         match job.task {
@@ -146,7 +154,7 @@ impl Shared {
         }
     }
 
-    /// Puts what was found for `shard` in, in the order of the states it follows on.
+    /// Inserts the successors that belong to a shard, in the order of their parents.
     fn put(&self, job: &Job, number: usize, workers: usize) {
         let mut shard = write(&self.shards[number]);
         let extra = read(&self.outputs[workers]);
@@ -155,7 +163,7 @@ impl Shared {
         for output in &self.outputs[..workers] {
             let output = read(output);
             let batch = &output.batch;
-            for group in batch.heads[number].chunks(GROUP) {
+            for group in batch.heads[number].chunks(PREFETCH) {
                 shard.touch(group);
                 for head in group {
                     while let Some(early) = late.next_if(|late| late.parent < head.parent) {
@@ -180,7 +188,7 @@ impl Shared {
     }
 }
 
-/// Writes down where the steps from one state lead, unless something must be worked out first.
+/// Collects the successors of one state, unless a table entry is missing.
 pub(crate) fn expand_state(
     location: StateLocation,
     packed: &[u8],

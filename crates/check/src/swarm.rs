@@ -1,4 +1,4 @@
-//! Random runs of what cannot be exhausted.
+//! Random runs, for models with too many states to visit all.
 
 use konklave_process::Rng;
 use rustc_hash::FxHashSet;
@@ -9,25 +9,25 @@ use crate::search::{Search, SearchVerdict, StatePath};
 use crate::shared::write;
 use crate::store::fingerprint;
 
-/// Which random runs to try. The shards of one seed try different runs, so they may be tried on
-/// different machines.
+/// Which random runs to try. The shards of one seed try different runs, so that several machines can share
+/// the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Swarm {
-    /// Which of the shards this is, from 0 on.
+    /// The index of this shard, from 0 on.
     pub shard: u32,
     /// How many shards there are.
     pub of: u32,
-    /// What decides all chance.
+    /// The seed of all random choices.
     pub seed: u64,
     /// How many runs this shard tries.
     pub runs: u64,
 }
 
-/// A run that has not come to an end is given up here.
+/// A run that has not ended after this many steps is given up.
 const LONGEST: u32 = 100_000;
 
 impl Search<'_, '_> {
-    /// Tries random runs until something breaks or all are done.
+    /// Tries random runs until a property is violated or all runs are done.
     pub(crate) fn swarm(&mut self, swarm: Swarm) -> SearchVerdict {
         let mut seen = FxHashSet::default();
         for run in 0..swarm.runs {
@@ -47,7 +47,7 @@ impl Search<'_, '_> {
         SearchVerdict::Bounded(Bounded::Sample)
     }
 
-    /// One random run. All steps that could be taken are judged, not only the one that is.
+    /// Makes one random run. In each state all possible steps are judged, not only the one taken.
     fn random_run(&mut self, rng: &mut Rng, seen: &mut FxHashSet<u64>) -> Option<StatePath> {
         let path = |steps, violation| StatePath { violation, start: 0, steps, cycle: None };
         let starts = self.semantics.starts(&mut write(&self.shared.tables), &self.shared.rules);

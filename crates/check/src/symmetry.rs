@@ -1,9 +1,9 @@
-//! Which processes stand for each other, in numbers.
+//! Symmetry: which processes are interchangeable, in numbers.
 //!
-//! A permutation of the places renames whatever has a number: locals, messages, observations, environments. How,
-//! nobody declares. The start is renamed to itself; and if one question is renamed to another, so is
-//! its answer. So all names follow from the start, and if something would need two of them, the
-//! permutation is refuted. docs/checking.md says why this is enough.
+//! A permutation of the places renames every numbered value: locals, messages, observations, environments.
+//! Nobody declares how; it follows from two rules. The start is renamed to itself. If a query is renamed to
+//! another, its answer is renamed to the other's answer. If a value would need two images under one
+//! permutation, that permutation is refuted. docs/checking.md says why this is enough.
 
 use rustc_hash::FxHashSet;
 
@@ -13,33 +13,33 @@ use crate::tables::{
     Tables, UNDELIVERED,
 };
 
-/// Where each place goes.
+/// The image of each place.
 pub(crate) type Permutation = Box<[u32]>;
 
-/// Why a permutation may rename nothing well.
+/// The reasons for which a permutation is refuted.
 pub(crate) const STARTS: &str = "they do not start alike";
 pub(crate) const STEPS: &str = "they do not do the same in the same situation";
 pub(crate) const SENDS: &str = "they do not send the same in the same situation";
 pub(crate) const CLIENTS: &str = "their clients may not do the same";
 pub(crate) const JUDGES: &str = "a judge does not say the same of them";
 pub(crate) const CYCLES: &str = "runs may go round for ever";
-/// In the order in which a checkpoint numbers them.
+/// The reasons in the order in which checkpoints number them.
 pub(crate) const REASONS: [&str; 6] = [STARTS, STEPS, SENDS, CLIENTS, JUDGES, CYCLES];
 
-/// A permutation that renames nothing well, and why.
+/// A permutation that does not preserve the model, and why.
 pub(crate) type Refuted = (Permutation, &'static str);
 
 /// Larger groups are only turned round: they have too many permutations to look at.
 const LARGEST_FULL: u32 = 6;
 const UNKNOWN: u32 = u32::MAX;
 
-/// The permutations that are not refuted, and what each makes of everything.
+/// The permutations that are not refuted, and the image of every value under each of them.
 #[derive(Debug)]
 pub(crate) struct Symmetry {
     inputs: Inputs,
-    /// The first one moves nobody.
+    /// A group of permutations; the first is the identity.
     permutations: Vec<Permutation>,
-    /// For each of them who comes to each place.
+    /// Their inverses.
     sources: Vec<Permutation>,
     pub(crate) products: Products,
     pub(crate) locals: Images,
@@ -49,7 +49,7 @@ pub(crate) struct Symmetry {
     refuted: Vec<(usize, &'static str)>,
 }
 
-/// Which permutation it is to do one after another.
+/// The multiplication table of the permutations.
 #[derive(Debug)]
 pub(crate) struct Products {
     many: usize,
@@ -57,13 +57,13 @@ pub(crate) struct Products {
 }
 
 impl Products {
-    /// First `first`, then `then`.
+    /// The permutation that applies `first`, then `then`.
     fn of(&self, then: usize, first: usize) -> usize {
         self.of[then * self.many + first] as usize
     }
 }
 
-/// What each permutation makes of each thing of one kind.
+/// The image of each value of one kind under each permutation.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     many: usize,
@@ -80,8 +80,8 @@ impl Images {
         self.of.get(thing as usize * self.many).is_some_and(|image| *image != UNKNOWN)
     }
 
-    /// Learns what becomes of the first of `orbit` by each permutation, and so what becomes of each of
-    /// them. Returns the permutations that would need two names for one thing.
+    /// Learns the images of one value: `orbit[by]` is its image under permutation `by`. The images of the
+    /// other values of the orbit follow. Returns the permutations under which a value would have two images.
     pub(crate) fn learn(&mut self, orbit: &[u32], products: &Products) -> Vec<usize> {
         let all = 0..self.many;
         if self.knows(orbit[0]) {
@@ -109,7 +109,7 @@ impl Images {
 /// Scratch to find a canonical form in.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// The state of which it is to be found.
+    /// The state whose canonical form is computed.
     pub(crate) here: NumberedState,
     pub(crate) best: NumberedState,
     pub(crate) packed: Vec<u8>,
@@ -125,7 +125,7 @@ impl Scratch {
 }
 
 impl Symmetry {
-    /// The largest group that we find without the `refuted` ones; none if it moves nobody.
+    /// The largest group found that contains no refuted permutation; none if that is the identity alone.
     pub(crate) fn without(refuted: &[Refuted], n: u32) -> Option<Self> {
         let refuted = refuted.iter().map(|(permutation, _)| permutation.clone()).collect();
         let permutations = subgroup(candidates(n), &refuted);
@@ -155,17 +155,18 @@ impl Symmetry {
         self.permutations.len()
     }
 
-    /// Where `place` goes.
+    /// The image of a place.
     pub(crate) fn place(&self, place: u32, by: usize) -> u32 {
         self.permutations[by][place as usize]
     }
 
+    /// The image of a channel.
     pub(crate) fn channel(&self, channel: u32, by: usize) -> u32 {
         let n = self.inputs.n;
         self.place(channel / n, by) * n + self.place(channel % n, by)
     }
 
-    /// What becomes of a link, which is the channel from the lesser of its places.
+    /// The image of a link, which has the number of its channel from the lower place.
     pub(crate) fn link(&self, link: u32, by: usize) -> u32 {
         let n = self.inputs.n;
         let (one, other) = (self.place(link / n, by), self.place(link % n, by));
@@ -183,7 +184,7 @@ impl Symmetry {
         members.fold(0, |set, place| set | 1 << self.place(place, by))
     }
 
-    /// What becomes of an input of a local.
+    /// The image of an input.
     pub(crate) fn input(&self, input: u32, by: usize) -> u32 {
         if input < OTHER {
             return self.messages.get(input, by);
@@ -191,7 +192,7 @@ impl Symmetry {
         self.inputs.renamed(input, |place| self.place(place, by))
     }
 
-    /// Whether all that this question is about has names.
+    /// Whether all values in this query have images.
     pub(crate) fn covers(&self, query: Query) -> bool {
         match query {
             Query::Act(LOST | UNDELIVERED | DUPLICATED, message) => self.messages.knows(message),
@@ -205,7 +206,7 @@ impl Symmetry {
         }
     }
 
-    /// These permutations rename nothing well.
+    /// Refutes these permutations.
     pub(crate) fn refute(&mut self, by: impl IntoIterator<Item = usize>, why: &'static str) {
         self.refuted.extend(by.into_iter().map(|by| (by, why)));
     }
@@ -214,17 +215,17 @@ impl Symmetry {
         !self.refuted.is_empty()
     }
 
-    /// None of them will do.
+    /// Refutes all permutations but the identity.
     pub(crate) fn refute_all(&mut self, why: &'static str) {
         self.refuted.extend((1..self.len()).map(|by| (by, why)));
     }
 
-    /// What was refuted, and by what.
+    /// The refuted permutations, and why each was refuted.
     pub(crate) fn refuted(&self) -> impl Iterator<Item = (&Permutation, &'static str)> {
         self.refuted.iter().map(|(by, why)| (&self.permutations[*by], *why))
     }
 
-    /// The places that stand for each other.
+    /// The classes of interchangeable places.
     pub(crate) fn classes(&self) -> Vec<Vec<u32>> {
         let class = |place: u32| {
             let mut class: Vec<u32> = (0..self.len()).map(|by| self.place(place, by)).collect();
@@ -238,7 +239,7 @@ impl Symmetry {
         classes
     }
 
-    /// Whether the second may be the first renamed: all that the search sees of it is alike.
+    /// Whether the second local may be the image of the first: their facts agree under the permutation.
     pub(crate) fn fits_local(
         &self,
         (local, other): (LocalFacts, LocalFacts),
@@ -255,7 +256,7 @@ impl Symmetry {
             && news.iter().all(is_there)
     }
 
-    /// As [`Symmetry::fits_local`], of environments.
+    /// As [`Symmetry::fits_local`], for environments.
     pub(crate) fn fits_environment(
         &self,
         (environment, other): (EnvironmentFacts, EnvironmentFacts),
@@ -275,7 +276,7 @@ impl Symmetry {
             && self.channels(environment.broken, by) == other.broken
     }
 
-    /// Who is alive, renamed.
+    /// The image of a set of places.
     pub(crate) fn alive(&self, alive: u64, by: usize) -> u64 {
         self.places(alive, by)
     }
@@ -358,7 +359,7 @@ impl Symmetry {
     }
 }
 
-/// First `first`, then `then`.
+/// The permutation that applies `first`, then `then`.
 fn after(then: &Permutation, first: &Permutation) -> Permutation {
     first.iter().map(|place| then[*place as usize]).collect()
 }
@@ -371,7 +372,7 @@ fn inverse(permutation: &Permutation) -> Permutation {
     inverse
 }
 
-/// All permutations that are looked at, in order.
+/// The permutations to try, in order: all of a small group, the rotations of a large one.
 fn candidates(n: u32) -> Vec<Permutation> {
     if n > LARGEST_FULL {
         return (0..n).map(|shift| (0..n).map(|place| (place + shift) % n).collect()).collect();
@@ -387,7 +388,8 @@ fn candidates(n: u32) -> Vec<Permutation> {
     found.into_iter().map(Vec::into_boxed_slice).collect()
 }
 
-/// A group among `candidates` without the refuted ones: what can still be put in is, in their order.
+/// A group of `candidates` without refuted permutations. Each candidate, in order, is added if the group it
+/// generates contains no refuted one.
 fn subgroup(candidates: Vec<Permutation>, refuted: &FxHashSet<Permutation>) -> Vec<Permutation> {
     let mut group = vec![candidates[0].clone()];
     let mut generators = Vec::new();
@@ -407,7 +409,7 @@ fn subgroup(candidates: Vec<Permutation>, refuted: &FxHashSet<Permutation>) -> V
     group
 }
 
-/// All that comes of these, done one after another.
+/// The group that these permutations generate.
 fn generated(generators: &[Permutation]) -> Vec<Permutation> {
     let mut found: Vec<Permutation> = vec![(0..generators[0].len() as u32).collect()];
     let mut known: FxHashSet<Permutation> = found.iter().cloned().collect();
@@ -433,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_without_the_refuted_ones_is_a_group() {
+    fn permutations_not_refuted_form_a_group() {
         let many = |n, refuted: &[&[u32]]| {
             Symmetry::without(&of(refuted), n).map_or(1, |symmetry| symmetry.len())
         };
@@ -447,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thing_with_two_names_refutes() {
+    fn two_images_of_one_value_refute_a_permutation() {
         let symmetry = Symmetry::without(&of(&[]), 3).unwrap();
         let (products, mut images) = (&symmetry.products, Images { many: 6, of: Vec::new() });
         // Three things moved about as the places are.

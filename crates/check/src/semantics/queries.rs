@@ -1,4 +1,4 @@
-//! What the search asks.
+//! The interface of the search: it asks, and the answers go to the tables.
 
 use std::hash::{Hash, Hasher};
 
@@ -14,6 +14,8 @@ use crate::tables::{
 };
 
 impl Semantics<'_> {
+    /// The states in which all members have started, one for each series of draws, each with its
+    /// violation if it has one.
     pub(crate) fn starts(
         &mut self,
         tables: &mut Tables,
@@ -36,16 +38,19 @@ impl Semantics<'_> {
         starts
     }
 
+    /// Forgets all numbers.
     pub(crate) fn forget(&mut self) {
         *self = Self::new(self.model);
     }
 
+    /// Compares the deliveries that were taken to commute; returns whether some of them do not.
     pub(crate) fn commute(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         self.compare_all(known, tables)
     }
 
+    /// Computes the table entry that `query` asks for.
     pub(crate) fn resolve(&mut self, query: Query, tables: &mut Tables) {
-        // Once it is refuted all begins again, and names are of no more use.
+        // After a refutation the search restarts with new numbers, so images are no longer needed.
         if let Some(mut symmetry) = tables.symmetry.take_if(|symmetry| !symmetry.is_refuted()) {
             self.resolve_alike(query, &mut symmetry, tables);
             tables.symmetry = Some(symmetry);
@@ -57,6 +62,7 @@ impl Semantics<'_> {
         }
     }
 
+    /// Whether every number in `query` exists. It does, unless the query is from another model.
     pub(crate) fn knows(&self, query: Query) -> bool {
         let has = |number: u32, many: usize| (number as usize) < many;
         match query {
@@ -79,6 +85,7 @@ impl Semantics<'_> {
         }
     }
 
+    /// A hash of all numbered values, in their order.
     pub(crate) fn digest(&self) -> u64 {
         let mut hasher = FxHasher::default();
         self.locals.values.hash(&mut hasher);
@@ -89,6 +96,7 @@ impl Semantics<'_> {
         hasher.finish()
     }
 
+    /// The violation of a reaction that has one.
     pub(crate) fn violation(&self, reaction: u32) -> Violation {
         if reaction == OVER_BOUND {
             let most = self.model.options.most_messages.unwrap_or_default();
@@ -97,6 +105,7 @@ impl Semantics<'_> {
         self.violations[&reaction].clone()
     }
 
+    /// Judges an end: a state with these locals, in which nothing more can happen.
     pub(crate) fn judge_end(
         &mut self,
         locals: &[u32],
@@ -119,6 +128,7 @@ impl Semantics<'_> {
         violation.or_else(|| self.model.filter(judge_rest(!stopped, restless)).err())
     }
 
+    /// About how many bytes all values take, without the heap memory they own.
     pub(crate) fn bytes(&self) -> usize {
         self.locals.bytes()
             + self.messages.bytes()

@@ -1,7 +1,7 @@
-//! What becomes of everything if processes change places: found by asking all that is alike at once.
+//! Finds out what each permutation of the places makes of each value.
 //!
-//! A question and all that it is renamed to are worked out together, so the tables are closed under
-//! renaming at any time; the answers must be renamed alike, or the permutation is refuted.
+//! A query and all its renamed forms (its *orbit*) are computed together, so the tables are closed under
+//! renaming at any time. If the answers are not renamed in the same way, the permutation is refuted.
 
 use konklave_process::Violation;
 
@@ -12,11 +12,11 @@ use crate::tables::{
     UNOBSERVED,
 };
 
-/// The numbers of a start: locals, environment, messages in the order in which they were sent.
+/// The numbers of a start state: locals, environment, messages in the order in which they were sent.
 pub(super) type Row = (Vec<u32>, u32, Vec<u32>);
 
 impl Semantics<'_> {
-    /// Works out what was missed, and all that it can be renamed to.
+    /// Computes the answer to `query` and to all its renamed forms.
     pub(super) fn resolve_alike(
         &mut self,
         query: Query,
@@ -105,7 +105,7 @@ impl Semantics<'_> {
         learn_messages(&sent, symmetry, tables);
     }
 
-    /// The starts are renamed to each other.
+    /// Finds out to which start state each permutation renames each start state.
     pub(super) fn name_starts(&self, rows: &[Row], symmetry: &mut Symmetry, tables: &Tables) {
         for row in rows {
             let mut orbit = Vec::new();
@@ -133,8 +133,7 @@ impl Semantics<'_> {
         }
     }
 
-    /// Whether the one start may be the other renamed. If there are several, since something is drawn,
-    /// values are compared.
+    /// Whether `other` may be `row` renamed. If draws lead to several start states, values are compared.
     fn starts_alike(
         &self,
         rows: &[Row],
@@ -151,7 +150,7 @@ impl Semantics<'_> {
         rows.len() == 1 || (0..row.0.len() as u32).all(alike)
     }
 
-    /// Judges an end, and all that it can be renamed to.
+    /// Judges an end and all its renamed forms.
     pub(super) fn judge_ends_alike(
         &mut self,
         environment: u32,
@@ -194,7 +193,7 @@ fn learn_environment(orbit: &[u32], symmetry: &mut Symmetry, tables: &Tables) {
     }
 }
 
-/// Messages are renamed to those of the renamed channel, in the order in which they were sent.
+/// The k-th message of a channel is renamed to the k-th message of the renamed channel.
 fn learn_messages(sent: &[&[u32]], symmetry: &mut Symmetry, tables: &Tables) {
     let channel = |message: &u32| tables.messages[*message as usize].channel;
     let unlike = (0..sent.len()).filter(|by| sent[*by].len() != sent[0].len());

@@ -179,7 +179,9 @@ fn what_is_no_checkpoint_of_this_search_is_refused() {
     assert!(resume(&case).is_ok());
 
     let other = Case(4, Some(2), true, case.3.clone());
-    assert!(resume(&other).is_err_and(|why| why.contains("another model: there 5 visitors")));
+    assert!(
+        resume(&other).is_err_and(|why| why.contains("another model (in the file: 5 visitors"))
+    );
     let other = Case(5, Some(2), true, Options { fifo: false, ..case.3.clone() });
     assert!(resume(&other).is_err_and(|why| why.contains("another choice of options")));
     // Nothing says so but what the processes do.
@@ -199,10 +201,10 @@ fn what_is_no_checkpoint_of_this_search_is_refused() {
         let mut bad = good.clone();
         bad[damage] ^= 1 << i;
         fs::write(&file, &bad).expect("a file");
-        assert!(resume(&case).is_err_and(|why| why.contains("its sum is wrong")), "{damage}");
+        assert!(resume(&case).is_err_and(|why| why.contains("its checksum is wrong")), "{damage}");
     }
     for (bytes, why) in [
-        (&good[..good.len() / 3], "its sum is wrong"),
+        (&good[..good.len() / 3], "its checksum is wrong"),
         (&b"{\"schema\": 1, \"and\": \"no checkpoint at all\"}"[..], "not a checkpoint"),
         (&b""[..], "not a checkpoint"),
     ] {
