@@ -302,7 +302,7 @@ impl Search<'_, '_> {
         let all = FxHashSet::default();
         let (cycle, _) = graph.path((&inside, &all), home, &mut |_, _, to| to == home)?;
         let violation =
-            Violation::new("livelock", "messages go cycle for ever, and nothing ends it");
+            Violation::new("livelock", "messages go round for ever, and nothing ends it");
         Some(self.lasso(home, cycle, violation))
     }
 

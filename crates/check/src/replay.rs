@@ -84,7 +84,7 @@ impl<'a, 'm> Replay<'a, 'm> {
             for step in cycle {
                 self.make_step(&mut run, step);
             }
-            assert_eq!(run.numbered, before, "action repeats comes back to where it began");
+            assert_eq!(run.numbered, before, "the cycle leads back to the state where it began");
         }
         Witness { violation, moments: run.log.moments, starts: run.starts, loops_from }
     }
@@ -147,7 +147,8 @@ impl<'a, 'm> Replay<'a, 'm> {
             }
             count += 1;
         });
-        found.expect("action one can do, all can that it stands for")
+        found
+            .expect("every step of a canonical state has a counterpart in the states it stands for")
     }
 
     /// Makes one more step, by both rules, and compares the states.
@@ -193,7 +194,7 @@ impl<'a, 'm> Replay<'a, 'm> {
                 (f.channel, &f.content, &f.tag)
                     == (in_flight.channel, &in_flight.content, &in_flight.tag)
             });
-            same.expect("the message is on its path") as u32
+            same.expect("the message is in flight") as u32
         };
         let exact = |message: u32, i: u32| if self.model.options.fifo { i } else { found(message) };
         let n = self.model.n();
@@ -206,7 +207,7 @@ impl<'a, 'm> Replay<'a, 'm> {
                 let peer = self.model.group.id(known as usize / 2);
                 let news = (place, peer, known % 2 == 1);
                 let at = state.news.iter().position(|n| *n == news);
-                Action::Learn(at.expect("the news are on their path") as u32)
+                Action::Learn(at.expect("the news are in flight") as u32)
             }
             NumberedAction::HandleInput(place, input) => match self.semantics.model_input(input) {
                 ModelInput::Request(_) => Action::Ask(place),

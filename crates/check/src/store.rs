@@ -101,7 +101,7 @@ impl RowArena {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
         let number = self.chunks.len() - 1;
-        assert!(number < 1 << 16, "a shard has scratch for four gigabytes");
+        assert!(number < 1 << 16, "a shard has room for four gigabytes");
         let chunk = &mut self.chunks[number];
         let at = chunk.len();
         put(chunk, packed.len() as u32);

@@ -22,7 +22,7 @@ pub(crate) const STEPS: &str = "they do not do the same in the same situation";
 pub(crate) const SENDS: &str = "they do not send the same in the same situation";
 pub(crate) const CLIENTS: &str = "their clients may not do the same";
 pub(crate) const JUDGES: &str = "a judge does not say the same of them";
-pub(crate) const CYCLES: &str = "runs may go round for ever";
+pub(crate) const CYCLES: &str = "runs may go on forever";
 /// The reasons in the order in which checkpoints number them.
 pub(crate) const REASONS: [&str; 6] = [STARTS, STEPS, SENDS, CLIENTS, JUDGES, CYCLES];
 
@@ -298,7 +298,7 @@ impl Symmetry {
                 ties.push(by);
             }
         }
-        best.environment = best.locals.pop().expect("an environment is last");
+        best.environment = best.locals.pop().expect("the environment is last");
         best.sent = here.sent;
         let mut chosen = ties[0];
         for (i, &by) in ties.iter().enumerate() {
