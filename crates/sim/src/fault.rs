@@ -1,73 +1,73 @@
-//! What goes wrong, as data.
+//! Faults, as data and as text.
 
 use std::fmt;
 use std::str::FromStr;
 
 use konklave_process::{MAX_ID, ProcessId};
 
-/// A fault and when it strikes.
+/// A fault and its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// What happens.
+    /// The kind of fault.
     pub what: What,
-    /// When it happens.
+    /// When it begins.
     pub when: When,
-    /// When it ends, for faults that last.
+    /// When it ends, in T, for faults that last.
     pub until: Option<f64>,
 }
 
-/// When a fault strikes.
+/// When a fault begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum When {
-    /// At this time, in T.
+    /// StepHost this time, in T.
     Time(f64),
     /// Right after this many steps of the run.
     Step(u64),
 }
 
-/// What goes wrong.
+/// The kinds of faults.
 #[derive(Clone, PartialEq, Debug)]
 pub enum What {
-    /// A process stops.
+    /// A process crashes.
     Crash(ProcessId),
-    /// A crashed process comes up, as newly built with what it had saved, or as it was.
+    /// A crashed process restarts; [`Memory`] says what it remembers.
     Restart(ProcessId, Memory),
-    /// A process does nothing for a while; what arrives waits.
+    /// A process does nothing for a while; messages and timers wait.
     Pause(ProcessId),
-    /// Messages one way get lost.
+    /// A channel loses all messages, from the first process to the second.
     Cut(ProcessId, ProcessId),
-    /// A link breaks: messages get lost both ways, and both ends come to know it, as they would of
-    /// a crash.
+    /// A link breaks: messages in both directions are lost, and the detector makes each end suspect the
+    /// other.
     Break(ProcessId, ProcessId),
-    /// Messages between the sides get lost; who is on no side is on a last one.
+    /// Messages between the sides are lost. Processes on no listed side form one more side.
     Partition(Vec<Vec<ProcessId>>),
-    /// Some message is lost, doubled or late.
+    /// One message is lost, duplicated or delayed.
     Message(Selector, Mishap),
-    /// A process's timers run at this rate: 2 is twice as fast.
+    /// The timers of a process run at this rate: 2 is twice as fast.
     Rate(ProcessId, f64),
-    /// A failure detector wrongly suspects a peer: who, whom.
+    /// The failure detector of the first process wrongly suspects the second.
     Suspect(ProcessId, ProcessId),
 }
 
 /// What a restarted process remembers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// Only what it saved.
+    /// Only the record it saved.
     Saved,
     /// Nothing.
     Nothing,
-    /// Everything, as if it had slept; messages in between are lost.
+    /// Everything, as after a pause; but messages in between are lost.
     Everything,
 }
 
-/// Which message: the `nth` of all that fit.
+/// Selects a message: the `nth` of all that match.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Selector {
-    /// From whom, if that matters.
+    /// The sender; none: any.
     pub from: Option<ProcessId>,
-    /// To whom, if that matters.
+    /// The receiver; none: any.
     pub to: Option<ProcessId>,
-    /// Of which kind, if that matters.
+    /// The kind of message; none: any.
     pub kind: Option<String>,
     /// Counted from 1.
     pub nth: u64,
@@ -76,11 +76,11 @@ pub struct Selector {
 /// What happens to a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Mishap {
-    /// It is lost.
+    /// The message is lost.
     Lose,
-    /// It arrives twice.
+    /// The message arrives twice.
     Duplicate,
-    /// It takes this much longer, in T.
+    /// The message takes this much longer, in T.
     Delay(f64),
 }
 
@@ -276,7 +276,7 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Every node it names.
+    /// Every process it names.
     pub fn nodes(&self) -> Vec<ProcessId> {
         match &self.what {
             What::Crash(p) | What::Restart(p, _) | What::Pause(p) | What::Rate(p, _) => vec![*p],
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_are_read_and_written_alike() {
+    fn faults_are_parsed_as_they_are_written() {
         for text in [
             "crash:2@3",
             "crash:2@#17",
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_faults_say_what_would_be_right() {
+    fn errors_name_the_valid_faults() {
         for text in [
             "crash",
             "crash:2",

@@ -347,11 +347,11 @@ mod tests {
         /// Whatever is scheduled when, the wheel agrees with a sorted list.
         #[test]
         fn the_wheel_agrees_with_a_sorted_list(steps in prop::collection::vec(
-            prop_oneof![(0u64..20).prop_map(Some), (0u64..5000).prop_map(Some), (4090u64..4100).prop_map(Some), (2040u64..2060).prop_map(Some), (0u64..100_000).prop_map(Some), (0u64..10_000_000).prop_map(Some), Just(None), Just(None)], 0..300), crowded: bool)
+            prop_oneof![(0u64..20).prop_map(Some), (0u64..5000).prop_map(Some), (4090u64..4100).prop_map(Some), (2040u64..2060).prop_map(Some), (0u64..100_000).prop_map(Some), (0u64..10_000_000).prop_map(Some), Just(None), Just(None)], 0..300), prefetching: bool)
         {
             // Half of the time there are many that wait far off.
             let (mut wheel, mut model, mut now) = (Wheel::default(), Vec::new(), 0);
-            for far in 0..if crowded { 1500 } else { 0 } {
+            for far in 0..if prefetching { 1500 } else { 0 } {
                 let at = (far as u64 * 7919) % 5_000_000;
                 wheel.push(at, far);
                 model.push((at, far));
