@@ -86,12 +86,12 @@ pub enum Mishap {
 
 /// The forms of `--fault`, for help texts and errors.
 pub const FORMS: &str = "\
-crash:NODE@TIME            a node stops (TIME in T; #K instead: after the K-th step)
-restart:NODE@TIME[:MEMORY] it comes up with what it `saved` (default), `nothing` or `everything`
-pause:NODE@FROM-TO         it does nothing for a while
-cut:NODE>NODE@FROM[-TO]    messages one way get lost
-break:NODE-NODE@FROM[-TO]  a link breaks: both ways, and both ends come to suspect each other
-partition:A,B|C@FROM[-TO]  messages between the sides get lost
+crash:NODE@TIME            a node crashes (TIME in T, or #K: after the K-th step)
+restart:NODE@TIME[:MEMORY] it restarts and remembers what it `saved` (default), `nothing` or `everything`
+pause:NODE@FROM-TO         a node does nothing for a while
+cut:NODE>NODE@FROM[-TO]    messages from the first node to the second are lost
+break:NODE-NODE@FROM[-TO]  a link breaks: messages both ways are lost, and its ends suspect each other
+partition:A,B|C@FROM[-TO]  messages between the sides are lost
 lose:[A>B][/KIND][#N]      the N-th message (from A to B, of this kind) is lost
 duplicate:…                … arrives twice
 delay:…+T                  … takes T longer
@@ -102,7 +102,7 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        parse(text).map_err(|why| format!("`{text}` is no fault: {why}; faults are\n{FORMS}"))
+        parse(text).map_err(|why| format!("`{text}` is not a fault: {why}; faults are\n{FORMS}"))
     }
 }
 
@@ -113,7 +113,10 @@ fn parse(text: &str) -> Result<Fault, String> {
         let until = to.map(time).transpose()?;
         let start = time(from)?;
         if until.is_some_and(|until| until <= start) {
-            return Err(format!("it ends at {} before it begins", until.unwrap_or(0.0)));
+            return Err(format!(
+                "it ends at {}, which is not after its start",
+                until.unwrap_or(0.0)
+            ));
         }
         Ok(Fault { what, when: When::Time(start), until })
     };
@@ -168,7 +171,7 @@ fn parse(text: &str) -> Result<Fault, String> {
         }
         "rate" => {
             let (who, factor) = rest.split_once('*').ok_or("a rate needs NODE*FACTOR")?;
-            let rate: f64 = factor.parse().map_err(|_| format!("`{factor}` is no number"))?;
+            let rate: f64 = factor.parse().map_err(|_| format!("`{factor}` is not a number"))?;
             if !(0.001..=1000.0).contains(&rate) {
                 return Err(format!("rate {rate} is not between 0.001 and 1000"));
             }
@@ -192,18 +195,18 @@ fn message(selector: Selector, mishap: Mishap) -> Fault {
 fn node(text: &str) -> Result<ProcessId, String> {
     let digits = text.trim().trim_start_matches('p');
     let id = digits.parse().ok().filter(|id| *id <= MAX_ID).map(ProcessId);
-    id.ok_or_else(|| format!("`{text}` is no node: nodes have ids from 0 to {MAX_ID}"))
+    id.ok_or_else(|| format!("`{text}` is not a node: ids go from 0 to {MAX_ID}"))
 }
 
 fn time(text: &str) -> Result<f64, String> {
     let t = text.trim().trim_end_matches('T').parse::<f64>().ok();
-    t.filter(|t| (0.0..1e12).contains(t)).ok_or_else(|| format!("`{text}` is no time in T"))
+    t.filter(|t| (0.0..1e12).contains(t)).ok_or_else(|| format!("`{text}` is not a time in T"))
 }
 
 fn moment(text: &str) -> Result<When, String> {
     match text.strip_prefix('#') {
         Some(step) => {
-            step.parse().map(When::Step).map_err(|_| format!("`{step}` is no number of steps"))
+            step.parse().map(When::Step).map_err(|_| format!("`{step}` is not a number of steps"))
         }
         None => time(text).map(When::Time),
     }
@@ -216,7 +219,7 @@ fn selector(text: &str) -> Result<Selector, String> {
             n.parse()
                 .ok()
                 .filter(|n| *n > 0)
-                .ok_or_else(|| format!("`#{n}` is no count from 1"))?,
+                .ok_or_else(|| format!("`#{n}` is not a count from 1 on"))?,
         ),
         None => (text, 1),
     };
@@ -227,7 +230,7 @@ fn selector(text: &str) -> Result<Selector, String> {
             (end(from)?, end(to)?)
         }
         None if link.is_empty() => (None, None),
-        None => return Err(format!("`{link}` is no link A>B")),
+        None => return Err(format!("`{link}` is not a link A>B")),
     };
     Ok(Selector { from, to, kind, nth })
 }

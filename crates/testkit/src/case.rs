@@ -154,7 +154,7 @@ impl<P: Algorithm + Portable> Case<P> {
         self
     }
 
-    /// WorldEvent-before order is judged, too.
+    /// Happened-before order is judged, too.
     pub fn ordered(mut self) -> Self {
         self.watch.order = Order::Judge;
         self
