@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use konklave_algorithms::{Order, ProblemSheet, Setup, Watch, Workload};
 use konklave_check::{
-    Bounded, CheckpointError, Checkpoints, Happened, Model, Moment, Options, Outcome, Progress,
-    Witness,
+    Bounded, CheckpointError, Checkpoints, Model, Moment, Options, Outcome, Progress, Witness,
+    WorldEvent,
 };
 use konklave_process::{AnyProcess, Group, ProcessId, Violation};
 use konklave_trace::{
@@ -130,7 +130,7 @@ pub(crate) fn check(
                 .collect(),
             refuted: found.refuted.clone(),
         }),
-        missed: found.missed,
+        missed: found.miss_probability,
         witness_length: None,
         witness_loops_from: None,
         witness: Vec::new(),
@@ -146,7 +146,7 @@ pub(crate) fn check(
     let mut test = None;
     let witness = match found.outcome {
         Outcome::Exhausted => {
-            extreme(check.extreme, found.dearest, found.cheapest).map(|witness| {
+            extreme(check.extreme, found.costliest, found.cheapest).map(|witness| {
                 let run = record(entry, plan, &witness, &report.command, memory);
                 report.witness_length = Some(witness.len());
                 report.witness = told(&run, witness.starts);
@@ -375,20 +375,20 @@ fn entries_of(witness: &Witness, memory: Memory) -> Vec<RunEntry> {
             }
             Moment::Lost(id) => incident(at, IncidentKind::Lost(*id)),
             Moment::Duplicated(id) => incident(at, IncidentKind::Duplicated(*id)),
-            Moment::World(Happened::Crash(p), _) => incident(at, IncidentKind::Crash(p.0)),
-            Moment::World(Happened::Cut(from, to), _) => {
+            Moment::World(WorldEvent::Crash(p), _) => incident(at, IncidentKind::Crash(p.0)),
+            Moment::World(WorldEvent::Cut(from, to), _) => {
                 incident(at, IncidentKind::Cut(format!("{from}>{to}")))
             }
             // As the simulator records it.
-            Moment::World(Happened::Break(one, other), _) => {
+            Moment::World(WorldEvent::Break(one, other), _) => {
                 incident(at, IncidentKind::Cut(format!("{one} – {other}")))
             }
-            Moment::World(Happened::Restart(p), _) => {
+            Moment::World(WorldEvent::Restart(p), _) => {
                 incident(at, IncidentKind::Restart { node: p.0, memory })
             }
             // What is seen of it is that nothing happens for one more tick.
-            Moment::World(Happened::Pass, _) => continue,
-            Moment::World(Happened::Tell(from, to), id) => {
+            Moment::World(WorldEvent::Pass, _) => continue,
+            Moment::World(WorldEvent::AppMessage(from, to), id) => {
                 incident(at, IncidentKind::AppMessage { from: from.0, to: to.0, id: *id })
             }
         });

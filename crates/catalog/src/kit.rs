@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use konklave_algorithms::problem::{ProblemSheet, Property};
 use konklave_algorithms::{Watch, Workload};
-use konklave_check::{Cue, Happened, Options, Prompter, Witness};
+use konklave_check::{Options, ScheduleRecorder, ScheduleStep, Witness, WorldEvent};
 use konklave_process::{AnyProcess, ProcessId, Violation};
 use konklave_trace::{EffectRecord, Entry as RunEntry, IncidentKind, Memory, Run};
 
@@ -120,16 +120,16 @@ pub(crate) fn emit(
     let _ = writeln!(test, "    case.options.detector = {};", options.detector);
     let _ = writeln!(test, "    case.options.stable_storage = {};", options.stable_storage);
     let _ = writeln!(test, "    let schedule = [");
-    for cue in witness.cues() {
-        let _ = writeln!(test, "        {:?},", cue.to_string());
+    for step in witness.schedule() {
+        let _ = writeln!(test, "        {:?},", step.to_string());
     }
     let _ = writeln!(test, "    ];\n    assert_eq!(case.play(&schedule), Some({property:?}));\n}}");
     Some(test)
 }
 
 /// The schedule of a recorded run.
-fn cues_of(process: &AnyProcess, run: &Run) -> Result<Vec<Cue>, Error> {
-    let mut prompter = Prompter::default();
+fn schedule_of(process: &AnyProcess, run: &Run) -> Result<Vec<ScheduleStep>, Error> {
+    let mut recorder = ScheduleRecorder::default();
     for entry in &run.entries {
         match entry {
             RunEntry::Step(step) => {
@@ -141,27 +141,28 @@ fn cues_of(process: &AnyProcess, run: &Run) -> Result<Vec<Cue>, Error> {
                     _ => 0,
                 };
                 let me = ProcessId(step.node);
-                prompter.step(me, &input, id, &step.draws);
+                recorder.step(me, &input, id, &step.draws);
                 for effect in &step.effects {
                     if let EffectRecord::Send { to, id, .. } = effect {
-                        prompter.sent(me, ProcessId(*to), *id);
+                        recorder.sent(me, ProcessId(*to), *id);
                     }
                 }
             }
             RunEntry::Incident(incident) => match &incident.kind {
-                IncidentKind::Lost(id) => prompter.lost(*id),
-                IncidentKind::Duplicated(id) => prompter.duplicated(*id),
-                IncidentKind::Crash(p) => prompter.happened(Happened::Crash(ProcessId(*p)), 0),
+                IncidentKind::Lost(id) => recorder.lost(*id),
+                IncidentKind::Duplicated(id) => recorder.duplicated(*id),
+                IncidentKind::Crash(p) => recorder.happened(WorldEvent::Crash(ProcessId(*p)), 0),
                 IncidentKind::Restart { node, .. } => {
-                    prompter.happened(Happened::Restart(ProcessId(*node)), 0);
+                    recorder.happened(WorldEvent::Restart(ProcessId(*node)), 0);
                 }
                 IncidentKind::AppMessage { from, to, id } => {
-                    prompter.happened(Happened::Tell(ProcessId(*from), ProcessId(*to)), *id);
+                    recorder
+                        .happened(WorldEvent::AppMessage(ProcessId(*from), ProcessId(*to)), *id);
                 }
                 // Who learns of a broken link does so by news that are on their way since.
                 IncidentKind::Cut(what) => {
                     if let Some((one, other)) = link_of(what) {
-                        prompter.happened(Happened::Break(one, other), 0);
+                        recorder.happened(WorldEvent::Break(one, other), 0);
                     }
                 }
                 // What these do to messages and steps is in the run anyway.
@@ -172,7 +173,7 @@ fn cues_of(process: &AnyProcess, run: &Run) -> Result<Vec<Cue>, Error> {
             },
         }
     }
-    Ok(prompter.finish())
+    Ok(recorder.finish())
 }
 
 /// The two ends of a link that broke; none if it was a cut one way, or a partition.
@@ -206,18 +207,18 @@ pub(crate) fn shrink(entry: &Entry, plan: &Plan, run: &Run) -> Result<Shrunk, Er
         ..Options::default()
     };
     let sample = entry.algorithm.process(plan.setup.group.id(0), &plan.setup);
-    let cues = cues_of(&sample, run)?;
-    let least = |workload: &Workload, cues: &[Cue]| {
-        model(entry, plan, workload, &plan.watch, options.clone()).shrink(cues, property)
+    let schedule = schedule_of(&sample, run)?;
+    let least = |workload: &Workload, schedule: &[ScheduleStep]| {
+        model(entry, plan, workload, &plan.watch, options.clone()).shrink(schedule, property)
     };
     let mut workload = plan.workload.clone();
-    let Some(mut left) = least(&workload, &cues) else {
+    let Some(mut left) = least(&workload, &schedule) else {
         return Err(Error::Data(format!(
             "{property} does not break when the steps of the run are made one after the other by the \
              rules of the checker; pauses and wrong suspicions are beyond them"
         )));
     };
-    let before = (steps(&cues), asked(&workload));
+    let before = (steps(&schedule), asked(&workload));
     // From the last client to the first, as often as one request fewer will do.
     for place in (0..workload.requests.len()).rev() {
         while workload.requests[place] > 0 {
@@ -265,6 +266,6 @@ fn asked(workload: &Workload) -> u32 {
     workload.requests.iter().fold(0, |sum: u32, k| sum.saturating_add(*k))
 }
 
-fn steps(cues: &[Cue]) -> usize {
-    cues.iter().filter(|cue| !cue.to_string().starts_with("start ")).count()
+fn steps(schedule: &[ScheduleStep]) -> usize {
+    schedule.iter().filter(|step| !step.to_string().starts_with("start ")).count()
 }

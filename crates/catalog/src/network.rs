@@ -5,7 +5,7 @@ pub(crate) mod member;
 use std::time::Duration;
 
 use konklave_algorithms::Pause;
-use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, Transport, Wish};
+use konklave_net::{Ending, FaultKind, NetConfig, NetFault, Parts, PauseContext, Transport};
 use konklave_process::{AnyData, Application, ProcessId, Rng};
 use konklave_sim::{Fault, Memory, Pace, What, When};
 use konklave_trace::{Footer, Recorder};
@@ -155,15 +155,15 @@ fn pauses(plan: &Plan, unit: Duration) -> konklave_net::Pauses {
     let mut rng = Rng::new(plan.config.seed).fork(4);
     let mut arrivals = vec![0.0f64; plan.setup.group.len()];
     let group = plan.setup.group.clone();
-    Box::new(move |wish: Wish| {
-        let t = match if wish.hold { hold } else { think } {
+    Box::new(move |context: PauseContext| {
+        let t = match if context.hold { hold } else { think } {
             Pace::Constant(t) => t,
             Pace::Uniform(low, high) => low + (high - low) * rng.unit(),
             Pace::Exponential(mean) => mean * rng.exponential(),
             Pace::Arrivals(mean) => {
-                let place = group.place(wish.at).unwrap_or(0);
+                let place = group.place(context.at).unwrap_or(0);
                 arrivals[place] += mean * rng.exponential();
-                let now = wish.now.as_secs_f64() / unit.as_secs_f64();
+                let now = context.now.as_secs_f64() / unit.as_secs_f64();
                 (arrivals[place] - now).max(0.0)
             }
         };

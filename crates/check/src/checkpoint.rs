@@ -1,10 +1,9 @@
-//! How far a search has come, on disk: written level by level, whole or not at all.
+//! Checkpoints: a search on disk, so that it can be resumed. A file is written whole or not at all.
 //!
-//! A state is a row of numbers, and what the numbers mean is known to the workshop alone, whose values
-//! cannot be written down: a process need not be `Deserialize`. But they are numbered in the order in
-//! which the search asked for them. So the file has the questions, and whoever goes on asks them again:
-//! every handler runs once more, and what comes out must hash to what the file says. So an algorithm
-//! that was changed in between is found out, not only a changed command line.
+//! A state is a row of numbers. The values behind the numbers cannot be written, since a process need not
+//! be `Deserialize`. But values are numbered in the order of the search's queries. So the file contains the
+//! queries, and a resumed search repeats them: every handler runs once more. The values must have the hash
+//! that the file states. So a changed algorithm is noticed, not only a changed command line.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -12,23 +11,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::options::Options;
-use crate::search::Tally;
+use crate::search::Counters;
 use crate::shared::{Level, Shared, read, write};
 use crate::stopwatch::Stopwatch;
 use crate::store::{SHARDS, fingerprint};
 use crate::symmetry::{REASONS, Refuted};
-use crate::tables::Miss;
+use crate::tables::Query;
 
-/// Where a search writes down how far it has come, and where it goes on from.
+/// Which checkpoints a search writes, and which one it resumes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checkpoints {
-    /// What is explored, in words: a checkpoint of anything else is refused.
+    /// The model in words; a checkpoint of another model is refused.
     pub identity: String,
-    /// The file to write: when the search gives up, and from time to time before that.
+    /// The file to write: when the search gives up, and now and then before that.
     pub write: Option<PathBuf>,
-    /// The file to go on from.
+    /// The file to resume from.
     pub resume: Option<PathBuf>,
-    /// How much time at least lies between two that are written.
+    /// The minimum time between two checkpoints written.
     pub every: Duration,
 }
 
@@ -45,104 +44,117 @@ impl Checkpoints {
     }
 }
 
-/// Why a checkpoint cannot be had.
+/// Why a checkpoint cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The file cannot be read.
     #[error("cannot read {0}")]
     Unreadable(PathBuf, #[source] io::Error),
-    /// The file cannot be written; an earlier one under that name is as it was.
+    /// The file cannot be written; an earlier file of that name is unchanged.
     #[error("cannot write {0}")]
     Unwritable(PathBuf, #[source] io::Error),
-    /// It is no checkpoint, or not a whole one.
+    /// The file is not a checkpoint, or it is damaged.
     #[error("{0}: {1}")]
     Damaged(PathBuf, &'static str),
-    /// It is one of another search.
-    #[error("{file}: a checkpoint of another {what}: there {there}, here {here}")]
+    /// The file is a checkpoint of another search.
+    #[error("{file}: checkpoint of another {what} (in the file: {there}; this search: {here})")]
     Differs {
         /// The file.
         file: PathBuf,
         /// What differs.
         what: &'static str,
-        /// What the file says.
+        /// The value in the file.
         there: String,
-        /// What is wanted.
+        /// The value of this search.
         here: String,
     },
-    /// The same search asked for goes another way: the algorithm has changed.
-    #[error("{0}: the algorithm or its judges have changed since: the same steps lead elsewhere")]
+    /// The recorded queries have other answers now: the algorithm has changed.
+    #[error(
+        "{0}: the algorithm or its judges have changed since this checkpoint was written; start the \
+         search anew"
+    )]
     Changed(PathBuf),
-    /// Only the exact search of all states knows checkpoints.
-    #[error("checkpoints are for the exact search of all states: not with {0}")]
+    /// Only an exact search of all states supports checkpoints.
+    #[error("checkpoints need an exact search of all states; they do not work with {0}")]
     Unfit(&'static str),
 }
 
 const MAGIC: &[u8; 20] = b"konklave checkpoint\n";
 const FORMAT: u64 = 2;
 
-/// What of the options decides which states there are; limits may be others the next time.
-pub(crate) fn deciding(options: &Options) -> String {
+/// The options that determine which states there are, as text. Limits and the number of threads may differ
+/// when a search is resumed.
+pub(crate) fn identifying_options(options: &Options) -> String {
     let (threads, max_states, max_depth, max_bytes) = (0, 0, 0, 0);
     format!("{:?}", Options { threads, max_states, max_depth, max_bytes, ..options.clone() })
 }
 
-/// Says why a search with these options has no checkpoints, if so.
+/// The reason why a search with these options does not support checkpoints, if there is one.
 pub(crate) fn unfit(options: &Options) -> Option<&'static str> {
     let reasons = [
-        (options.compact, "fingerprints alone (compact)"),
+        (options.compact, "hashes alone (compact)"),
         (options.reduce, "reduction"),
         (options.swarm.is_some(), "random runs (shard)"),
     ];
     reasons.into_iter().find_map(|(unfit, why)| unfit.then_some(why))
 }
 
-/// What the search was asked to work out, and what a hash of all answers is.
+/// The queries in a checkpoint, and the hash of all numbered values.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Asked {
-    pub(crate) misses: Vec<Miss>,
+pub(crate) struct RecordedQueries {
+    pub(crate) queries: Vec<Query>,
     pub(crate) digest: u64,
 }
 
-/// Writes checkpoints, and knows when the next is due.
+/// Writes checkpoints, and knows when the next one is due.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct CheckpointWriter {
     pub(crate) file: Option<PathBuf>,
     head: [String; 3],
-    /// Which permutations were refuted before this search began.
+    /// The permutations refuted before this search started.
     refuted: Vec<Refuted>,
     every: Duration,
     last: Stopwatch,
-    pub(crate) misses: Vec<Miss>,
+    pub(crate) queries: Vec<Query>,
     pub(crate) failed: Option<CheckpointError>,
 }
 
-impl Keeper {
+impl CheckpointWriter {
     pub(crate) fn new(checkpoints: &Checkpoints, options: &Options, refuted: &[Refuted]) -> Self {
         let refuted = refuted.to_vec();
-        let head =
-            [env!("CARGO_PKG_VERSION").to_owned(), checkpoints.identity.clone(), deciding(options)];
+        let head = [
+            env!("CARGO_PKG_VERSION").to_owned(),
+            checkpoints.identity.clone(),
+            identifying_options(options),
+        ];
         let file = checkpoints.write.clone();
         let (every, last) = (checkpoints.every, Stopwatch::start());
-        Self { file, head, refuted, every, last, misses: Vec::new(), failed: None }
+        Self { file, head, refuted, every, last, queries: Vec::new(), failed: None }
     }
 
     pub(crate) fn is_due(&self) -> bool {
         self.file.is_some() && self.last.elapsed() >= self.every
     }
 
-    /// Writes down all levels but what is beyond the last; `digest` is that of all answers.
-    pub(crate) fn keep(&mut self, shared: &Shared, levels: &[Level], tally: Tally, digest: u64) {
+    /// Writes these levels to the file; `digest` is the hash of all numbered values.
+    pub(crate) fn write_checkpoint(
+        &mut self,
+        shared: &Shared,
+        levels: &[Level],
+        tally: Counters,
+        digest: u64,
+    ) {
         let Some(file) = self.file.clone() else { return };
         let begun = Stopwatch::start();
-        let part = part_of(&file);
+        let part = part_file(&file);
         let written = self.write(&part, shared, levels, tally, digest);
         if let Err(why) = written.and_then(|()| std::fs::rename(&part, &file)) {
-            // What is half written is of no use; that it cannot be removed is no news.
+            // The partial file is useless; the write error matters more than a failed removal.
             let _ = std::fs::remove_file(&part);
             self.failed = Some(CheckpointError::Unwritable(file, why));
         }
         self.last = Stopwatch::start();
-        // So that at most a twentieth of the time goes into writing.
+        // So that writing takes at most a twentieth of the time.
         self.every = self.every.max(20 * begun.elapsed());
     }
 
@@ -151,10 +163,11 @@ impl Keeper {
         part: &Path,
         shared: &Shared,
         levels: &[Level],
-        tally: Tally,
+        tally: Counters,
         digest: u64,
     ) -> io::Result<()> {
-        let mut out = Out { to: BufWriter::new(File::create(part)?), sum: Sum::default() };
+        let mut out =
+            SummedWriter { to: BufWriter::new(File::create(part)?), sum: Checksum::default() };
         out.bytes(MAGIC)?;
         out.number(FORMAT)?;
         for text in &self.head {
@@ -169,20 +182,20 @@ impl Keeper {
                 out.number(u64::from(*place))?;
             }
         }
-        out.number(self.misses.len() as u64)?;
-        for miss in &self.misses {
-            let (kind, a, b) = match *miss {
-                Miss::Act(a, b) => (0, a, b),
-                Miss::React(a, b) => (1, a, b),
+        out.number(self.queries.len() as u64)?;
+        for query in &self.queries {
+            let (kind, a, b) = match *query {
+                Query::Act(a, b) => (0, a, b),
+                Query::React(a, b) => (1, a, b),
             };
             out.number(u64::from(a) << 1 | kind)?;
             out.number(u64::from(b))?;
         }
         out.bytes(&digest.to_le_bytes())?;
         let (least, most) = tally.messages.map_or((0, 0), |(l, m)| (u64::from(l), u64::from(m)));
-        let (dear, cheap) = (tally.dearest.unwrap_or(0), tally.cheapest.unwrap_or(0));
+        let (costliest, cheapest) = (tally.costliest.unwrap_or(0), tally.cheapest.unwrap_or(0));
         let ended = u64::from(tally.messages.is_some());
-        for number in [tally.transitions, tally.ends, ended, least, most, dear, cheap] {
+        for number in [tally.transitions, tally.ends, ended, least, most, costliest, cheapest] {
             out.number(number)?;
         }
         let shards: Vec<_> = shared.shards.iter().map(read).collect();
@@ -208,21 +221,21 @@ impl Keeper {
     }
 }
 
-/// Beside the file, so that it can take its place.
-fn part_of(file: &Path) -> PathBuf {
+/// The partial file: in the same folder, so that a rename replaces the checkpoint at once.
+fn part_file(file: &Path) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     file.with_file_name(name)
 }
 
-/// A checkpoint that is read: first what was asked, then the levels.
-pub(crate) struct Reader {
+/// Reads a checkpoint: first the refuted permutations, then the queries, the counters and the levels.
+pub(crate) struct CheckpointReader {
     file: PathBuf,
-    from: In<BufReader<File>>,
+    from: VarintReader<BufReader<File>>,
 }
 
-impl Reader {
-    /// Opens a checkpoint that is whole and of the same version, model and options.
+impl CheckpointReader {
+    /// Opens a checkpoint. It must be undamaged and of the same version, model and options.
     pub(crate) fn open(
         file: &Path,
         checkpoints: &Checkpoints,
@@ -230,20 +243,20 @@ impl Reader {
     ) -> Result<Self, CheckpointError> {
         let unreadable = |why| CheckpointError::Unreadable(file.to_owned(), why);
         let damaged = |why| CheckpointError::Damaged(file.to_owned(), why);
-        let is_whole = whole(file).map_err(unreadable)?;
-        let from = In { from: BufReader::new(File::open(file).map_err(unreadable)?) };
+        let is_whole = checksum_matches(file).map_err(unreadable)?;
+        let from = VarintReader { from: BufReader::new(File::open(file).map_err(unreadable)?) };
         let mut reader = Self { file: file.to_owned(), from };
         let mut magic = [0; MAGIC.len()];
         if reader.from.from.read_exact(&mut magic).is_err() || magic != *MAGIC {
             return Err(damaged("not a checkpoint"));
         }
         if !is_whole {
-            return Err(damaged("a damaged checkpoint: its sum is wrong"));
+            return Err(damaged("the checkpoint is damaged: its checksum is wrong"));
         }
         let format = reader.number()?;
         reader.same("format", &format.to_string(), &FORMAT.to_string())?;
-        let keeper = Keeper::new(checkpoints, options, &[]);
-        for (what, here) in ["version", "model", "choice of options"].iter().zip(&keeper.head) {
+        let writer = CheckpointWriter::new(checkpoints, options, &[]);
+        for (what, here) in ["version", "model", "choice of options"].iter().zip(&writer.head) {
             let there = reader.text()?;
             reader.same(what, &there, here)?;
         }
@@ -258,7 +271,7 @@ impl Reader {
         Err(CheckpointError::Differs { file, what, there, here })
     }
 
-    /// Which permutations of so many places were refuted.
+    /// Reads the refuted permutations of `n` places.
     pub(crate) fn refuted(&mut self, n: u32) -> Result<Vec<Refuted>, CheckpointError> {
         let mut refuted = Vec::new();
         for _ in 0..self.number()? {
@@ -273,41 +286,45 @@ impl Reader {
         Ok(refuted)
     }
 
-    pub(crate) fn asked(&mut self) -> Result<Asked, CheckpointError> {
-        let mut asked = Asked::default();
+    pub(crate) fn queries(&mut self) -> Result<RecordedQueries, CheckpointError> {
+        let mut recorded = RecordedQueries::default();
         for _ in 0..self.number()? {
             let (a, b) = (self.number()?, self.number()? as u32);
             let actor = (a >> 1) as u32;
-            asked.misses.push(if a & 1 == 0 { Miss::Act(actor, b) } else { Miss::React(actor, b) });
+            recorded.queries.push(if a & 1 == 0 {
+                Query::Act(actor, b)
+            } else {
+                Query::React(actor, b)
+            });
         }
         let mut digest = [0; 8];
         self.from.bytes(&mut digest).map_err(|why| self.unreadable(why))?;
-        asked.digest = u64::from_le_bytes(digest);
-        Ok(asked)
+        recorded.digest = u64::from_le_bytes(digest);
+        Ok(recorded)
     }
 
-    pub(crate) fn tally(&mut self) -> Result<Tally, CheckpointError> {
+    pub(crate) fn tally(&mut self) -> Result<Counters, CheckpointError> {
         let mut numbers = [0; 7];
         for number in &mut numbers {
             *number = self.number()?;
         }
-        let [transitions, ends, ended, least, most, dear, cheap] = numbers;
+        let [transitions, ends, ended, least, most, costliest, cheapest] = numbers;
         let some = ended == 1;
-        Ok(Tally {
+        Ok(Counters {
             transitions,
             ends,
             messages: some.then_some((least as u32, most as u32)),
-            dearest: some.then_some(dear),
-            cheapest: some.then_some(cheap),
+            costliest: some.then_some(costliest),
+            cheapest: some.then_some(cheapest),
         })
     }
 
-    /// Puts all levels in; `turn` is called after each. The first is there already, and must be the
-    /// same.
+    /// Inserts all levels and calls `start_level` after each. The first level is in the store already and
+    /// must be the same.
     pub(crate) fn levels(
         &mut self,
         shared: &Shared,
-        mut turn: impl FnMut(),
+        mut start_level: impl FnMut(),
     ) -> Result<(), CheckpointError> {
         let cycles = self.number()? == 1;
         let mut packed = Vec::new();
@@ -329,7 +346,7 @@ impl Reader {
                 }
             }
             if level > 0 {
-                turn();
+                start_level();
             }
         }
         write(&shared.shards[0]).cycles |= cycles;
@@ -355,11 +372,11 @@ impl Reader {
     }
 }
 
-/// Whether a file ends in the sum of what is before.
-fn whole(file: &Path) -> io::Result<bool> {
+/// Whether a file ends in the checksum of all bytes before.
+fn checksum_matches(file: &Path) -> io::Result<bool> {
     let mut from = BufReader::new(File::open(file)?);
     let Some(length) = from.get_ref().metadata()?.len().checked_sub(8) else { return Ok(false) };
-    let mut sum = Sum::default();
+    let mut sum = Checksum::default();
     let mut rest = (&mut from).take(length);
     let mut chunk = vec![0; 1 << 16];
     loop {
@@ -374,20 +391,20 @@ fn whole(file: &Path) -> io::Result<bool> {
     Ok(sum.finish() == u64::from_le_bytes(last))
 }
 
-/// The sum of bytes, however they are cut into pieces.
+/// A checksum of bytes, independent of how they are split into calls.
 #[derive(Default)]
-struct Sum {
+struct Checksum {
     sum: u64,
     rest: Vec<u8>,
 }
 
-/// As much is summed up at once.
-const PIECE: usize = 4096;
+/// How many bytes are hashed at once.
+const CHECKSUM_BLOCK: usize = 4096;
 
-impl Sum {
+impl Checksum {
     fn add(&mut self, mut bytes: &[u8]) {
-        while self.rest.len() + bytes.len() >= PIECE {
-            let (now, later) = bytes.split_at(PIECE - self.rest.len());
+        while self.rest.len() + bytes.len() >= CHECKSUM_BLOCK {
+            let (now, later) = bytes.split_at(CHECKSUM_BLOCK - self.rest.len());
             self.rest.extend_from_slice(now);
             self.fold();
             bytes = later;
@@ -407,12 +424,12 @@ impl Sum {
     }
 }
 
-struct Out<W> {
+struct SummedWriter<W> {
     to: W,
-    sum: Sum,
+    sum: Checksum,
 }
 
-impl<W: Write> Out<W> {
+impl<W: Write> SummedWriter<W> {
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sum.add(bytes);
         self.to.write_all(bytes)
@@ -430,11 +447,11 @@ impl<W: Write> Out<W> {
     }
 }
 
-struct In<R> {
+struct VarintReader<R> {
     from: R,
 }
 
-impl<R: Read> In<R> {
+impl<R: Read> VarintReader<R> {
     fn bytes(&mut self, into: &mut [u8]) -> io::Result<()> {
         self.from.read_exact(into)
     }

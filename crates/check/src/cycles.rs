@@ -1,40 +1,40 @@
 //! Runs that never end: livelock and starvation.
 //!
-//! Both are read off the strongly connected components of the steps that need neither faults nor
-//! time. Most models have no cycle of such steps: the search notes whether a step ever led to a
-//! level other than the next, and if none did, nothing is left to do here.
+//! Both are read off the strongly connected components of the graph of steps that need neither faults nor
+//! time. Most models have no cycle of such steps: the search notes whether such a step ever led back to an
+//! earlier or the current level. If none did, there is nothing to do here.
 
 use std::collections::VecDeque;
 
 use konklave_process::Violation;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::expand::{Expander, Move, Node};
-use crate::replay::next;
+use crate::expand::{Expander, NumberedAction, NumberedState};
+use crate::replay::for_each_successor;
 use crate::report::Bounded;
-use crate::search::{Search, Verdict, Way};
+use crate::search::{Search, SearchVerdict, StatePath};
 use crate::shared::read;
 use crate::store::{FIRST, SHARD_BITS, fingerprint};
 use crate::tables::Tables;
 
-/// After so many states it is told how far we have come.
-const OFTEN: usize = 1 << 16;
+/// Progress is reported each time this many states are expanded.
+const PROGRESS_EVERY: usize = 1 << 16;
 
 /// All states and the steps between them that need neither faults nor time.
 struct Graph {
-    /// Where the steps of each state begin.
+    /// For each state, the index of its first step in `steps`.
     first: Vec<u32>,
-    /// Where each leads, and which of the state's steps it is.
+    /// The state a step leads to, and the index of the step among all successors of its state.
     steps: Vec<(u32, u32)>,
-    /// Which of the steps are other answers of `choose` than the step before.
+    /// The steps (by index) that differ from the step before only in the answers of `choose`.
     other_answers: FxHashSet<u32>,
-    /// In which states a timer runs: time may help there.
+    /// For each state, whether a timer runs: time may help there.
     timed: Vec<bool>,
-    /// In which states a client may ask.
+    /// For each state, whether a client may ask.
     asked: Vec<bool>,
-    /// Who waits, by place.
+    /// For each state, the places whose clients wait, as a bit set.
     waiting: Vec<u64>,
-    /// Where the states of each shard are, in their order.
+    /// For each shard, the addresses of its states, in their order.
     places: Vec<Vec<u32>>,
 }
 
@@ -45,8 +45,8 @@ impl Graph {
     }
 
     /// The strongly connected components that have a cycle, of the states in which `is_in` and the
-    /// steps that are not `barred`. Each in order, the one with the first state first.
-    fn components(&self, is_in: &dyn Fn(u32) -> bool, barred: &FxHashSet<u32>) -> Vec<Vec<u32>> {
+    /// steps that are not `excluded`. Each in order, the one with the first state first.
+    fn components(&self, is_in: &dyn Fn(u32) -> bool, excluded: &FxHashSet<u32>) -> Vec<Vec<u32>> {
         const NEW: u32 = u32::MAX;
         let n = self.timed.len();
         let (mut index, mut low) = (vec![NEW; n], vec![0; n]);
@@ -68,7 +68,7 @@ impl Graph {
                 }
                 let rest = &self.steps[at as usize..self.first[this + 1] as usize];
                 let unseen = (at..).zip(rest).position(|(i, &(to, _))| {
-                    if !is_in(to) || barred.contains(&i) {
+                    if !is_in(to) || excluded.contains(&i) {
                         return false;
                     }
                     if index[to as usize] == NEW {
@@ -94,7 +94,7 @@ impl Graph {
                     let mut component = stack.split_off(begin);
                     component.iter().for_each(|s| on_stack[*s as usize] = false);
                     component.sort_unstable();
-                    let mut own = self.open_steps(state, barred);
+                    let mut own = self.open_steps(state, excluded);
                     if component.len() > 1 || own.any(|(_, (to, _))| to == state) {
                         found.push(component);
                     }
@@ -105,40 +105,40 @@ impl Graph {
         found
     }
 
-    /// The steps of a state that are not `barred`, each with its place among all steps.
+    /// The steps of a state that are not `excluded`, each with its place among all steps.
     fn open_steps<'a>(
         &'a self,
         state: u32,
-        barred: &'a FxHashSet<u32>,
+        excluded: &'a FxHashSet<u32>,
     ) -> impl Iterator<Item = (u32, (u32, u32))> + 'a {
         let begin = self.first[state as usize];
-        (begin..).zip(self.steps(state).iter().copied()).filter(|(i, _)| !barred.contains(i))
+        (begin..).zip(self.steps(state).iter().copied()).filter(|(i, _)| !excluded.contains(i))
     }
 
-    /// As [`Graph::components`], of those that chance does not lead out of: where one answer of
-    /// `choose` leads out of a component, no run stays in it that takes that step again and again.
-    /// Such steps are barred, and what is left is looked at again.
+    /// As [`Graph::components`], but only components that chance cannot leave. If one answer of `choose`
+    /// leads out of a component, a run that repeats this step leaves it some day. Such steps are
+    /// excluded, and the components of the rest are computed again.
     fn closed_to_chance(&self, is_in: &dyn Fn(u32) -> bool) -> (Vec<Vec<u32>>, FxHashSet<u32>) {
-        let mut barred = FxHashSet::default();
-        let (mut found, mut open) = (Vec::new(), self.components(is_in, &barred));
+        let mut excluded = FxHashSet::default();
+        let (mut found, mut open) = (Vec::new(), self.components(is_in, &excluded));
         while let Some(component) = open.pop() {
             let inside: FxHashSet<u32> = component.iter().copied().collect();
-            let before = barred.len();
+            let before = excluded.len();
             for &state in &component {
-                self.bar_chance(state, &inside, &mut barred);
+                self.exclude_chance(state, &inside, &mut excluded);
             }
-            if barred.len() == before {
+            if excluded.len() == before {
                 found.push(component);
             } else {
-                open.extend(self.components(&|s| inside.contains(&s), &barred));
+                open.extend(self.components(&|s| inside.contains(&s), &excluded));
             }
         }
         found.sort_unstable();
-        (found, barred)
+        (found, excluded)
     }
 
-    /// Bars the steps of `state` some answers of which stay `inside` and some do not.
-    fn bar_chance(&self, state: u32, inside: &FxHashSet<u32>, barred: &mut FxHashSet<u32>) {
+    /// Excludes the steps of `state` if some of their answers lead out of `inside`.
+    fn exclude_chance(&self, state: u32, inside: &FxHashSet<u32>, excluded: &mut FxHashSet<u32>) {
         let (mut begin, end) = (self.first[state as usize], self.first[state as usize + 1]);
         while begin < end {
             let mut after = begin + 1;
@@ -147,36 +147,36 @@ impl Graph {
             }
             let leads_out = |i: u32| !inside.contains(&self.steps[i as usize].0);
             if after > begin + 1 && (begin..after).any(leads_out) {
-                barred.extend(begin..after);
+                excluded.extend(begin..after);
             }
             begin = after;
         }
     }
 
-    /// The shortest way within `component` from `from`, of at least one step, to a step that
-    /// `wanted` names (with it), as states and their steps.
-    fn way(
+    /// The shortest path within `component` from state `from` up to and including a `wanted` step. It has
+    /// at least one step. Returns the steps and the last state.
+    fn path(
         &self,
-        (component, barred): (&FxHashSet<u32>, &FxHashSet<u32>),
+        (component, excluded): (&FxHashSet<u32>, &FxHashSet<u32>),
         from: u32,
         wanted: &mut dyn FnMut(u32, u32, u32) -> bool,
     ) -> Option<(Vec<u32>, u32)> {
         let mut before: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
         let mut queue = VecDeque::from([from]);
         while let Some(state) = queue.pop_front() {
-            for (_, (to, step)) in self.open_steps(state, barred) {
+            for (_, (to, step)) in self.open_steps(state, excluded) {
                 if !component.contains(&to) {
                     continue;
                 }
                 if wanted(state, step, to) {
-                    let (mut way, mut at) = (vec![step], state);
+                    let (mut path, mut at) = (vec![step], state);
                     while at != from {
                         let (earlier, step) = before[&at];
-                        way.push(step);
+                        path.push(step);
                         at = earlier;
                     }
-                    way.reverse();
-                    return Some((way, to));
+                    path.reverse();
+                    return Some((path, to));
                 }
                 if to != from && !before.contains_key(&to) {
                     before.insert(to, (state, step));
@@ -188,39 +188,39 @@ impl Graph {
     }
 }
 
-impl Search<'_> {
-    /// Judges runs that never end, when all states are known.
-    pub(crate) fn judge_cycles(&mut self) -> Verdict {
+impl Search<'_, '_> {
+    /// Judges runs that never end. All states must be known.
+    pub(crate) fn judge_cycles(&mut self) -> SearchVerdict {
         let options = self.options;
         let (livelock, starvation) = (options.judges("livelock"), options.judges("starvation"));
         if !livelock && !starvation {
-            return Verdict::Exhausted;
+            return SearchVerdict::Exhausted;
         }
         if !self.shared.shards.iter().any(|shard| read(shard).cycles) {
-            return Verdict::Exhausted;
+            return SearchVerdict::Exhausted;
         }
         if options.compact {
-            return Verdict::Bounded(Bounded::Compact);
+            return SearchVerdict::Bounded(Bounded::Compact);
         }
         let graph = match self.graph() {
             Ok(graph) => graph,
-            Err(bound) => return Verdict::Bounded(bound),
+            Err(bound) => return SearchVerdict::Bounded(bound),
         };
-        if livelock && let Some(way) = self.livelock(&graph) {
-            return Verdict::Violated(way);
+        if livelock && let Some(path) = self.livelock(&graph) {
+            return SearchVerdict::Violated(path);
         }
         if starvation {
             match self.starvation(&graph) {
-                Ok(Some(way)) => return Verdict::Violated(way),
+                Ok(Some(path)) => return SearchVerdict::Violated(path),
                 Ok(None) => {}
-                Err(bound) => return Verdict::Bounded(bound),
+                Err(bound) => return SearchVerdict::Bounded(bound),
             }
         }
-        Verdict::Exhausted
+        SearchVerdict::Exhausted
     }
 
-    /// Looks at all states once more and keeps their steps, unless they take too much memory or it is
-    /// told to stop.
+    /// Expands all states once more and keeps their steps, unless that takes too much memory or the caller
+    /// interrupts it.
     fn graph(&mut self) -> Result<Graph, Bounded> {
         let shared = self.shared;
         let (tables, rules) = (read(&shared.tables), &shared.rules);
@@ -242,23 +242,23 @@ impl Search<'_> {
             waiting: vec![0; n],
             places: Vec::new(),
         };
-        let (mut node, mut expander, mut packed) =
-            (Node::default(), Expander::default(), Vec::new());
+        let (mut numbered, mut expander, mut packed) =
+            (NumberedState::default(), Expander::default(), Vec::new());
         for number in 0..n {
-            if number % OFTEN == 0 && !self.tell() {
+            if number % PROGRESS_EVERY == 0 && !self.report_progress() {
                 return Err(Bounded::Interrupted);
             }
             let (shard, index) = self.place(number as u64);
-            node.unpack(&tables, rules, shards[shard].rows.get(places[shard][index as usize]));
-            let locals = node.locals.iter().map(|l| tables.locals[*l as usize]);
+            numbered.unpack(&tables, rules, shards[shard].rows.get(places[shard][index as usize]));
+            let locals = numbered.locals.iter().map(|l| tables.locals[*l as usize]);
             graph.timed[number] = locals.into_iter().any(|facts| facts.has_timers());
-            graph.waiting[number] = tables.ambients[node.ambient as usize].waiting;
+            graph.waiting[number] = tables.environments[numbered.environment as usize].waiting;
             let mut step = 0;
-            let known = expander.expand(&node, &tables, rules, &mut |next| {
-                if next.goes_on {
-                    let own = rules.inputs.own();
+            let known = expander.expand(&numbered, &tables, rules, &mut |next| {
+                if next.untimed_progress {
+                    let own = rules.inputs.first_model_input();
                     graph.asked[number] |=
-                        matches!(next.what, Move::Meet(_, input) if input >= own);
+                        matches!(next.action, NumberedAction::HandleInput(_, input) if input >= own);
                     packed.clear();
                     next.pack(rules, &mut packed);
                     let hash = fingerprint(&packed);
@@ -286,10 +286,9 @@ impl Search<'_> {
         Ok(graph)
     }
 
-    /// A run that comes to where no run without faults can end any more, though nobody asks: into a
-    /// component with a cycle and no way out, in which no timer runs. That it goes on for ever is
-    /// certain.
-    fn livelock(&mut self, graph: &Graph) -> Option<Way> {
+    /// A run into a component with a cycle and no way out, in which no timer runs and no client asks. From
+    /// there, no run without faults ever ends.
+    fn livelock(&mut self, graph: &Graph) -> Option<StatePath> {
         let closed =
             graph.components(&|_| true, &FxHashSet::default()).into_iter().find(|component| {
                 let inside: FxHashSet<u32> = component.iter().copied().collect();
@@ -301,44 +300,44 @@ impl Search<'_> {
         let inside = closed.iter().copied().collect();
         let home = closed[0];
         let all = FxHashSet::default();
-        let (round, _) = graph.way((&inside, &all), home, &mut |_, _, to| to == home)?;
+        let (cycle, _) = graph.path((&inside, &all), home, &mut |_, _, to| to == home)?;
         let violation =
             Violation::new("livelock", "messages go round for ever, and nothing ends it");
-        Some(self.lasso(home, round, violation))
+        Some(self.lasso(home, cycle, violation))
     }
 
-    /// A run in which someone waits for ever though all goes on fairly: whatever could always have
-    /// happened on the part that repeats does happen there. And not by chance alone: what is drawn
-    /// again and again comes out in every way.
-    fn starvation(&mut self, graph: &Graph) -> Result<Option<Way>, Bounded> {
+    /// A fair run in which a client waits forever. Fair means: a kind of step that is possible in every state
+    /// of the repeated part is taken there. And chance is fair, too: a draw that is repeated forever gives
+    /// every answer.
+    fn starvation(&mut self, graph: &Graph) -> Result<Option<StatePath>, Bounded> {
         for place in 0..self.group.len() {
             let waits = |s: u32| graph.waiting[s as usize] >> place & 1 == 1;
-            let (components, barred) = graph.closed_to_chance(&waits);
+            let (components, excluded) = graph.closed_to_chance(&waits);
             for component in components {
-                if !self.tell() {
+                if !self.report_progress() {
                     return Err(Bounded::Interrupted);
                 }
                 if component.iter().any(|s| graph.timed[*s as usize]) {
                     continue;
                 }
-                if let Some(round) = self.fair_round(graph, &component, &barred) {
+                if let Some(cycle) = self.fair_cycle(graph, &component, &excluded) {
                     let id = self.group.id(place);
                     let detail = format!("{id} waits for ever, though nothing is held up for ever");
                     let violation = Violation::new("starvation", detail);
-                    return Ok(Some(self.lasso(component[0], round, violation)));
+                    return Ok(Some(self.lasso(component[0], cycle, violation)));
                 }
             }
         }
         Ok(None)
     }
 
-    /// A way round through `component` on which all happens that could happen everywhere in it;
-    /// none if something of the kind only leads out.
-    fn fair_round(
+    /// A cycle through `component` that takes every kind of step possible in all of its states; none if
+    /// such a kind always leads out of the component.
+    fn fair_cycle(
         &mut self,
         graph: &Graph,
         component: &[u32],
-        barred: &FxHashSet<u32>,
+        excluded: &FxHashSet<u32>,
     ) -> Option<Vec<u32>> {
         let inside: FxHashSet<u32> = component.iter().copied().collect();
         let mut kinds: FxHashMap<(u32, u32), u64> = FxHashMap::default();
@@ -358,50 +357,59 @@ impl Search<'_> {
         let mut due: Vec<u64> = always?.into_iter().collect();
         due.sort_unstable();
         let home = component[0];
-        let (mut round, mut at) = (Vec::new(), home);
+        let (mut cycle, mut at) = (Vec::new(), home);
         for kind in due {
-            let (way, to) = graph
-                .way((&inside, barred), at, &mut |from, step, _| kinds[&(from, step)] == kind)?;
-            round.extend(way);
+            let (path, to) = graph
+                .path((&inside, excluded), at, &mut |from, step, _| kinds[&(from, step)] == kind)?;
+            cycle.extend(path);
             at = to;
         }
-        if at != home || round.is_empty() {
-            let (way, _) = graph.way((&inside, barred), at, &mut |_, _, to| to == home)?;
-            round.extend(way);
+        if at != home || cycle.is_empty() {
+            let (path, _) = graph.path((&inside, excluded), at, &mut |_, _, to| to == home)?;
+            cycle.extend(path);
         }
-        Some(round)
+        Some(cycle)
     }
 
-    /// For each step of a state, what kind of thing happens: a channel moves, a message arrives, a
-    /// place meets an input.
+    /// The kind of each step of a state: with FIFO the channel of the delivery, else its message; or the
+    /// place and the input that it handles.
     fn kinds(&mut self, graph: &Graph, state: u32) -> Vec<u64> {
         let (shard, index) = self.place(u64::from(state));
         let at = graph.places[shard][index as usize];
-        let mut node = Node::default();
+        let mut numbered = NumberedState::default();
         let packed = read(&self.shared.shards[shard]).rows.get(at).to_vec();
-        node.unpack(&read(&self.shared.tables), &self.shared.rules, &packed);
+        numbered.unpack(&read(&self.shared.tables), &self.shared.rules, &packed);
         let fifo = self.options.fifo;
         let mut kinds = Vec::new();
-        next(&node, self.shared, self.craft, &mut |next, tables: &Tables, _| {
-            kinds.push(match next.what {
-                Move::Deliver(m) if fifo => u64::from(tables.messages[m as usize].channel),
-                Move::Deliver(m) => u64::from(m),
-                Move::Meet(place, input) => 1 << 63 | u64::from(place) << 32 | u64::from(input),
-                Move::Pass
-                | Move::Tell(..)
-                | Move::Crash(_)
-                | Move::Restart(_)
-                | Move::Cut(_)
-                | Move::Break(_)
-                | Move::Lose(..)
-                | Move::Duplicate(..) => u64::MAX,
-            });
-        });
+        for_each_successor(
+            &numbered,
+            self.shared,
+            self.semantics,
+            &mut |next, tables: &Tables, _| {
+                kinds.push(match next.action {
+                    NumberedAction::Deliver(m) if fifo => {
+                        u64::from(tables.messages[m as usize].channel)
+                    }
+                    NumberedAction::Deliver(m) => u64::from(m),
+                    NumberedAction::HandleInput(place, input) => {
+                        1 << 63 | u64::from(place) << 32 | u64::from(input)
+                    }
+                    NumberedAction::Pass
+                    | NumberedAction::AppMessage(..)
+                    | NumberedAction::Crash(_)
+                    | NumberedAction::Restart(_)
+                    | NumberedAction::Cut(_)
+                    | NumberedAction::Break(_)
+                    | NumberedAction::Lose(..)
+                    | NumberedAction::Duplicate(..) => u64::MAX,
+                });
+            },
+        );
         kinds
     }
 
-    /// The run that comes to state `home` and from there goes round for ever.
-    fn lasso(&self, home: u32, round: Vec<u32>, violation: Violation) -> Way {
-        Way { round: Some(round), ..self.way_to(Some(u64::from(home)), violation) }
+    /// The run that reaches state `home` and repeats `cycle` from there.
+    fn lasso(&self, home: u32, cycle: Vec<u32>, violation: Violation) -> StatePath {
+        StatePath { cycle: Some(cycle), ..self.path_to(Some(u64::from(home)), violation) }
     }
 }

@@ -1,6 +1,6 @@
-//! Every answer of `choose`.
+//! Enumerates the answers of `choose`.
 
-/// The answers during one step: digits with their bounds, counted up like an odometer.
+/// The answers during one step: digits with their bounds. [`Draws::advance`] counts them up like an odometer.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Draws {
     digits: Vec<(u32, u32)>,
@@ -8,6 +8,7 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
+    /// The next answer, below `bound`.
     pub(crate) fn draw(&mut self, bound: u32) -> u32 {
         if self.used == self.digits.len() {
             self.digits.push((0, bound));
@@ -16,12 +17,12 @@ impl Draws {
         self.digits[self.used - 1].0.min(bound.saturating_sub(1))
     }
 
-    /// These answers, as far as they are possible; after them, 0.
+    /// Gives these answers, each limited to its bound; after them, 0.
     pub(crate) fn of(answers: Vec<u32>) -> Self {
         Self { digits: answers.into_iter().map(|answer| (answer, u32::MAX)).collect(), used: 0 }
     }
 
-    /// Moves on to the next series of answers, if there is one.
+    /// Moves on to the next series of answers; returns false if there is none.
     pub(crate) fn advance(&mut self) -> bool {
         self.digits.truncate(self.used);
         self.used = 0;
@@ -34,6 +35,7 @@ impl Draws {
         false
     }
 
+    /// The answers given so far.
     pub(crate) fn values(&self) -> Vec<u32> {
         self.digits[..self.used].iter().map(|(digit, _)| *digit).collect()
     }
@@ -44,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_odometer_gives_every_series_once() {
+    fn advance_gives_every_series_once() {
         let mut draws = Draws::default();
         let mut seen = Vec::new();
         loop {

@@ -1,12 +1,12 @@
-//! From one state to the next ones, in numbers.
+//! The successors of a state, in numbers.
 
 use rustc_hash::FxHashSet;
 
 use crate::Timing;
 use crate::options::Options;
 use crate::tables::{
-    BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, MessageFacts, Miss, OVER, PASSED, Sent, Tables,
-    UNHEARD, UNSEEN,
+    BREAK, CUT, DUPLICATED, EARLY, Inputs, LOST, MessageFacts, OVER_BOUND, Query, Sent, TIME_STEP,
+    Tables, UNDELIVERED, UNOBSERVED,
 };
 
 /// What the search must know of the model.
@@ -14,69 +14,70 @@ use crate::tables::{
 pub(crate) struct Rules {
     pub(crate) inputs: Inputs,
     pub(crate) options: Options,
-    /// The links that may break, by places, the lesser first.
+    /// The links that may break, as pairs of places, the lower place first.
     pub(crate) links: Vec<(u32, u32)>,
 }
 
-/// A state, unpacked.
+/// A state in numbers, unpacked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Node {
+pub(crate) struct NumberedState {
     pub(crate) locals: Vec<u32>,
-    pub(crate) ambient: u32,
+    pub(crate) environment: u32,
     pub(crate) sent: u32,
-    /// In order of number, or, where channels are FIFO, of channel and sending.
+    /// The messages in flight, in the order of their keys; with FIFO, within a channel in the order sent.
     pub(crate) flight: Vec<u32>,
-    /// For each message its channel where channels are FIFO, else itself: rows are in their order.
+    /// For each message its key: with FIFO its channel, else its number.
     pub(crate) keys: Vec<u32>,
 }
 
-/// What happens in a step, in numbers.
+/// An `Action` in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Move {
-    /// This message arrives.
+pub(crate) enum NumberedAction {
+    /// This message is delivered.
     Deliver(u32),
-    /// This place meets this input.
-    Meet(u32, u32),
+    /// The process at this place handles this input.
+    HandleInput(u32, u32),
     /// The application at this place sends past the algorithm to that place.
-    Tell(u32, u32),
+    AppMessage(u32, u32),
     Crash(u32),
     Restart(u32),
     /// This channel is cut.
     Cut(u32),
     /// This link breaks.
     Break(u32),
-    /// This message is lost, or doubled: its number and its place in the row.
+    /// This message is lost, or duplicated: its number and its index in `flight`.
     Lose(u32, u32),
     Duplicate(u32, u32),
     /// A step of time passes.
     Pass,
 }
 
-/// A step and where it leads: what differs from the state before.
+/// A step and the state it leads to, as a difference from the state before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Next<'a> {
-    before: &'a Node,
+pub(crate) struct Successor<'a> {
+    before: &'a NumberedState,
     pub(crate) locals: &'a [u32],
-    pub(crate) ambient: u32,
+    pub(crate) environment: u32,
     sent: u32,
-    /// The message at this index is gone; the one at that index is doubled.
+    /// The index of the message that leaves `flight`, or [`NONE`].
     taken: usize,
+    /// The index of the message that is duplicated, or [`NONE`].
     doubled: usize,
-    /// What leaves, in the order of the row.
+    /// The messages sent, in the order of their keys.
     pub(crate) sends: &'a [Sent],
-    pub(crate) what: Move,
-    /// Which of the series of draws.
+    pub(crate) action: NumberedAction,
+    /// The index of the series of draws among those of this step.
     pub(crate) draw: u32,
     pub(crate) reaction: u32,
     pub(crate) violated: bool,
-    /// Whether it belongs to a run without faults and without the passing of time.
-    pub(crate) goes_on: bool,
+    /// Whether the step needs neither a fault nor the passing of time.
+    pub(crate) untimed_progress: bool,
 }
 
 const NONE: usize = usize::MAX;
 
-impl Next<'_> {
-    /// The messages then on their way, in the order of the row.
+impl Successor<'_> {
+    /// Calls `each` with the messages in flight after the step, in the order of their keys.
     #[inline]
     fn flight(&self, mut each: impl FnMut(u32)) {
         let mut sends = self.sends;
@@ -91,28 +92,27 @@ impl Next<'_> {
                 each(message);
             }
             if i == self.doubled {
-                // Right behind the original: later copies come about by later duplication.
+                // Right behind the original: a later position results from a later duplication.
                 each(message);
             }
         }
         sends.iter().for_each(|sent| each(sent.message));
     }
 
-    /// How many bytes the packed state has at most, with the zeros behind it.
+    /// An upper bound on the bytes that [`Successor::write`] writes, with the padding.
     #[inline]
     pub(crate) fn most(&self) -> usize {
         5 * (self.locals.len() + 2 + self.before.flight.len() + 1 + self.sends.len()) + WORD
     }
 
-    /// Writes the state that this leads to, packed, and zeros up to a whole word; returns how long it is
-    /// without these.
+    /// Writes the packed state, padded with zeros to a whole word; returns its length without padding.
     #[inline]
     pub(crate) fn write(&self, rules: &Rules, into: &mut [u8]) -> usize {
         let mut writer = Writer { into, len: 0, word: 0, bits: 0 };
         for &local in self.locals {
             writer.put(local);
         }
-        writer.put(self.ambient);
+        writer.put(self.environment);
         if rules.options.counts() {
             writer.put(self.sent);
         }
@@ -128,7 +128,7 @@ impl Next<'_> {
         writer.finish()
     }
 
-    /// Appends the state that this leads to, packed.
+    /// Appends the packed state.
     pub(crate) fn pack(&self, rules: &Rules, into: &mut Vec<u8>) {
         let at = into.len();
         into.resize(at + self.most(), 0);
@@ -136,32 +136,32 @@ impl Next<'_> {
         into.truncate(at + len);
     }
 
-    pub(crate) fn node(&self, tables: &Tables, rules: &Rules) -> Node {
-        let mut node = Node::default();
-        self.write_to(&mut node);
-        node.find_keys(tables, rules);
-        node
+    pub(crate) fn to_numbered(&self, tables: &Tables, rules: &Rules) -> NumberedState {
+        let mut numbered = NumberedState::default();
+        self.write_to(&mut numbered);
+        numbered.find_keys(tables, rules);
+        numbered
     }
 
-    /// Writes the state that this leads to, but for its keys.
-    pub(crate) fn write_to(&self, node: &mut Node) {
-        node.locals.clear();
-        node.locals.extend_from_slice(self.locals);
-        (node.ambient, node.sent) = (self.ambient, self.sent);
-        node.flight.clear();
-        self.flight(|message| node.flight.push(message));
+    /// Writes the state without its keys.
+    pub(crate) fn write_to(&self, numbered: &mut NumberedState) {
+        numbered.locals.clear();
+        numbered.locals.extend_from_slice(self.locals);
+        (numbered.environment, numbered.sent) = (self.environment, self.sent);
+        numbered.flight.clear();
+        self.flight(|message| numbered.flight.push(message));
     }
 }
 
-/// How many bytes are written at once.
+/// The bytes of a word: packed states are written and hashed by words.
 pub(crate) const WORD: usize = 8;
 
-/// Writes numbers as [`put`] does, but whole words at a time: a row is hashed by words as soon as it is there,
-/// and a word that was written in pieces keeps the processor waiting.
+/// Writes numbers as [`put`] does, but a whole word at a time. A packed state is hashed by words right after
+/// it is written, and reading a word that was stored in pieces stalls the processor.
 struct Writer<'a> {
     into: &'a mut [u8],
     len: usize,
-    /// What is not written yet, and how much that is.
+    /// The bits not written yet, and how many they are.
     word: u64,
     bits: u32,
 }
@@ -185,7 +185,7 @@ impl Writer<'_> {
         if self.bits >= u64::BITS {
             self.flush();
             self.bits -= u64::BITS;
-            // What did not fit: less than was put.
+            // The bits that did not fit into the word.
             self.word = if self.bits == 0 { 0 } else { bytes >> (width - self.bits) };
             self.len += WORD;
         }
@@ -203,21 +203,21 @@ impl Writer<'_> {
     }
 }
 
-impl Node {
+impl NumberedState {
     pub(crate) fn pack(&self, rules: &Rules, into: &mut Vec<u8>) {
-        let next = Next {
+        let next = Successor {
             before: self,
             locals: &self.locals,
-            ambient: self.ambient,
+            environment: self.environment,
             sent: self.sent,
             taken: NONE,
             doubled: NONE,
             sends: &[],
-            what: Move::Deliver(0),
+            action: NumberedAction::Deliver(0),
             draw: 0,
             reaction: 0,
             violated: false,
-            goes_on: false,
+            untimed_progress: false,
         };
         next.pack(rules, into);
     }
@@ -229,7 +229,7 @@ impl Node {
         for _ in 0..rules.inputs.n {
             self.locals.push(take(&mut from));
         }
-        self.ambient = take(&mut from);
+        self.environment = take(&mut from);
         self.sent = if rules.options.counts() { take(&mut from) } else { 0 };
         let mut before = 0;
         while !from.is_empty() {
@@ -252,6 +252,7 @@ impl Node {
     }
 }
 
+/// Appends a number in LEB128: seven bits a byte, the lowest first.
 #[inline]
 pub(crate) fn put(into: &mut Vec<u8>, mut x: u32) {
     while x >= 0x80 {
@@ -261,6 +262,7 @@ pub(crate) fn put(into: &mut Vec<u8>, mut x: u32) {
     into.push(x as u8);
 }
 
+/// Reads a number that [`put`] wrote, and advances `from`.
 #[inline]
 pub(crate) fn take(from: &mut &[u8]) -> u32 {
     let (mut x, mut shift) = (0, 0);
@@ -275,162 +277,183 @@ pub(crate) fn take(from: &mut &[u8]) -> u32 {
     }
 }
 
-/// Goes from one state to all the next ones; keeps its room between calls.
+/// Enumerates the successors of a state; keeps its memory between calls.
 #[derive(Debug, Default)]
 pub(crate) struct Expander {
     locals: Vec<u32>,
 }
 
 impl Expander {
-    /// Tells `each` all that may happen next, in a fixed order. Returns whether anything may happen
-    /// without a fault; or what must be worked out first.
+    /// Calls `each` with every successor, in a fixed order. Returns whether anything may happen without a
+    /// fault, or the table entry that is missing.
     pub(crate) fn expand(
         &mut self,
-        node: &Node,
+        numbered: &NumberedState,
         tables: &Tables,
         rules: &Rules,
-        each: &mut impl FnMut(Next<'_>),
-    ) -> Result<bool, Miss> {
+        each: &mut impl FnMut(Successor<'_>),
+    ) -> Result<bool, Query> {
         let options = &rules.options;
-        self.locals.clone_from(&node.locals);
-        let ambient = node.ambient;
-        let mut turn = Turn { locals: &mut self.locals, node, ambient, tables, rules, each };
-        let cut = tables.ambients[node.ambient as usize].cut;
-        if let Some(barred) = &tables.barred
-            && turn.alone_if_it_commutes(barred)?
+        self.locals.clone_from(&numbered.locals);
+        let environment = numbered.environment;
+        let mut expansion =
+            Expansion { locals: &mut self.locals, numbered, environment, tables, rules, each };
+        let cut = tables.environments[numbered.environment as usize].cut;
+        if let Some(dependent) = &tables.dependent
+            && expansion.take_commuting_delivery(dependent)?
         {
             return Ok(true);
         }
-        let mut quiet = node.flight.is_empty();
-        for (i, &message) in node.flight.iter().enumerate() {
-            if !may_arrive(node, i) {
+        let mut quiet = numbered.flight.is_empty();
+        for (i, &message) in numbered.flight.iter().enumerate() {
+            if !may_arrive(numbered, i) {
                 continue;
             }
             let facts = tables.messages[message as usize];
-            let local = node.locals[facts.to as usize];
-            let what = Move::Deliver(message);
+            let local = numbered.locals[facts.to as usize];
+            let action = NumberedAction::Deliver(message);
             if !tables.locals[local as usize].up || cut >> facts.channel & 1 == 1 && cut != 0 {
-                turn.fault(UNHEARD, message, what, i, NONE, true)?;
+                expansion.fault(UNDELIVERED, message, action, i, NONE, true)?;
             } else {
-                turn.step(local, facts.to, message, what, i, true)?;
+                expansion.step(local, facts.to, message, action, i, true)?;
             }
         }
-        for (place, &local) in node.locals.iter().enumerate() {
+        for (place, &local) in numbered.locals.iter().enumerate() {
             let (begin, end) = tables.locals[local as usize].news;
             for &input in &tables.lists[begin as usize..end as usize] {
                 quiet = false;
                 if options.timing == Timing::WhenQuiet
-                    && is_too_soon(node, tables, rules, place, input)
+                    && is_too_soon(numbered, tables, rules, place, input)
                 {
                     continue;
                 }
-                turn.step(local, place as u32, input, Move::Meet(place as u32, input), NONE, true)?;
+                expansion.step(
+                    local,
+                    place as u32,
+                    input,
+                    NumberedAction::HandleInput(place as u32, input),
+                    NONE,
+                    true,
+                )?;
             }
         }
         let mut progress = !quiet;
         let early = options.timing == Timing::WhenQuiet && !quiet;
-        let spent = tables.ambients[node.ambient as usize].spent;
+        let spent = tables.environments[numbered.environment as usize].spent;
         if !early || options.clock.is_some() || spent.early < options.early {
             if early
                 && options.clock.is_none()
-                && node.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
+                && numbered.locals.iter().any(|l| tables.locals[*l as usize].has_timers())
             {
                 let outcome = tables.outcomes[tables.act(EARLY, 0)? as usize];
-                let reaction = tables.react(node.ambient, outcome.sign)?;
-                turn.ambient = tables.reactions[reaction as usize].ambient;
+                let reaction = tables.react(numbered.environment, outcome.observation)?;
+                expansion.environment = tables.reactions[reaction as usize].environment;
             }
-            for (place, &local) in node.locals.iter().enumerate() {
+            for (place, &local) in numbered.locals.iter().enumerate() {
                 let (begin, end) = tables.locals[local as usize].timers;
                 for &input in &tables.lists[begin as usize..end as usize] {
                     progress = true;
-                    let what = Move::Meet(place as u32, input);
-                    turn.step(local, place as u32, input, what, NONE, false)?;
+                    let action = NumberedAction::HandleInput(place as u32, input);
+                    expansion.step(local, place as u32, input, action, NONE, false)?;
                 }
             }
         }
-        turn.ambient = node.ambient;
+        expansion.environment = numbered.environment;
         if let Some(clock) = options.clock {
             let facts = |local: &u32| tables.locals[*local as usize];
-            let waits = node.locals.iter().any(|local| facts(local).waits);
+            let waits = numbered.locals.iter().any(|local| facts(local).waits);
             progress |= waits && !clock.settles(spent.time);
-            let due = node.locals.iter().any(|local| facts(local).is_due());
+            let due = numbered.locals.iter().any(|local| facts(local).is_due());
             let in_time = clock.limit.is_none_or(|limit| spent.time < limit);
             if waits && !due && in_time && (!early || spent.early < options.early) {
-                turn.pass(early)?;
+                expansion.pass(early)?;
             }
         }
-        let (begin, end) = tables.ambients[node.ambient as usize].asks;
+        let (begin, end) = tables.environments[numbered.environment as usize].asks;
         for &(place, input) in &tables.asks[begin as usize..end as usize] {
-            let local = node.locals[place as usize];
+            let local = numbered.locals[place as usize];
             if tables.locals[local as usize].up {
                 progress = true;
-                turn.step(local, place, input, Move::Meet(place, input), NONE, true)?;
+                expansion.step(
+                    local,
+                    place,
+                    input,
+                    NumberedAction::HandleInput(place, input),
+                    NONE,
+                    true,
+                )?;
             }
         }
-        turn.faults()?;
+        expansion.faults()?;
         Ok(progress)
     }
 }
 
-/// Whether the message at `i` may be the next of its channel; of equal ones, the first.
+/// Whether the message at `i` may be delivered next: the first of its channel, or the first of equal ones.
 #[inline]
-fn may_arrive(node: &Node, i: usize) -> bool {
-    i == 0 || node.keys[i - 1] != node.keys[i]
+fn may_arrive(numbered: &NumberedState, i: usize) -> bool {
+    i == 0 || numbered.keys[i - 1] != numbered.keys[i]
 }
 
-/// Whether the crash that `input` makes known to `place` could still be a delay: what the crashed process
-/// sent is on its way; or, if it is a broken link, what was sent over it.
-fn is_too_soon(node: &Node, tables: &Tables, rules: &Rules, place: usize, input: u32) -> bool {
+/// Whether the crash that `input` reports to `place` cannot be told from a delay yet: messages of the
+/// crashed process are still in flight; or, if a link broke, messages sent over it.
+fn is_too_soon(
+    numbered: &NumberedState,
+    tables: &Tables,
+    rules: &Rules,
+    place: usize,
+    input: u32,
+) -> bool {
     let Some(peer) = rules.inputs.crash_of(input) else { return false };
-    let is_up = tables.locals[node.locals[peer as usize] as usize].up;
-    node.flight.iter().any(|message| {
+    let is_up = tables.locals[numbered.locals[peer as usize] as usize].up;
+    numbered.flight.iter().any(|message| {
         let MessageFacts { to, channel } = tables.messages[*message as usize];
         channel / rules.inputs.n == peer && (to as usize == place || !is_up)
     })
 }
 
-struct Turn<'a, F> {
-    /// Those of the state, but for the step in hand.
+struct Expansion<'a, F> {
+    /// The locals of the state, changed by the step in hand.
     locals: &'a mut Vec<u32>,
-    node: &'a Node,
-    /// That of the state, but for timers that fire early.
-    ambient: u32,
+    numbered: &'a NumberedState,
+    /// The environment of the state, changed while early timers are enumerated.
+    environment: u32,
     tables: &'a Tables,
     rules: &'a Rules,
     each: &'a mut F,
 }
 
-impl<F: FnMut(Next<'_>)> Turn<'_, F> {
-    /// The process at `place` meets `input`; the message at `taken` is gone.
+impl<F: FnMut(Successor<'_>)> Expansion<'_, F> {
+    /// The process at `place` handles `input`; the message at `taken` leaves `flight`.
     #[inline]
     fn step(
         &mut self,
         local: u32,
         place: u32,
         input: u32,
-        what: Move,
+        action: NumberedAction,
         taken: usize,
-        goes_on: bool,
-    ) -> Result<(), Miss> {
+        untimed_progress: bool,
+    ) -> Result<(), Query> {
         let mut at = self.tables.act(local, input)?;
         let mut draw = 0;
         loop {
             let outcome = self.tables.outcomes[at as usize];
-            let reaction = self.tables.react(self.ambient, outcome.sign)?;
+            let reaction = self.tables.react(self.environment, outcome.observation)?;
             self.locals[place as usize] = outcome.local;
-            let restart = matches!(what, Move::Restart(_));
+            let restart = matches!(action, NumberedAction::Restart(_));
             if restart && self.rules.options.detector {
-                self.spread(place, true)?;
+                self.broadcast_news(place, true)?;
                 for peer in 0..self.rules.inputs.n {
                     let up = self.tables.locals[self.locals[peer as usize] as usize].up;
                     if !up || self.is_broken(place, peer) {
-                        self.hear(place, self.rules.inputs.hear(peer, false))?;
+                        self.enqueue_news(place, self.rules.inputs.enqueue_news(peer, false))?;
                     }
                 }
             }
-            self.arrive(reaction, what, draw, (taken, NONE), goes_on);
+            self.arrive(reaction, action, draw, (taken, NONE), untimed_progress);
             if restart {
-                self.locals.clone_from(&self.node.locals);
+                self.locals.clone_from(&self.numbered.locals);
             }
             self.locals[place as usize] = local;
             if outcome.last {
@@ -441,20 +464,20 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         }
     }
 
-    /// Something that no process handles.
+    /// An event that no process handles, by its pseudo-local.
     fn fault(
         &mut self,
         actor: u32,
         input: u32,
-        what: Move,
+        action: NumberedAction,
         taken: usize,
         doubled: usize,
-        goes_on: bool,
-    ) -> Result<(), Miss> {
+        untimed_progress: bool,
+    ) -> Result<(), Query> {
         let at = self.tables.act(actor, input)?;
         let outcome = self.tables.outcomes[at as usize];
-        let reaction = self.tables.react(self.node.ambient, outcome.sign)?;
-        self.arrive(reaction, what, 0, (taken, doubled), goes_on);
+        let reaction = self.tables.react(self.numbered.environment, outcome.observation)?;
+        self.arrive(reaction, action, 0, (taken, doubled), untimed_progress);
         Ok(())
     }
 
@@ -462,95 +485,103 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
     fn arrive(
         &mut self,
         number: u32,
-        what: Move,
+        action: NumberedAction,
         draw: u32,
         (taken, doubled): (usize, usize),
-        goes_on: bool,
+        untimed_progress: bool,
     ) {
         let reaction = &self.tables.reactions[number as usize];
         let sends = &self.tables.sends[reaction.sends.0 as usize..reaction.sends.1 as usize];
         let options = &self.rules.options;
-        let counted = options.counts() && !matches!(what, Move::Tell(..));
-        let sent = self.node.sent + if counted { sends.len() as u32 } else { 0 };
+        let counted = options.counts() && !matches!(action, NumberedAction::AppMessage(..));
+        let sent = self.numbered.sent + if counted { sends.len() as u32 } else { 0 };
         let over = options.most_messages.is_some_and(|most| sent > most && options.judges("bound"));
-        (self.each)(Next {
-            before: self.node,
+        (self.each)(Successor {
+            before: self.numbered,
             locals: self.locals,
-            ambient: reaction.ambient,
+            environment: reaction.environment,
             sent,
             taken,
             doubled,
             sends,
-            what,
+            action,
             draw,
-            reaction: if over && !reaction.violated { OVER } else { number },
+            reaction: if over && !reaction.violated { OVER_BOUND } else { number },
             violated: reaction.violated || over,
-            goes_on,
+            untimed_progress,
         });
     }
 
-    /// Takes one delivery for all that may happen, if there is one that commutes with whatever may
-    /// happen before it; says whether there is.
-    fn alone_if_it_commutes(&mut self, barred: &FxHashSet<(u32, u32)>) -> Result<bool, Miss> {
-        for (i, &message) in self.node.flight.iter().enumerate() {
+    /// Takes a single delivery in place of all steps, if one commutes with every step that may come before
+    /// it. Returns whether there is one.
+    fn take_commuting_delivery(
+        &mut self,
+        dependent: &FxHashSet<(u32, u32)>,
+    ) -> Result<bool, Query> {
+        for (i, &message) in self.numbered.flight.iter().enumerate() {
             let to = self.tables.messages[message as usize].to;
-            let local = self.node.locals[to as usize];
-            if !may_arrive(self.node, i)
-                || barred.contains(&(local, message))
+            let local = self.numbered.locals[to as usize];
+            if !may_arrive(self.numbered, i)
+                || dependent.contains(&(local, message))
                 || !self.tables.locals[local as usize].up
             {
                 continue;
             }
             let at = self.tables.act(local, message)?;
             if self.tables.outcomes[at as usize].last {
-                self.step(local, to, message, Move::Deliver(message), i, true)?;
+                self.step(local, to, message, NumberedAction::Deliver(message), i, true)?;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn faults(&mut self) -> Result<(), Miss> {
-        let (node, tables, options, n) =
-            (self.node, self.tables, &self.rules.options, self.rules.inputs.n);
-        let spent = tables.ambients[node.ambient as usize].spent;
-        let is_up = |place: u32| tables.locals[node.locals[place as usize] as usize].up;
+    /// Enumerates the faults that the budgets still allow.
+    fn faults(&mut self) -> Result<(), Query> {
+        let (numbered, tables, options, n) =
+            (self.numbered, self.tables, &self.rules.options, self.rules.inputs.n);
+        let spent = tables.environments[numbered.environment as usize].spent;
+        let is_up = |place: u32| tables.locals[numbered.locals[place as usize] as usize].up;
         if spent.app_messages < options.app_messages {
             for from in (0..n).filter(|&p| is_up(p)) {
                 for to in (0..n).filter(|&to| to != from) {
-                    self.alone(from, self.rules.inputs.tell(to), Move::Tell(from, to))?;
+                    self.without_handler(
+                        from,
+                        self.rules.inputs.app_message(to),
+                        NumberedAction::AppMessage(from, to),
+                    )?;
                 }
             }
         }
         if spent.crashes < options.crashes {
-            let facts = tables.ambients[node.ambient as usize];
+            let facts = tables.environments[numbered.environment as usize];
             let may = |p: &u32| {
                 let (waits, holds) = (facts.waiting >> p & 1 == 1, facts.holding >> p & 1 == 1);
-                let at_rest = tables.locals[node.locals[*p as usize] as usize].at_rest;
+                let at_rest = tables.locals[numbered.locals[*p as usize] as usize].at_rest;
                 is_up(*p) && options.victims.includes(waits, holds, at_rest)
             };
             for place in (0..n).filter(may) {
-                self.alone(place, Inputs::CRASH, Move::Crash(place))?;
+                self.without_handler(place, Inputs::CRASH, NumberedAction::Crash(place))?;
             }
         }
         if spent.restarts < options.restarts {
             for place in (0..n).filter(|&p| !is_up(p)) {
-                let local = node.locals[place as usize];
-                let what = Move::Restart(place);
-                self.step(local, place, Inputs::RECOVER, what, NONE, false)?;
+                let local = numbered.locals[place as usize];
+                let action = NumberedAction::Restart(place);
+                self.step(local, place, Inputs::RECOVER, action, NONE, false)?;
             }
         }
         if spent.cuts < options.cuts {
-            let cut = tables.ambients[node.ambient as usize].cut;
+            let cut = tables.environments[numbered.environment as usize].cut;
             let channels = (0..n * n).filter(|c| c / n != c % n && cut >> c & 1 == 0);
             for channel in channels {
-                self.fault(CUT, channel, Move::Cut(channel), NONE, NONE, false)?;
+                self.fault(CUT, channel, NumberedAction::Cut(channel), NONE, NONE, false)?;
             }
         }
         if spent.breaks < options.breaks {
             for &(one, other) in &self.rules.links {
                 if !self.is_broken(one, other) {
-                    self.snap(one, other)?;
+                    self.break_link(one, other)?;
                 }
             }
         }
@@ -558,84 +589,91 @@ impl<F: FnMut(Next<'_>)> Turn<'_, F> {
         if !lose && !double {
             return Ok(());
         }
-        for (i, &message) in node.flight.iter().enumerate() {
-            let row = node.flight[..i].iter().rev().take_while(|m| {
+        for (i, &message) in numbered.flight.iter().enumerate() {
+            let row = numbered.flight[..i].iter().rev().take_while(|m| {
                 tables.messages[**m as usize].channel == tables.messages[message as usize].channel
             });
             if row.into_iter().any(|m| *m == message) {
                 continue;
             }
-            if lose && may_arrive(node, i) {
-                self.fault(LOST, message, Move::Lose(message, i as u32), i, NONE, false)?;
+            if lose && may_arrive(numbered, i) {
+                self.fault(LOST, message, NumberedAction::Lose(message, i as u32), i, NONE, false)?;
             }
             if double {
-                let what = Move::Duplicate(message, i as u32);
-                self.fault(DOUBLED, message, what, NONE, i, false)?;
+                let action = NumberedAction::Duplicate(message, i as u32);
+                self.fault(DUPLICATED, message, action, NONE, i, false)?;
             }
         }
         Ok(())
     }
 
-    /// A step of time passes for everyone.
-    fn pass(&mut self, early: bool) -> Result<(), Miss> {
+    /// A step of time passes for all processes.
+    fn pass(&mut self, early: bool) -> Result<(), Query> {
         for local in self.locals.iter_mut() {
             if self.tables.locals[*local as usize].waits {
                 let at = self.tables.act(*local, Inputs::PASS)?;
                 *local = self.tables.outcomes[at as usize].local;
             }
         }
-        self.fault(PASSED, u32::from(early), Move::Pass, NONE, NONE, false)?;
-        self.locals.clone_from(&self.node.locals);
+        self.fault(TIME_STEP, u32::from(early), NumberedAction::Pass, NONE, NONE, false)?;
+        self.locals.clone_from(&self.numbered.locals);
         Ok(())
     }
 
-    /// What happens to one place without a handler: it crashes, or its application sends.
-    fn alone(&mut self, place: u32, input: u32, what: Move) -> Result<(), Miss> {
-        let at = self.tables.act(self.node.locals[place as usize], input)?;
+    /// A local changes without a handler: the process crashes, or its application sends.
+    fn without_handler(
+        &mut self,
+        place: u32,
+        input: u32,
+        action: NumberedAction,
+    ) -> Result<(), Query> {
+        let at = self.tables.act(self.numbered.locals[place as usize], input)?;
         let outcome = self.tables.outcomes[at as usize];
-        let reaction = self.tables.react(self.node.ambient, outcome.sign)?;
+        let reaction = self.tables.react(self.numbered.environment, outcome.observation)?;
         self.locals[place as usize] = outcome.local;
-        if matches!(what, Move::Crash(_)) && self.rules.options.detector {
-            self.spread(place, false)?;
+        if matches!(action, NumberedAction::Crash(_)) && self.rules.options.detector {
+            self.broadcast_news(place, false)?;
         }
-        self.arrive(reaction, what, 0, (NONE, NONE), false);
-        self.locals.clone_from(&self.node.locals);
+        self.arrive(reaction, action, 0, (NONE, NONE), false);
+        self.locals.clone_from(&self.numbered.locals);
         Ok(())
     }
 
-    /// The link between these two breaks: each comes to suspect the other, unless it is known to be down.
-    fn snap(&mut self, one: u32, other: u32) -> Result<(), Miss> {
-        let is_up = |place: u32| self.tables.locals[self.node.locals[place as usize] as usize].up;
+    /// The link between two places breaks. If both processes are up, the detector makes each suspect the
+    /// other.
+    fn break_link(&mut self, one: u32, other: u32) -> Result<(), Query> {
+        let is_up =
+            |place: u32| self.tables.locals[self.numbered.locals[place as usize] as usize].up;
         if self.rules.options.detector && is_up(one) && is_up(other) {
-            self.hear(one, self.rules.inputs.hear(other, false))?;
-            self.hear(other, self.rules.inputs.hear(one, false))?;
+            self.enqueue_news(one, self.rules.inputs.enqueue_news(other, false))?;
+            self.enqueue_news(other, self.rules.inputs.enqueue_news(one, false))?;
         }
         let link = one * self.rules.inputs.n + other;
-        self.fault(BREAK, link, Move::Break(link), NONE, NONE, false)?;
-        self.locals.clone_from(&self.node.locals);
+        self.fault(BREAK, link, NumberedAction::Break(link), NONE, NONE, false)?;
+        self.locals.clone_from(&self.numbered.locals);
         Ok(())
     }
 
     fn is_broken(&self, one: u32, other: u32) -> bool {
-        let broken = self.tables.ambients[self.node.ambient as usize].broken;
+        let broken = self.tables.environments[self.numbered.environment as usize].broken;
         broken != 0 && broken >> (one * self.rules.inputs.n + other) & 1 == 1
     }
 
-    /// News of `place` go out to everyone who is up and linked with it.
-    fn spread(&mut self, place: u32, up: bool) -> Result<(), Miss> {
+    /// Sends news of `place` to every process that is up and linked with it.
+    fn broadcast_news(&mut self, place: u32, up: bool) -> Result<(), Query> {
         for to in (0..self.rules.inputs.n).filter(|&to| to != place) {
             let is_up = self.tables.locals[self.locals[to as usize] as usize].up;
             if is_up && !self.is_broken(place, to) {
-                self.hear(to, self.rules.inputs.hear(place, up))?;
+                self.enqueue_news(to, self.rules.inputs.enqueue_news(place, up))?;
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self, place: u32, news: u32) -> Result<(), Miss> {
+    fn enqueue_news(&mut self, place: u32, news: u32) -> Result<(), Query> {
         let at = self.tables.act(self.locals[place as usize], news)?;
         let outcome = self.tables.outcomes[at as usize];
-        debug_assert_eq!(outcome.sign, UNSEEN, "news on their way are nobody's business");
+        debug_assert_eq!(outcome.observation, UNOBSERVED, "news on their way are not observed");
         self.locals[place as usize] = outcome.local;
         Ok(())
     }
@@ -646,7 +684,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_at_a_time_are_the_same_bytes() {
+    fn word_writer_writes_the_same_bytes_as_put() {
         let numbers = [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_152, u32::MAX, 5, 0];
         for skip in 0..numbers.len() {
             for many in 0..=3 * numbers.len() {

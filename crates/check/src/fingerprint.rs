@@ -1,17 +1,17 @@
-//! Fingerprints: 128 bits that stand for a state.
+//! Fingerprints of values, 128 bits wide; used by the tests to compare states of the plain rules.
 
 use std::hash::{Hash, Hasher};
 
 use crate::store::fold;
 
-/// The fingerprint of a value. Two different ones of 10⁹ states share one with probability 10⁻²⁰.
+/// The fingerprint of a value. Among 10⁹ states, two share one with a probability of about 10⁻²¹.
 pub(crate) fn fingerprint(value: &impl Hash) -> u128 {
     let mut hasher = Fold { a: 0x243f_6a88_85a3_08d3, b: 0x1319_8a2e_0370_7344 };
     value.hash(&mut hasher);
     hasher.fingerprint()
 }
 
-/// Two lanes of multiply and fold.
+/// A hash in two lanes of multiply and fold.
 pub(crate) struct Fold {
     a: u64,
     b: u64,
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_values_all_differ_in_both_halves() {
+    fn small_values_differ_in_both_halves() {
         let prints: Vec<u128> = (0u32..200_000).map(|x| fingerprint(&(x % 7, x))).collect();
         let high: BTreeSet<u64> = prints.iter().map(|p| (p >> 64) as u64).collect();
         let low: BTreeSet<u64> = prints.iter().map(|p| *p as u64).collect();

@@ -1,4 +1,4 @@
-//! A small group, and what may happen to it next.
+//! The model and its plain rules: what each action does to a state.
 
 use konklave_process::{
     AnyApplication, AnyMonitor, AnyProcess, Application, Context, Effect, Group, Host, Input,
@@ -6,50 +6,50 @@ use konklave_process::{
 };
 
 use crate::draws::Draws;
-use crate::state::{Book, Content, Flight, NO_TIME, Spent, State};
-use crate::verdicts::{UNTIMELY, astray, over, steps, unexpected, untimely};
-use crate::witness::{Happened, Log};
+use crate::state::{AnyLedger, Content, Flight, NO_TIME, Spent, State};
+use crate::verdicts::{OFF_CLOCK, off_clock, outside_group, over, steps, unexpected};
+use crate::witness::{WitnessRecorder, WorldEvent};
 use crate::{Options, Timing};
 
-/// A small group to be explored whole.
+/// A small group with its clients and its judges, to be explored.
 #[derive(Debug)]
 pub struct Model {
-    /// Who they are.
+    /// The members.
     pub group: Group,
     /// The processes, in node order.
     pub processes: Vec<AnyProcess>,
-    /// Who asks.
+    /// The clients.
     pub application: AnyApplication,
-    /// Who judges.
+    /// The judges.
     pub monitor: AnyMonitor,
-    /// What may happen besides, and how far to go.
+    /// The faults that may happen, and how far to search.
     pub options: Options,
 }
 
-/// What may happen next.
+/// An event that may happen next. Indices are those of the lists in the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// A message arrives: the one at this index.
+    /// The message at this index is delivered.
     Deliver(u32),
-    /// A timer runs out: the one at this index.
+    /// The timer at this index fires.
     Fire(u32),
-    /// The application asks, at this place.
+    /// The client at this place makes its next request.
     Ask(u32),
-    /// The detector's news at this index arrives.
+    /// The news of the detector at this index reach their process.
     Learn(u32),
     /// The application at this place sends a message past the algorithm, to that place.
-    Tell(u32, u32),
-    /// A process stops.
+    AppMessage(u32, u32),
+    /// The process at this place crashes.
     Crash(u32),
     /// A channel is cut, from this place to that.
     Cut(u32, u32),
     /// The link between these places breaks.
     Break(u32, u32),
-    /// A process comes up again.
+    /// The process at this place restarts.
     Restart(u32),
-    /// A message is lost.
+    /// The message at this index is lost.
     Lose(u32),
-    /// A message is doubled.
+    /// The message at this index is duplicated.
     Duplicate(u32),
     /// A step of time passes.
     Pass,
@@ -60,17 +60,17 @@ impl Model {
         self.processes.len() as u32
     }
 
-    /// The state in which everyone has come up.
+    /// The state in which all members have started, but for those down from the start.
     pub(crate) fn initial(
         &self,
         draws: &mut Draws,
-        log: &mut Option<&mut Log>,
+        log: &mut Option<&mut WitnessRecorder>,
     ) -> (State, Verdict) {
         let mut state = State {
             processes: self.processes.clone(),
             flight: Vec::new(),
             timers: Vec::new(),
-            ledger: Book::new(self.application.clone(), self.monitor.clone(), ()),
+            ledger: AnyLedger::new(self.application.clone(), self.monitor.clone(), ()),
             down: 0,
             saved: Vec::new(),
             news: Vec::new(),
@@ -99,22 +99,22 @@ impl Model {
         state.cut != 0 && state.cut >> (from * self.n() + to) & 1 == 1
     }
 
-    /// Whether the link between them broke.
+    /// Whether the link between these places broke.
     pub(crate) fn is_broken(&self, state: &State, from: u32, to: u32) -> bool {
         state.broken != 0 && state.broken >> (from * self.n() + to) & 1 == 1
     }
 
-    /// Whether nothing is on its way: no message, and no news either.
+    /// Whether neither messages nor news are in flight.
     pub(crate) fn is_quiet(&self, state: &State) -> bool {
         state.flight.is_empty() && state.news.is_empty()
     }
 
-    /// Whether a timer that fires now does so before its time.
+    /// Whether a timer that fires now fires early.
     fn is_early(&self, state: &State) -> bool {
         self.options.timing == Timing::WhenQuiet && !self.is_quiet(state)
     }
 
-    /// Whether a step of time may pass: some timer runs, and none has run out.
+    /// Whether a step of time may pass: a timer runs, and none has run out.
     pub(crate) fn may_pass(&self, state: &State) -> bool {
         let Some(clock) = self.options.clock else { return false };
         let waits = !state.timers.is_empty() && state.timers.iter().all(|(.., left)| *left > 0);
@@ -122,13 +122,13 @@ impl Model {
         waits && early && clock.limit.is_none_or(|limit| state.spent.time < limit)
     }
 
-    /// Lets `action` happen. An odometer of `draws` beyond the first is for the caller to turn.
+    /// Applies `action` with one series of draws; the caller advances `draws` to the next series.
     pub(crate) fn apply(
         &self,
         state: &mut State,
         action: Action,
         draws: &mut Draws,
-        log: &mut Option<&mut Log>,
+        log: &mut Option<&mut WitnessRecorder>,
     ) -> Verdict {
         match action {
             Action::Deliver(i) => {
@@ -171,13 +171,13 @@ impl Model {
                 let asked = state.ledger.on_request(NO_TIME, id, &request);
                 asked.and(self.step(state, place, Input::Request(request), 0, draws, log))
             }
-            Action::Tell(from, to) => {
+            Action::AppMessage(from, to) => {
                 state.spent.app_messages += 1;
                 let sender = self.group.id(from as usize);
                 let tag = state.ledger.monitor.on_send(sender, None);
                 let stamp = state.processes[from as usize].stamp();
                 let id = log.as_mut().map_or(0, |log| {
-                    log.happened(Happened::Tell(sender, self.group.id(to as usize)))
+                    log.happened(WorldEvent::AppMessage(sender, self.group.id(to as usize)))
                 });
                 insert(
                     state,
@@ -194,7 +194,7 @@ impl Model {
                 state.cut |= 1 << (from * self.n() + to);
                 if let Some(log) = log {
                     let (from, to) = (self.group.id(from as usize), self.group.id(to as usize));
-                    log.happened(Happened::Cut(from, to));
+                    log.happened(WorldEvent::Cut(from, to));
                 }
                 Ok(())
             }
@@ -204,12 +204,12 @@ impl Model {
                 (state.cut, state.broken) = (state.cut | both, state.broken | both);
                 if let Some(log) = log {
                     let (one, other) = (self.group.id(one as usize), self.group.id(other as usize));
-                    log.happened(Happened::Break(one, other));
+                    log.happened(WorldEvent::Break(one, other));
                 }
                 for (to, peer) in [(one, other), (other, one)] {
-                    // Who knows that the other end is down has nothing to learn.
+                    // A process whose peer is down is told so by the news of the crash.
                     if self.options.detector && state.is_up(to) && state.is_up(peer) {
-                        self.hear(state, to, peer, false);
+                        self.enqueue_news(state, to, peer, false);
                     }
                 }
                 Ok(())
@@ -235,7 +235,7 @@ impl Model {
                 if let Some(log) = log {
                     log.duplicated(copy.id);
                 }
-                // Right behind the original: later copies come about by later duplication.
+                // Right behind the original: a later position results from a later duplication.
                 state.flight.insert(i as usize + 1, copy);
                 Ok(())
             }
@@ -245,14 +245,14 @@ impl Model {
                 state.spent.time += u16::from(limit.is_some());
                 state.timers.iter_mut().for_each(|(.., left)| *left -= 1);
                 if let Some(log) = log {
-                    log.happened(Happened::Pass);
+                    log.happened(WorldEvent::Pass);
                 }
                 Ok(())
             }
         }
     }
 
-    fn crash(&self, state: &mut State, place: u32, log: &mut Option<&mut Log>) {
+    fn crash(&self, state: &mut State, place: u32, log: &mut Option<&mut WitnessRecorder>) {
         let id = self.group.id(place as usize);
         state.spent.crashes += 1;
         state.down |= 1 << place;
@@ -261,9 +261,9 @@ impl Model {
         state.ledger.on_crash(NO_TIME, id);
         state.processes[place as usize] = self.processes[place as usize].clone();
         if let Some(log) = log {
-            log.happened(Happened::Crash(id));
+            log.happened(WorldEvent::Crash(id));
         }
-        self.spread(state, place, false);
+        self.broadcast_news(state, place, false);
     }
 
     fn restart(
@@ -271,45 +271,49 @@ impl Model {
         state: &mut State,
         place: u32,
         draws: &mut Draws,
-        log: &mut Option<&mut Log>,
+        log: &mut Option<&mut WitnessRecorder>,
     ) -> Verdict {
         let id = self.group.id(place as usize);
         state.spent.restarts += 1;
         state.down &= !(1 << place);
         state.ledger.on_restart(id);
         if let Some(log) = log {
-            log.happened(Happened::Restart(id));
+            log.happened(WorldEvent::Restart(id));
         }
         let saved = state.saved.get(place as usize).cloned().flatten();
         let saved = saved.filter(|_| self.options.stable_storage);
         let verdict = self.step(state, place, Input::Recover(saved), 0, draws, log);
-        self.spread(state, place, true);
+        self.broadcast_news(state, place, true);
         if self.options.detector {
             let gone = |p: &u32| state.down >> p & 1 == 1 || self.is_broken(state, place, *p);
             let gone: Vec<u32> = (0..self.n()).filter(gone).collect();
             for peer in gone {
-                self.hear(state, place, peer, false);
+                self.enqueue_news(state, place, peer, false);
             }
         }
         verdict
     }
 
-    /// News of `place` go out to everyone who is up and linked with it. Who is up again before all know
-    /// that it was down is suspected and trusted all the same: what it knew is gone, and nobody else can say so.
-    fn spread(&self, state: &mut State, place: u32, up: bool) {
+    /// Sends news of `place` to every process that is up and linked with it.
+    ///
+    /// A process may restart before its peers know of its crash. They get both news all the same, a suspicion
+    /// and then trust: its memory is gone, and only the suspicion tells them so.
+    fn broadcast_news(&self, state: &mut State, place: u32, up: bool) {
         if !self.options.detector {
             return;
         }
         for to in (0..self.n()).filter(|&to| to != place) {
             if state.is_up(to) && !self.is_broken(state, place, to) {
-                self.hear(state, to, place, up);
+                self.enqueue_news(state, to, place, up);
             }
         }
     }
 
-    /// News of `place` go out to `to`, after all older ones of it. In the synchronous model nobody is
-    /// suspected who is up: there, who did not know of the last change never learns of either.
-    fn hear(&self, state: &mut State, to: u32, place: u32, up: bool) {
+    /// Sends news of `place` to `to`, behind older news of it.
+    ///
+    /// In the synchronous model a process that is up must not be suspected. So if older news of `place` are
+    /// still in flight, both cancel out.
+    fn enqueue_news(&self, state: &mut State, to: u32, place: u32, up: bool) {
         let id = self.group.id(place as usize);
         if self.options.is_synchronous()
             && let Some(older) = state.news.iter().position(|(t, p, _)| (*t, *p) == (to, id))
@@ -321,7 +325,7 @@ impl Model {
         state.news.insert(end, (to, id, up));
     }
 
-    /// One step of one process, and what follows from it.
+    /// Makes one step of one process and carries out its effects.
     fn step(
         &self,
         state: &mut State,
@@ -329,7 +333,7 @@ impl Model {
         input: Input<AnyProcess>,
         message: u64,
         draws: &mut Draws,
-        log: &mut Option<&mut Log>,
+        log: &mut Option<&mut WitnessRecorder>,
     ) -> Verdict {
         let me = self.group.id(place as usize);
         let recorded = log.is_some().then(|| input.clone());
@@ -363,7 +367,7 @@ impl Model {
         match effect {
             Effect::Send { to, message } => {
                 let Some(to) = self.group.place(to) else {
-                    return astray(me, to);
+                    return outside_group(me, to);
                 };
                 state.sent += u32::from(self.options.counts());
                 let tag = state.ledger.monitor.on_send(me, Some(&message));
@@ -376,7 +380,7 @@ impl Model {
                     Ok(i) => state.timers[i].2 = left,
                     Err(i) => state.timers.insert(i, (place, timer, left)),
                 }
-                return if whole { Ok(()) } else { untimely(me, after) };
+                return if whole { Ok(()) } else { off_clock(me, after) };
             }
             Effect::CancelTimer { timer } => {
                 state.timers.retain(|(p, t, _)| (*p, t) != (place, &timer));
@@ -395,11 +399,11 @@ impl Model {
         Ok(())
     }
 
-    /// Lets pass what is not judged.
+    /// Drops violations of properties that are not judged.
     pub(crate) fn filter(&self, verdict: Verdict) -> Verdict {
         verdict.or_else(|violation| {
             let judged = self.options.judges(violation.property);
-            if judged || violation.property == UNTIMELY { Err(violation) } else { Ok(()) }
+            if judged || violation.property == OFF_CLOCK { Err(violation) } else { Ok(()) }
         })
     }
 }

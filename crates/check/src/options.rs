@@ -1,4 +1,4 @@
-//! How far the exploration goes.
+//! The options of an exploration: what may happen, and how far to go.
 
 use std::time::Duration;
 
@@ -6,62 +6,62 @@ use konklave_process::{Group, ProcessId};
 
 use crate::swarm::Swarm;
 
-/// What may happen besides the protocol itself, and where the search gives up.
+/// What may happen besides the algorithm's own steps, how to search, and when to give up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Whether messages of one channel keep their order.
     pub fifo: bool,
     /// When timers may fire.
     pub timing: Timing,
-    /// In the synchronous model: how many timers may fire too early all the same.
+    /// In the synchronous model: how many timers may fire too early nevertheless.
     pub early: u8,
-    /// Whether timers run out when their time is up, and not before; none: whenever `timing` says.
+    /// Whether timers run out after their duration and not before; none: whenever `timing` allows.
     pub clock: Option<Clock>,
-    /// Who is down from the start; nobody is told.
+    /// The processes that are down from the start; the detector does not report them.
     pub down: Vec<ProcessId>,
-    /// How many processes may crash.
+    /// How many crashes there may be.
     pub crashes: u8,
-    /// Who may crash, by what they are doing.
+    /// Which processes may crash, by what they are doing.
     pub victims: Victim,
-    /// How many crashed processes may come up again.
+    /// How many restarts there may be.
     pub restarts: u8,
-    /// Whether a restarted process has what it saved.
+    /// Whether a restarted process gets the record it saved.
     pub stable_storage: bool,
     /// How many messages may be lost.
     pub losses: u8,
-    /// How many messages may be doubled.
+    /// How many messages may be duplicated.
     pub duplicates: u8,
-    /// How many channels may be cut, each in one direction and for ever: what was or will be sent
-    /// over it is lost.
+    /// How many channels may be cut, each in one direction and forever. A cut channel loses all messages,
+    /// also those in flight.
     pub cuts: u8,
-    /// How many links may break, both ways and for ever: what was or will be sent over it is lost, and
-    /// where there is a detector, each end comes to suspect the other, in its own time.
+    /// How many links may break, in both directions and forever. A broken link loses all messages, also those
+    /// in flight. With a detector, each end comes to suspect the other, after any delay.
     pub breaks: u8,
-    /// Which links there are to break; empty: one between any two.
+    /// The links that may break; empty: one between any two processes.
     pub links: Vec<(ProcessId, ProcessId)>,
-    /// Whether every crash is made known to every survivor, in its own time.
+    /// Whether a failure detector reports every crash to every survivor, after any delay.
     pub detector: bool,
     /// How many messages the application may send past the algorithm.
     pub app_messages: u8,
-    /// Whether to find the fewest and the most messages of all runs. States that differ only in
-    /// how many messages led to them are then different states.
+    /// Whether to find the fewest and the most messages of all runs. States reached with different numbers
+    /// of messages are then different states.
     pub count_messages: bool,
-    /// How many messages a run may have at most; more break the bound. They are counted, then.
+    /// How many messages a run may have; more violate the property `bound`. Messages are then counted.
     pub most_messages: Option<u32>,
     /// The properties to judge; empty: all.
     pub properties: Vec<String>,
-    /// How many threads search; 0: as many as there are cores. What is found does not depend on it.
+    /// How many threads search; 0: as many as there are cores. The report does not depend on it.
     pub threads: usize,
-    /// Whether only 64 bits of each state are kept: a sixth of the memory, and a state may be missed
-    /// with the probability that the report states.
+    /// Whether only a 64-bit hash of each state is kept. That takes a sixth of the memory; a state may be
+    /// missed, with the probability in the report.
     pub compact: bool,
-    /// Whether one order of commuting deliveries stands for all, where that was found to be sound.
+    /// Whether one order of commuting deliveries stands for all orders, where that is found to be sound.
     /// The verdict is the same; a witness need not be a shortest one.
     pub reduce: bool,
-    /// Whether one state stands for all that differ only in which process is which, where processes
-    /// were found to be interchangeable.
+    /// Whether one state stands for all states that differ only by a permutation of interchangeable
+    /// processes.
     pub symmetry: bool,
-    /// Random runs in place of all runs.
+    /// Try random runs in place of all runs.
     pub swarm: Option<Swarm>,
     /// The search gives up beyond this many states.
     pub max_states: u64,
@@ -106,7 +106,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether timers fire when nothing is on its way, and crashes are told from delays.
+    /// Whether the model is synchronous: timers fire only if nothing is in flight, so a timeout is right.
     pub(crate) fn is_synchronous(&self) -> bool {
         self.timing == Timing::WhenQuiet
     }
@@ -116,13 +116,13 @@ impl Options {
         self.properties.is_empty() || self.properties.iter().any(|p| p == property)
     }
 
-    /// Whether a state knows how many messages led to it.
+    /// Whether messages are counted, so that their number is part of the state.
     pub(crate) fn counts(&self) -> bool {
         self.count_messages || self.most_messages.is_some()
     }
 }
 
-/// The links that may break, by places, the lesser first, in order.
+/// The links that may break, in order, as pairs of places, the lower place first.
 pub(crate) fn links(options: &Options, group: &Group) -> impl Iterator<Item = (u32, u32)> {
     let n = group.len() as u32;
     let place = |id: ProcessId| group.place(id).map(|place| place as u32);
@@ -136,24 +136,25 @@ pub(crate) fn links(options: &Options, group: &Group) -> impl Iterator<Item = (u
 /// When timers may fire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timing {
-    /// Whenever they run: nothing is known about delays.
+    /// At any time: the asynchronous model, in which nothing is known about delays.
     Anytime,
-    /// Only when no message is on its way and no crash is unknown: the synchronous model, in which
-    /// a timeout is right. A crash becomes known when what the crashed process sent has arrived.
+    /// Only if no message and no news are in flight: the synchronous model, in which a timeout is right.
+    /// A crash is reported only after all messages of the crashed process have arrived.
     WhenQuiet,
 }
 
-/// All clocks run alike, and time passes in steps: no timer runs out before its time, and none is late.
-/// How long messages take is another matter: any time at all, or, with [`Timing::WhenQuiet`], none, but for
-/// as many steps as may be early.
+/// Perfect clocks: time passes in steps, equally for all processes, and a timer fires exactly on time.
+///
+/// Message delays are independent of it. With [`Timing::Anytime`] a message may take any time. With
+/// [`Timing::WhenQuiet`] it takes none, except during the steps that may be `early`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
-    /// How long a step is. All that timers are set to must be whole numbers of it.
+    /// The length of a step. Every timer must be set to a whole number of steps.
     pub step: Duration,
-    /// How many steps are looked at; none: as many as there are. Where it stops a run, that is no end of it.
+    /// How many steps of time a run may take; none: any number. A run stopped by the limit has not ended.
     pub limit: Option<u16>,
-    /// Whether all must be settled by then: where the limit stops a run with nothing on its way, nobody may
-    /// wait, and what must hold in the end must hold.
+    /// Whether runs must be settled at the limit: if it stops a run with nothing in flight, the run is
+    /// judged as if it had ended.
     pub settled: bool,
 }
 
@@ -167,41 +168,47 @@ impl Clock {
     ) -> Result<Self, String> {
         let length = Duration::try_from_secs_f64(step * unit.as_secs_f64()).ok();
         let Some(length) = length.filter(|length| !length.is_zero()) else {
-            return Err(format!("--clock {step}: say how long a step is, as in 0.5"));
+            return Err(format!(
+                "`--clock {step}` must be the positive length of a step, such as 0.5"
+            ));
         };
         let steps = limit.map(|limit| (limit / step).round());
         if let (Some(limit), Some(steps)) = (limit, steps)
             && !(1.0..=f64::from(u16::MAX)).contains(&steps)
         {
-            return Err(format!("--time-limit {limit}: that is not 1 to {} steps", u16::MAX));
+            return Err(format!(
+                "`--time-limit {limit}` must be 1 to {} steps of the clock",
+                u16::MAX
+            ));
         }
         Ok(Self { step: length, limit: steps.map(|steps| steps as u16), settled })
     }
 
-    /// Whether a run that the limit stops after `steps` is judged.
+    /// Whether a run that the limit stops after this many steps is judged as an end.
     pub(crate) fn settles(self, steps: u16) -> bool {
         self.settled && self.limit == Some(steps)
     }
 }
 
-/// Who may crash, by what a process does at that moment: a process is exactly one of the last four.
+/// Which processes may crash, by what they are doing. The last four cases are disjoint and cover all
+/// processes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Victim {
-    /// Whoever is up.
+    /// Every process that is up.
     #[default]
     Anyone,
-    /// Its client wants nothing, and it is at rest.
+    /// A process at rest whose client neither waits nor holds.
     Idle,
-    /// Its client waits.
+    /// A process whose client waits.
     Waiting,
-    /// Its client has been granted something that it has not given back.
+    /// A process whose client has been granted something and has not released it.
     Holder,
-    /// Its client wants nothing, but it has work for others in hand: a vote given, a queue.
+    /// A process whose client neither waits nor holds, but which has work for others: a vote given, a queue.
     Arbiter,
 }
 
 impl Victim {
-    /// Whether a process may crash whose client waits or holds, and which is at rest or not.
+    /// Whether a process may crash, by whether its client waits or holds and whether it is at rest.
     pub(crate) fn includes(self, waits: bool, holds: bool, at_rest: bool) -> bool {
         match self {
             Self::Anyone => true,

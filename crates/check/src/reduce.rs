@@ -1,260 +1,294 @@
-//! Which deliveries commute with all that may happen before them.
+//! Partial-order reduction: which deliveries commute with every step that may come before them.
 //!
-//! A delivery that does need not wait: it may be taken alone, and the states in which it is put off
-//! need not be visited. Whether it does is found out for each local and message, by trying: if the
-//! message is put off at this local, then whatever the process was seen to meet after it may come
-//! first, and both orders must lead to the same local, send the same and show the same; and the same
-//! must hold again one step later. Nothing is taken for granted of what was not visited: a step that
-//! would have come first in a run left out is tried here, and then counts as seen.
+//! If a delivery commutes with all of them, the search takes it alone and skips the states in which it
+//! is postponed. A delivery that does not is *dependent*.
+//!
+//! Scenario: a message waits at a local. In a run left out, any input that the process was seen to
+//! handle after the message may be handled before it instead.
+//! Hazard: the two orders might differ in what clients and judges see, or in what happens later.
+//! Rule: both orders are tried. They must lead to the same local, send the same messages and have the
+//! same visible effects; and the postponed delivery must commute again one step later. A step that only
+//! a run left out would make is tried here as well, and then counts as met.
 //!
 //! book/en/learn/checking.md says why this is sound.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::craft::Craft;
-use crate::tables::{OTHER, Outcome, Reaction, Tables};
-use crate::workshop::{Cause, Shown, Sign, Workshop};
+use crate::semantics::{Cause, Observation, Semantics, VisibleEffect};
+use crate::tables::{OTHER, Reaction, StepOutcome, Tables};
 
-/// Nothing is reduced if so many times more steps would have to be tried than were met: finding out
-/// would take longer than visiting all states.
-const MOST: usize = 4;
-/// But so many may always be tried.
-const FREE: usize = 200_000;
+/// The reduction gives up beyond this many tried steps for each step met: trying would take longer than
+/// visiting all states.
+const MOST_TRIED_PER_MET: usize = 4;
+/// This many steps may be tried in any case.
+const ALWAYS_TRIED: usize = 200_000;
 
-/// What is known of commutation. Grows only: what is barred once stays so.
+/// What is known of commutation. It only grows: a dependent delivery stays dependent.
+///
+/// A *pair* is a local and a message that waits there. A *cursor* counts how much of a growing list has
+/// been compared.
 #[derive(Default)]
 pub(crate) struct Commutation {
-    /// How much of what a local met was looked at for each pair of a local and a message.
-    pairs: FxHashMap<(u32, u32), usize>,
-    /// The pairs in the order found.
-    order: Vec<(u32, u32)>,
-    /// Up to where the book of each local was searched for pairs.
-    books: Vec<usize>,
-    /// Which pairs are barred if this one is.
-    after: FxHashMap<(u32, u32), Vec<(u32, u32)>>,
-    barred: FxHashSet<(u32, u32)>,
-    /// Pairs in which what shows comes about by either of two steps, or by the message itself.
-    showing: Vec<(u32, u32)>,
-    /// Whether what shows at one place was found not to commute with what shows at another.
-    entangled: bool,
-    /// For each sign: 0 if nothing shows, or a number for what does.
-    shows: Vec<u32>,
-    /// Signs without show that a judge noticed all the same.
-    noisy: FxHashSet<u32>,
-    /// How much of what followed was looked at, for an ambient and a sign that shows.
-    shown: FxHashMap<(u32, u32), usize>,
-    shown_books: Vec<usize>,
-    shown_order: Vec<(u32, u32)>,
-    /// How many steps count as met only since runs left out would meet them.
+    /// For each pair, the cursor into the inputs that the local met after the message.
+    pair_cursors: FxHashMap<(u32, u32), usize>,
+    /// The pairs, in the order found.
+    pair_order: Vec<(u32, u32)>,
+    /// For each local, the cursor into its inputs up to which pairs were collected.
+    local_cursors: Vec<usize>,
+    /// For each pair, the pairs that become dependent with it.
+    implied_dependent: FxHashMap<(u32, u32), Vec<(u32, u32)>>,
+    dependent: FxHashSet<(u32, u32)>,
+    /// Pairs with a visible effect: of the message itself, or of whichever of two steps comes second.
+    visible_pairs: Vec<(u32, u32)>,
+    /// Whether visible effects at two places were found not to commute.
+    visible_order_matters: bool,
+    /// For each observation, the number of its visible part; 0 if it has none.
+    visible: Vec<u32>,
+    /// Observations without a visible part to which a judge reacted all the same.
+    judged: FxHashSet<u32>,
+    /// For each environment and visible observation, the cursor into the observations that followed.
+    reaction_cursors: FxHashMap<(u32, u32), usize>,
+    environment_cursors: Vec<usize>,
+    visible_reactions: Vec<(u32, u32)>,
+    /// How many steps count as met only because runs left out would make them.
     implied: usize,
-    overflown: bool,
+    gave_up: bool,
 }
 
 /// One outcome of each of two steps at one local, in both orders.
 struct Diamond {
-    /// The message first, then the other.
-    message: Outcome,
-    other_after: Outcome,
-    /// The other first.
-    other: Outcome,
-    message_after: Outcome,
+    /// The message first, then the other input.
+    message: StepOutcome,
+    other_after: StepOutcome,
+    /// The other input first, then the message.
+    other: StepOutcome,
+    message_after: StepOutcome,
 }
 
 impl Commutation {
-    /// Which deliveries must not be taken alone; none if nothing may be reduced.
-    pub(crate) fn barred(&self) -> Option<FxHashSet<(u32, u32)>> {
-        (!self.overflown).then(|| self.barred.clone())
+    /// The dependent deliveries, which must not be taken alone; none if the reduction gave up.
+    pub(crate) fn dependent(&self) -> Option<FxHashSet<(u32, u32)>> {
+        (!self.gave_up).then(|| self.dependent.clone())
     }
 
-    /// Bars a pair and all that rely on it.
-    fn bar(&mut self, pair: (u32, u32)) {
+    /// Marks a pair as dependent, and all pairs that rely on it.
+    fn mark_dependent(&mut self, pair: (u32, u32)) {
         let mut open = vec![pair];
         while let Some(pair) = open.pop() {
-            if self.barred.insert(pair) {
-                open.extend(self.after.remove(&pair).unwrap_or_default());
+            if self.dependent.insert(pair) {
+                open.extend(self.implied_dependent.remove(&pair).unwrap_or_default());
             }
         }
     }
 
-    /// Bars all that barred pairs can be renamed to, so that what is taken alone in one state may be
-    /// in all that it stands for.
-    fn bar_alike(&mut self, tables: &Tables) -> bool {
+    /// Marks all renamed forms of dependent pairs as dependent. So a delivery taken alone in one state may
+    /// be taken alone in every state that it stands for.
+    fn mark_renamed_dependent(&mut self, tables: &Tables) -> bool {
         let Some(symmetry) = tables.symmetry.as_ref().filter(|symmetry| !symmetry.is_refuted())
         else {
             return false;
         };
-        let before = self.barred.len();
-        for (local, message) in self.barred.clone() {
+        let before = self.dependent.len();
+        for (local, message) in self.dependent.clone() {
             for by in 1..symmetry.len() {
-                self.bar((symmetry.locals.get(local, by), symmetry.messages.get(message, by)));
+                self.mark_dependent((
+                    symmetry.locals.get(local, by),
+                    symmetry.messages.get(message, by),
+                ));
             }
         }
-        self.barred.len() > before
+        self.dependent.len() > before
     }
 
-    /// What shows of `sign`; 0 if nothing does.
-    fn show(&self, sign: u32) -> u32 {
-        if self.noisy.contains(&sign) { u32::MAX - sign } else { self.shows[sign as usize] }
+    /// The visible part of an observation, as a number; 0 if it has none.
+    fn visible_part(&self, observation: u32) -> u32 {
+        if self.judged.contains(&observation) {
+            u32::MAX - observation
+        } else {
+            self.visible[observation as usize]
+        }
     }
 }
 
-impl Workshop<'_> {
-    /// Finds out what commutes, of all that was met so far. Says whether more is barred than before.
+impl Semantics<'_> {
+    /// Compares all steps met so far; returns whether more deliveries are dependent than before.
     pub(crate) fn compare_all(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
-        let before = (known.barred.len(), known.overflown);
+        let before = (known.dependent.len(), known.gave_up);
         loop {
-            self.see_shows(known);
-            let mut grown = self.see_noise(known, tables);
-            grown |= self.compare_shows(known, tables);
+            self.number_visible(known);
+            let mut grown = self.find_judged(known, tables);
+            grown |= self.compare_visible(known, tables);
             grown |= self.compare_steps(known, tables);
-            grown |= known.bar_alike(tables);
-            if !grown || known.overflown {
-                return before != (known.barred.len(), known.overflown);
+            grown |= known.mark_renamed_dependent(tables);
+            if !grown || known.gave_up {
+                return before != (known.dependent.len(), known.gave_up);
             }
         }
     }
 
-    /// Numbers what shows of the signs that are new.
-    fn see_shows(&mut self, known: &mut Commutation) {
-        for number in known.shows.len() as u32..self.signs() {
-            let sign = self.sign_of(number).clone();
-            let show = match &sign {
-                Sign::Step { place, cause, shown, .. } => {
+    /// Numbers the visible parts of new observations.
+    fn number_visible(&mut self, known: &mut Commutation) {
+        for number in known.visible.len() as u32..self.observations() {
+            let observation = self.observation_of(number).clone();
+            let visible = match &observation {
+                Observation::Step { place, cause, effects, .. } => {
                     let request = match cause {
                         Cause::Request(request) => Some(request.clone()),
                         Cause::Receipt(_) | Cause::Restart | Cause::Inner => None,
                     };
-                    let is_sent = |s: &&Shown| matches!(s, Shown::Send(..));
-                    let rest: Vec<_> = shown.iter().filter(|s| !is_sent(s)).cloned().collect();
+                    let is_sent = |s: &&VisibleEffect| matches!(s, VisibleEffect::Send(..));
+                    let rest: Vec<_> = effects.iter().filter(|s| !is_sent(s)).cloned().collect();
                     let quiet = request.is_none() && rest.is_empty();
-                    if quiet { 0 } else { self.show_of(*place, request, rest) }
+                    if quiet { 0 } else { self.visible_number(*place, request, rest) }
                 }
-                // Faults are not reduced, and are no steps that anything is compared with.
-                Sign::Crash(_)
-                | Sign::Lost { .. }
-                | Sign::Doubled(_)
-                | Sign::Tell { .. }
-                | Sign::Cut(_)
-                | Sign::Break(_)
-                | Sign::Early
-                | Sign::Pass { .. } => u32::MAX / 2,
+                // With faults nothing is reduced, so these are never compared.
+                Observation::Crash(_)
+                | Observation::Lost { .. }
+                | Observation::Duplicated(_)
+                | Observation::AppMessage { .. }
+                | Observation::Cut(_)
+                | Observation::Break(_)
+                | Observation::Early
+                | Observation::Pass { .. } => u32::MAX / 2,
             };
-            known.shows.push(show);
+            known.visible.push(visible);
         }
     }
 
-    /// Looks for judges who noticed what does not show. Such a step is never put off.
-    fn see_noise(&mut self, known: &mut Commutation, tables: &Tables) -> bool {
-        let (mut grown, before) = (false, known.noisy.len());
-        known.shown_books.resize(self.noticed.len().max(known.shown_books.len()), 0);
-        for (ambient, book) in self.noticed.iter().enumerate() {
-            let from = std::mem::replace(&mut known.shown_books[ambient], book.len());
-            for &sign in &book[from..] {
-                let reaction = reaction(tables, ambient as u32, sign);
-                let same = reaction.ambient == ambient as u32 && !reaction.violated;
-                if known.shows[sign as usize] == 0 && !same {
-                    grown |= known.noisy.insert(sign);
+    /// Looks for judges that reacted to an observation without a visible part. Such a step is never
+    /// postponed.
+    fn find_judged(&mut self, known: &mut Commutation, tables: &Tables) -> bool {
+        let (mut grown, before) = (false, known.judged.len());
+        known
+            .environment_cursors
+            .resize(self.observations_met.len().max(known.environment_cursors.len()), 0);
+        for (environment, list) in self.observations_met.iter().enumerate() {
+            let from = std::mem::replace(&mut known.environment_cursors[environment], list.len());
+            for &observation in &list[from..] {
+                let reaction = reaction(tables, environment as u32, observation);
+                let same = reaction.environment == environment as u32 && !reaction.violated;
+                if known.visible[observation as usize] == 0 && !same {
+                    grown |= known.judged.insert(observation);
                 }
-                let by_message =
-                    matches!(self.sign_of(sign), Sign::Step { cause: Cause::Receipt(_), .. });
-                if known.shows[sign as usize] != 0 && by_message {
-                    known.shown.insert((ambient as u32, sign), 0);
-                    known.shown_order.push((ambient as u32, sign));
+                let by_message = matches!(
+                    self.observation_of(observation),
+                    Observation::Step { cause: Cause::Receipt(_), .. }
+                );
+                if known.visible[observation as usize] != 0 && by_message {
+                    known.reaction_cursors.insert((environment as u32, observation), 0);
+                    known.visible_reactions.push((environment as u32, observation));
                     grown = true;
                 }
             }
         }
-        if known.noisy.len() > before {
-            // What was compared with it must be compared again.
-            known.shown.values_mut().chain(known.pairs.values_mut()).for_each(|seen| *seen = 0);
+        if known.judged.len() > before {
+            // Everything compared with these observations must be compared again.
+            known
+                .reaction_cursors
+                .values_mut()
+                .chain(known.pair_cursors.values_mut())
+                .for_each(|seen| *seen = 0);
         }
         grown
     }
 
-    /// What shows when a message arrives may show later in a run left out: then whatever shows at
-    /// other places comes first, and that must make no difference in the end.
-    fn compare_shows(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
+    /// In a run left out, the visible effects of a delivery come later, after visible effects at other
+    /// places. Both orders must lead to the same environment.
+    fn compare_visible(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let (mut grown, mut at) = (false, 0);
-        while !known.entangled && at < known.shown_order.len() {
-            let (ambient, sign) = known.shown_order[at];
+        while !known.visible_order_matters && at < known.visible_reactions.len() {
+            let (environment, observation) = known.visible_reactions[at];
             at += 1;
-            let first = reaction(tables, ambient, sign);
-            let mut cursor = known.shown[&(ambient, sign)];
-            if cursor == 0 && !self.leaves_others_alone(ambient, first.ambient, sign, tables) {
-                known.entangled = true;
+            let first = reaction(tables, environment, observation);
+            let mut cursor = known.reaction_cursors[&(environment, observation)];
+            if cursor == 0
+                && !self.leaves_others_alone(environment, first.environment, observation, tables)
+            {
+                known.visible_order_matters = true;
                 break;
             }
             cursor = cursor.max(1);
-            while let Some(&other) =
-                self.noticed.get(first.ambient as usize).and_then(|book| book.get(cursor - 1))
+            while let Some(&other) = self
+                .observations_met
+                .get(first.environment as usize)
+                .and_then(|list| list.get(cursor - 1))
             {
                 cursor += 1;
-                let shows = known.shows.get(other as usize).is_none_or(|show| *show != 0);
-                if !shows && !known.noisy.contains(&other) || self.place(sign) == self.place(other)
+                let is_visible =
+                    known.visible.get(other as usize).is_none_or(|visible| *visible != 0);
+                if !is_visible && !known.judged.contains(&other)
+                    || self.place(observation) == self.place(other)
                 {
                     continue;
                 }
                 grown = true;
-                let then = reaction(tables, first.ambient, other);
-                let early = self.reaction_to(ambient, other, tables);
-                let late = self.reaction_to(early.ambient, sign, tables);
-                let same = then.ambient == late.ambient;
-                let told = first.violated || then.violated || !(early.violated || late.violated);
-                if !(same && told) {
-                    known.entangled = true;
+                let then = reaction(tables, first.environment, other);
+                let early = self.reaction_to(environment, other, tables);
+                let late = self.reaction_to(early.environment, observation, tables);
+                let same = then.environment == late.environment;
+                let same_verdict =
+                    first.violated || then.violated || !(early.violated || late.violated);
+                if !(same && same_verdict) {
+                    known.visible_order_matters = true;
                     break;
                 }
             }
-            known.shown.insert((ambient, sign), cursor);
+            known.reaction_cursors.insert((environment, observation), cursor);
         }
-        if known.entangled {
-            for pair in std::mem::take(&mut known.showing) {
-                grown |= !known.barred.contains(&pair);
-                known.bar(pair);
+        if known.visible_order_matters {
+            for pair in std::mem::take(&mut known.visible_pairs) {
+                grown |= !known.dependent.contains(&pair);
+                known.mark_dependent(pair);
             }
         }
         grown
     }
 
-    /// Whether nobody at the place of `sign` may ask before it, and all others may ask the same before
-    /// and after.
-    fn leaves_others_alone(&self, before: u32, after: u32, sign: u32, tables: &Tables) -> bool {
-        let place = self.place(sign);
-        let asks = |ambient: u32| {
-            let (begin, end) = tables.ambients[ambient as usize].asks;
+    /// Whether the client at the place of `observation` may not ask before it, and all other clients may
+    /// ask the same before and after.
+    fn leaves_others_alone(
+        &self,
+        before: u32,
+        after: u32,
+        observation: u32,
+        tables: &Tables,
+    ) -> bool {
+        let place = self.place(observation);
+        let asks = |environment: u32| {
+            let (begin, end) = tables.environments[environment as usize].asks;
             tables.asks[begin as usize..end as usize].iter()
         };
-        let others = |ambient| asks(ambient).filter(|(at, _)| Some(*at) != place);
+        let others = |environment| asks(environment).filter(|(at, _)| Some(*at) != place);
         asks(before).all(|(at, _)| Some(*at) != place) && others(before).eq(others(after))
     }
 
-    /// Tries all pairs of a local and a message with what the local meets afterwards.
+    /// Tries each pair with the inputs that its local meets afterwards.
     fn compare_steps(&mut self, known: &mut Commutation, tables: &mut Tables) -> bool {
         let mut grown = false;
-        known.books.resize(self.met.len().max(known.books.len()), 0);
-        for (local, book) in self.met.iter().enumerate() {
-            let from = std::mem::replace(&mut known.books[local], book.len());
-            for &message in book[from..].iter().filter(|input| **input < OTHER) {
-                known.pairs.insert((local as u32, message), 0);
-                known.order.push((local as u32, message));
+        known.local_cursors.resize(self.inputs_met.len().max(known.local_cursors.len()), 0);
+        for (local, list) in self.inputs_met.iter().enumerate() {
+            let from = std::mem::replace(&mut known.local_cursors[local], list.len());
+            for &message in list[from..].iter().filter(|input| **input < OTHER) {
+                known.pair_cursors.insert((local as u32, message), 0);
+                known.pair_order.push((local as u32, message));
                 grown = true;
             }
         }
-        for at in 0..known.order.len() {
-            let pair = known.order[at];
+        for at in 0..known.pair_order.len() {
+            let pair = known.pair_order[at];
             let met = tables.acts.len() - known.implied;
-            if known.implied > FREE + MOST * met {
-                known.overflown = true;
+            if known.implied > ALWAYS_TRIED + MOST_TRIED_PER_MET * met {
+                known.gave_up = true;
                 return false;
             }
-            if !known.barred.contains(&pair) {
+            if !known.dependent.contains(&pair) {
                 grown |= self.compare(pair, known, tables);
             }
         }
         grown
     }
 
-    /// Tries one pair with what was not yet tried with it.
+    /// Tries one pair with the inputs that are new since the last time.
     fn compare(
         &mut self,
         pair @ (local, message): (u32, u32),
@@ -262,55 +296,55 @@ impl Workshop<'_> {
         tables: &mut Tables,
     ) -> bool {
         let first = self.outcome_of(local, message, 0, tables);
-        self.see_shows(known);
-        let mut cursor = known.pairs[&pair];
-        let shows = known.show(first.sign) != 0;
+        self.number_visible(known);
+        let mut cursor = known.pair_cursors[&pair];
+        let is_visible = known.visible_part(first.observation) != 0;
         if cursor == 0 {
             let idle =
                 [local, first.local].iter().all(|l| !tables.locals[*l as usize].has_timers());
-            let noisy = known.noisy.contains(&first.sign);
-            if !first.last || !idle || noisy || shows && known.entangled {
-                known.bar(pair);
+            let judged = known.judged.contains(&first.observation);
+            if !first.last || !idle || judged || is_visible && known.visible_order_matters {
+                known.mark_dependent(pair);
                 return true;
             }
-            if shows {
-                known.showing.push(pair);
+            if is_visible {
+                known.visible_pairs.push(pair);
             }
-        } else if known.noisy.contains(&first.sign) {
-            known.bar(pair);
+        } else if known.judged.contains(&first.observation) {
+            known.mark_dependent(pair);
             return true;
         }
         let begin = cursor;
         cursor = cursor.max(1);
         while let Some(&input) =
-            self.met.get(first.local as usize).and_then(|book| book.get(cursor - 1))
+            self.inputs_met.get(first.local as usize).and_then(|list| list.get(cursor - 1))
         {
             cursor += 1;
-            if !self.may_come_first(input, message, shows) {
+            if !self.may_come_first(input, message, is_visible) {
                 continue;
             }
             if !self.commutes(pair, input, known, tables) {
-                known.bar(pair);
+                known.mark_dependent(pair);
                 return true;
             }
         }
-        known.pairs.insert(pair, cursor);
+        known.pair_cursors.insert(pair, cursor);
         cursor > begin.max(1)
     }
 
-    /// Whether `input`, met after `message`, could have been met before it.
-    fn may_come_first(&self, input: u32, message: u32, shows: bool) -> bool {
+    /// Whether `input`, handled after `message`, could have been handled before it.
+    fn may_come_first(&self, input: u32, message: u32, is_visible: bool) -> bool {
         if input >= OTHER {
-            // If the message shows, clients know of it, and this one may not ask before.
-            return !shows;
+            // After a visible delivery the client may ask because of it; before, it may not.
+            return !is_visible;
         }
-        let channel = |message: u32| self.letter(message).channel;
+        let channel = |message: u32| self.in_flight(message).channel;
         let in_line = self.is_fifo() && channel(input) == channel(message);
         input != message && !in_line
     }
 
-    /// Whether `message` and `input` lead to the same in both orders, and still do if `message` is put
-    /// off further.
+    /// Whether `message` and `input` have the same result in both orders, and `message` still commutes
+    /// when it is postponed further.
     fn commutes(
         &mut self,
         pair @ (local, message): (u32, u32),
@@ -329,9 +363,9 @@ impl Workshop<'_> {
             if other.last != other_after.last
                 || !message_after.last
                 || message_after.local != other_after.local
-                || known.barred.contains(&put_off)
+                || known.dependent.contains(&put_off)
                 || !self.sends_alike(&diamond)
-                || !self.shows_alike(&diamond, pair, known)
+                || !self.visible_alike(&diamond, pair, known)
             {
                 return false;
             }
@@ -340,31 +374,32 @@ impl Workshop<'_> {
                 break;
             }
         }
-        // Only now it is known that it may happen so.
+        // Only now is it certain that a run left out may take these steps.
         self.happens(local, input, known, tables);
         for put_off in put_offs.into_iter().filter(|put_off| *put_off != pair) {
             self.happens(put_off.0, message, known, tables);
-            known.after.entry(put_off).or_default().push(pair);
+            known.implied_dependent.entry(put_off).or_default().push(pair);
         }
         true
     }
 
-    /// Whether both orders send the same: in any order, or where channels are FIFO, each channel in
-    /// the same order.
+    /// Whether both orders send the same messages; with FIFO, in the same order on each channel.
     fn sends_alike(&self, diamond: &Diamond) -> bool {
-        let sends = |first: Outcome, second: Outcome| {
-            let shown = [first.sign, second.sign].map(|sign| match self.sign_of(sign) {
-                Sign::Step { shown, .. } => &**shown,
-                _ => &[],
+        let sends = |first: StepOutcome, second: StepOutcome| {
+            let effects = [first.observation, second.observation].map(|observation| {
+                match self.observation_of(observation) {
+                    Observation::Step { effects, .. } => &**effects,
+                    _ => &[],
+                }
             });
-            let sent = |s: &'_ Shown| match s {
-                Shown::Send(to, message) => Some((*to, message.clone())),
-                Shown::Astray(_)
-                | Shown::Indicate(_)
-                | Shown::Unexpected(_)
-                | Shown::Untimely(_) => None,
+            let sent = |s: &'_ VisibleEffect| match s {
+                VisibleEffect::Send(to, message) => Some((*to, message.clone())),
+                VisibleEffect::SendOutsideGroup(_)
+                | VisibleEffect::Indicate(_)
+                | VisibleEffect::Unexpected(_)
+                | VisibleEffect::OffClock(_) => None,
             };
-            let mut sends: Vec<_> = shown.into_iter().flatten().filter_map(sent).collect();
+            let mut sends: Vec<_> = effects.into_iter().flatten().filter_map(sent).collect();
             sends.sort_by_key(|(to, _)| *to);
             sends
         };
@@ -380,59 +415,65 @@ impl Workshop<'_> {
             })
     }
 
-    /// Whether both orders show the same, at most one of the steps showing anything.
-    fn shows_alike(
+    /// Whether both orders have the same visible effects, at most one of the steps having any.
+    fn visible_alike(
         &mut self,
         diamond: &Diamond,
         pair: (u32, u32),
         known: &mut Commutation,
     ) -> bool {
-        self.see_shows(known);
-        let show = |outcome: Outcome| known.show(outcome.sign);
-        let (message, message_after) = (show(diamond.message), show(diamond.message_after));
-        let (other, other_after) = (show(diamond.other), show(diamond.other_after));
+        self.number_visible(known);
+        let visible = |outcome: StepOutcome| known.visible_part(outcome.observation);
+        let (message, message_after) = (visible(diamond.message), visible(diamond.message_after));
+        let (other, other_after) = (visible(diamond.other), visible(diamond.other_after));
         if message == message_after && other == other_after {
             return message == 0 || other == 0;
         }
-        // What shows comes about by whichever of the two is the later.
+        // The visible effect belongs to whichever of the two steps comes second.
         let swapped =
             message == other && message_after == other_after && (message == 0 || other_after == 0);
-        if swapped && !known.entangled {
-            known.showing.push(pair);
+        if swapped && !known.visible_order_matters {
+            known.visible_pairs.push(pair);
         }
-        swapped && !known.entangled
+        swapped && !known.visible_order_matters
     }
 
-    fn outcome_of(&mut self, local: u32, input: u32, draw: u32, tables: &mut Tables) -> Outcome {
-        let begin = self.try_out(local, input, tables);
+    fn outcome_of(
+        &mut self,
+        local: u32,
+        input: u32,
+        draw: u32,
+        tables: &mut Tables,
+    ) -> StepOutcome {
+        let begin = self.outcomes_of(local, input, tables);
         tables.outcomes[(begin + draw) as usize]
     }
 
-    /// This local meets this input, if only in runs left out.
+    /// Counts this step as met, even if only runs left out make it.
     fn happens(&mut self, local: u32, input: u32, known: &mut Commutation, tables: &mut Tables) {
-        if let Err(miss) = tables.act(local, input) {
+        if let Err(query) = tables.act(local, input) {
             let before = tables.acts.len();
-            self.resolve(miss, tables);
+            self.resolve(query, tables);
             known.implied += tables.acts.len() - before;
         }
     }
 
-    fn reaction_to(&mut self, ambient: u32, sign: u32, tables: &mut Tables) -> Reaction {
-        if let Err(miss) = tables.react(ambient, sign) {
-            self.resolve(miss, tables);
+    fn reaction_to(&mut self, environment: u32, observation: u32, tables: &mut Tables) -> Reaction {
+        if let Err(query) = tables.react(environment, observation) {
+            self.resolve(query, tables);
         }
-        reaction(tables, ambient, sign)
+        reaction(tables, environment, observation)
     }
 
-    fn place(&self, sign: u32) -> Option<u32> {
-        match self.sign_of(sign) {
-            Sign::Step { place, .. } => Some(*place),
+    fn place(&self, observation: u32) -> Option<u32> {
+        match self.observation_of(observation) {
+            Observation::Step { place, .. } => Some(*place),
             _ => None,
         }
     }
 }
 
-fn reaction(tables: &Tables, ambient: u32, sign: u32) -> Reaction {
-    let number = tables.react(ambient, sign).expect("it was worked out before");
+fn reaction(tables: &Tables, environment: u32, observation: u32) -> Reaction {
+    let number = tables.react(environment, observation).expect("it was worked out before");
     tables.reactions[number as usize]
 }

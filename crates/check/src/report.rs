@@ -1,4 +1,4 @@
-//! What a search found, and how it is asked for.
+//! The report of a search, and the functions that start one.
 
 use std::time::Duration;
 
@@ -8,63 +8,62 @@ use crate::checkpoint::{CheckpointError, Checkpoints, unfit};
 use crate::model::Model;
 use crate::options::{Options, Timing};
 use crate::replay::Replay;
-use crate::search::{self, Findings, Verdict};
+use crate::search::{self, SearchResult, SearchVerdict};
+use crate::semantics::Semantics;
 use crate::stopwatch::Stopwatch;
 use crate::witness::Witness;
-use crate::workshop::Workshop;
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The verdict.
     pub outcome: Outcome,
-    /// How many different states were reached.
+    /// How many distinct states were reached.
     pub states: u64,
-    /// How many steps lead from one to another.
+    /// How many steps there are between them.
     pub transitions: u64,
-    /// The length of the longest shortest way to a state.
+    /// The depth: the most steps that a shortest path to a state has.
     pub depth: u32,
-    /// How long it took.
+    /// How long the search took.
     pub elapsed: Duration,
-    /// The most memory the states took, about.
+    /// About how much memory the search used at its peak.
     pub peak_bytes: u64,
     /// How many of the states are ends.
     pub ends: u64,
-    /// The fewest and the most messages of a run that ends, where they were counted.
+    /// The fewest and the most messages of a run that ends, if messages were counted.
     pub messages: Option<(u32, u32)>,
-    /// A run with the most messages, where they were counted and all is well.
-    pub dearest: Option<Witness>,
-    /// A run with the fewest messages, likewise.
+    /// A run with the most messages, if messages were counted and no property is violated.
+    pub costliest: Option<Witness>,
+    /// A run with the fewest messages, under the same conditions.
     pub cheapest: Option<Witness>,
-    /// Whether one order of commuting deliveries stood for all.
+    /// Whether partial-order reduction was in effect: one order of commuting deliveries stood for all.
     pub reduced: bool,
-    /// How likely it is that a state was missed because another had its fingerprint: 0 where states
-    /// are compared whole.
-    pub missed: f64,
-    /// Which processes stood for each other, where that was asked for.
+    /// An upper bound on the probability that a state was missed because another has the same hash; 0 if
+    /// states are compared whole.
+    pub miss_probability: f64,
+    /// Which processes were interchangeable, if symmetry was asked for.
     pub symmetry: Option<Interchangeable>,
 }
 
-/// Which processes stood for each other.
+/// Which processes were interchangeable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interchangeable {
-    /// By how many permutations a state was renamed; 1 if only by the one that moves nobody.
+    /// How many permutations of the processes preserve the model; 1 if only the identity does.
     pub permutations: usize,
-    /// Who stood for whom.
+    /// The classes of interchangeable processes.
     pub classes: Vec<Vec<ProcessId>>,
-    /// Why there are no more, if there could be: how processes would have changed places, and what
-    /// came in between.
+    /// The first permutation that was refuted, and why, if one was.
     pub refuted: Option<String>,
 }
 
-/// The verdict.
+/// The verdict of a search.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Every state was seen, and all is well.
+    /// Every state was visited, and no property is violated.
     Exhausted,
-    /// A property breaks, and this is how.
+    /// A property is violated by this run.
     Violated(Witness),
-    /// Nothing was found before the search had to give up.
+    /// The search gave up before it found a violation.
     Bounded(Bounded),
 }
 
@@ -77,44 +76,44 @@ pub enum Bounded {
     Depth,
     /// Too much memory.
     Memory,
-    /// It was told to.
+    /// The caller interrupted it.
     Interrupted,
-    /// All states were seen, but a run may go round for ever, and fingerprints alone cannot tell whether
-    /// that is fair.
+    /// All states were visited, but a run may go on forever, and hashes alone cannot tell whether that run
+    /// is fair.
     Compact,
-    /// Only some runs were tried.
+    /// Only random runs were tried.
     Sample,
 }
 
-/// How far the search has come.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// States reached.
     pub states: u64,
     /// Steps tried.
     pub transitions: u64,
-    /// How deep.
+    /// Depth of the current level.
     pub depth: u32,
-    /// How many states wait to be looked at.
+    /// States still to be expanded.
     pub frontier: u64,
 }
 
-/// What stands in place of a property in the witness of the dearest run.
+/// Stands in place of a property in the witness of a run with the most messages.
 pub const MOST_MESSAGES: &str = "most messages";
 
-/// What stands in place of a property in the witness of the cheapest run.
+/// Stands in place of a property in the witness of a run with the fewest messages.
 pub const FEWEST_MESSAGES: &str = "fewest messages";
 
 impl Model {
-    /// Goes through all states. `watch` is told from time to time how far it has come, and says
-    /// whether to go on.
+    /// Explores all states. `watch` is called with the progress now and then, and returns whether to go
+    /// on.
     pub fn explore(&self, watch: impl FnMut(Progress) -> bool) -> Report {
         let report = self.explore_from(&Checkpoints::default(), watch);
         report.expect("no file is read or written")
     }
 
-    /// As [`Model::explore`], going on from a checkpoint and writing others, as `checkpoints` says.
-    /// What is found is the same as without.
+    /// As [`Model::explore`], but resumes from a checkpoint or writes checkpoints, as `checkpoints` says. The
+    /// report is the same as without.
     pub fn explore_from(
         &self,
         checkpoints: &Checkpoints,
@@ -127,23 +126,23 @@ impl Model {
         let cuts = self.options.cuts > 0 || self.options.breaks > 0;
         assert!(!cuts || self.n() <= 8, "channels are cut and links break in groups of up to 8");
         let begun = Stopwatch::start();
-        let mut workshop = Workshop::new(self);
-        let question = search::Question {
+        let mut semantics = Semantics::new(self);
+        let question = search::SearchRequest {
             group: &self.group,
             options: &self.options,
             reduce: self.is_reducible(),
             symmetry: self.options.symmetry && self.options.swarm.is_none(),
             checkpoints,
         };
-        let (found, shared) = search::search(&question, &mut workshop, &mut watch)?;
-        let mut replay = Replay::new(self, &shared, &mut workshop);
-        let Findings { tally, .. } = found;
+        let (found, shared) = search::search(&question, &mut semantics, &mut watch)?;
+        let mut replay = Replay::new(self, &shared, &mut semantics);
+        let SearchResult { tally, .. } = found;
         let symmetry = self.options.symmetry.then(|| self.interchangeable(&found));
         Ok(Report {
             outcome: match found.verdict {
-                Verdict::Exhausted => Outcome::Exhausted,
-                Verdict::Violated(way) => Outcome::Violated(replay.witness(way)),
-                Verdict::Bounded(bound) => Outcome::Bounded(bound),
+                SearchVerdict::Exhausted => Outcome::Exhausted,
+                SearchVerdict::Violated(path) => Outcome::Violated(replay.witness(path)),
+                SearchVerdict::Bounded(bound) => Outcome::Bounded(bound),
             },
             states: found.states,
             transitions: tally.transitions,
@@ -151,16 +150,16 @@ impl Model {
             peak_bytes: found.peak_bytes,
             ends: tally.ends,
             messages: tally.messages.filter(|_| self.options.count_messages),
-            dearest: found.dearest.map(|way| replay.witness(way)),
-            cheapest: found.cheapest.map(|way| replay.witness(way)),
+            costliest: found.costliest.map(|path| replay.witness(path)),
+            cheapest: found.cheapest.map(|path| replay.witness(path)),
             reduced: found.reduced,
-            missed: found.missed,
+            miss_probability: found.miss_probability,
             symmetry,
             elapsed: begun.elapsed(),
         })
     }
 
-    fn interchangeable(&self, found: &Findings) -> Interchangeable {
+    fn interchangeable(&self, found: &SearchResult) -> Interchangeable {
         let id = |place: &u32| self.group.id(*place as usize);
         let (permutations, classes) = found.symmetry.clone().unwrap_or((1, Vec::new()));
         let refuted = found.asymmetry.as_ref().map(|(permutation, why)| {
@@ -172,8 +171,8 @@ impl Model {
         Interchangeable { permutations, classes, refuted }
     }
 
-    /// Whether deliveries may be put off: only where nothing but messages and clients decides what
-    /// happens, and no judge remembers in which order messages came.
+    /// Whether partial-order reduction applies: there are no faults and no clock, and no judge remembers
+    /// the order of messages.
     fn is_reducible(&self) -> bool {
         let Options { crashes, restarts, losses, duplicates, cuts, breaks, app_messages, .. } =
             self.options;

@@ -1,105 +1,107 @@
-//! Breadth first through all states, level by level, on all cores.
+//! The search: breadth first through all states, level by level, on all cores.
 //!
-//! Nothing here knows the types of an algorithm: states are numbers, and what they mean is asked of a
-//! [`Craft`]. So all of it is compiled once, not once for each algorithm.
+//! States are numbers here. Only [`Semantics`] knows the values behind them; the search asks it for every
+//! step that the tables do not have yet.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Barrier, PoisonError};
 
 use konklave_process::{Group, Violation};
 
-use crate::checkpoint::{CheckpointError, Checkpoints, Keeper, Reader};
-use crate::craft::Craft;
-use crate::expand::{Node, Rules};
+use crate::checkpoint::{CheckpointError, CheckpointReader, CheckpointWriter, Checkpoints};
+use crate::expand::{NumberedState, Rules};
 use crate::options::{Options, links};
 use crate::reduce::Commutation;
 use crate::report::{Bounded, FEWEST_MESSAGES, MOST_MESSAGES, Progress};
-use crate::shared::{Block, Job, Level, Shared, Spot, Task, look_at, read, write};
+use crate::semantics::Semantics;
+use crate::shared::{Block, Job, Level, Shared, StateLocation, Task, expand_state, read, write};
 use crate::store::{BLOCK, SHARD_BITS, SHARDS, fingerprint};
-use crate::symmetry::{Permutation, ROUNDS, Room, Symmetry};
+use crate::symmetry::{CYCLES, Permutation, Scratch, Symmetry};
 use crate::tables::{Inputs, Tables};
 
-/// What was counted up to some level.
+/// What was counted up to some level; `costliest` and `cheapest` are ends, by number.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Tally {
+pub(crate) struct Counters {
     pub(crate) transitions: u64,
     pub(crate) ends: u64,
     pub(crate) messages: Option<(u32, u32)>,
-    pub(crate) dearest: Option<u64>,
+    pub(crate) costliest: Option<u64>,
     pub(crate) cheapest: Option<u64>,
 }
 
-/// How likely it is that two of so many states have the same 64 bits.
-fn missed(states: u64) -> f64 {
+/// An upper bound on the probability that two of these states have the same 64-bit hash.
+fn miss_probability(states: u64) -> f64 {
     let states = states as f64;
     (states * states / 2f64.powi(65)).min(1.0)
 }
 
-/// What the search came to.
-enum Found {
-    Nothing,
-    /// More must be visited than was thought: the search begins again.
-    Again,
-    Bound(Bounded),
-    /// The state, none for the start itself; the last step, if it is that which breaks something.
-    Broken {
+/// How a level ended the search.
+enum LevelResult {
+    Exhausted,
+    /// An assumption of reduction or symmetry was refuted: the search restarts without it.
+    Restart,
+    Bounded(Bounded),
+    /// A property is violated: in this state (none: at the start), by its step `last` if there is one.
+    Violated {
         state: Option<u64>,
         last: Option<u32>,
         violation: Violation,
     },
 }
 
-/// How to come to a state again: the series of draws at the start, the steps from there, and the
-/// steps that lead from there round to the same state, where the run goes on for ever.
-pub(crate) struct Way {
+/// How to reach a state again, and the violation found there.
+///
+/// `start` is the index of the start state. `steps` are the indices of the steps from there. For a run that
+/// never ends, `cycle` leads from the state reached back to it.
+pub(crate) struct StatePath {
     pub(crate) violation: Violation,
-    pub(crate) series: u32,
+    pub(crate) start: u32,
     pub(crate) steps: Vec<u32>,
-    pub(crate) round: Option<Vec<u32>>,
+    pub(crate) cycle: Option<Vec<u32>>,
 }
 
-/// What the search comes to in the end.
-pub(crate) enum Verdict {
+/// The verdict of a finished search.
+pub(crate) enum SearchVerdict {
     Exhausted,
-    Violated(Way),
+    Violated(StatePath),
     Bounded(Bounded),
 }
 
-/// All that was found, in numbers.
-pub(crate) struct Findings {
-    pub(crate) verdict: Verdict,
+/// The result of a finished search, in numbers.
+pub(crate) struct SearchResult {
+    pub(crate) verdict: SearchVerdict,
     pub(crate) states: u64,
-    pub(crate) tally: Tally,
+    pub(crate) tally: Counters,
     pub(crate) depth: u32,
     pub(crate) peak_bytes: u64,
-    pub(crate) dearest: Option<Way>,
-    pub(crate) cheapest: Option<Way>,
+    pub(crate) costliest: Option<StatePath>,
+    pub(crate) cheapest: Option<StatePath>,
     pub(crate) reduced: bool,
-    pub(crate) missed: f64,
-    /// How many permutations there were, and which places stood for each other.
+    pub(crate) miss_probability: f64,
+    /// With symmetry: how many permutations there were, and the classes of interchangeable places.
     pub(crate) symmetry: Option<(usize, Vec<Vec<u32>>)>,
-    /// The first permutation that was refuted, and by what.
+    /// The first permutation that was refuted, and why.
     pub(crate) asymmetry: Option<(Permutation, &'static str)>,
 }
 
-/// What is to be searched, and how.
-pub(crate) struct Question<'a> {
+/// What to search, and how.
+pub(crate) struct SearchRequest<'a> {
     pub(crate) group: &'a Group,
     pub(crate) options: &'a Options,
-    /// Whether deliveries that commute may be put off.
+    /// Whether a delivery that commutes with all others is taken alone (partial-order reduction).
     pub(crate) reduce: bool,
-    /// Whether one state stands for all that it can be renamed to.
+    /// Whether one state stands for all its renamed forms.
     pub(crate) symmetry: bool,
     pub(crate) checkpoints: &'a Checkpoints,
 }
 
-/// Searches until the answer is known. Returns also what the numbers in it stand for.
+/// Searches until there is a verdict. Also returns the tables that give the result's numbers a meaning.
 pub(crate) fn search(
-    question: &Question<'_>,
-    craft: &mut dyn Craft,
+    question: &SearchRequest<'_>,
+    semantics: &mut Semantics<'_>,
     watch: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(Findings, Shared), CheckpointError> {
-    let Question { group, options, reduce, symmetry, checkpoints } = *question;
+) -> Result<(SearchResult, Shared), CheckpointError> {
+    let SearchRequest { group, options, reduce, symmetry, checkpoints } = *question;
     let workers = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
@@ -109,11 +111,11 @@ pub(crate) fn search(
     let rules = Rules { inputs: Inputs { n: group.len() as u32 }, options: options.clone(), links };
     let mut commutation = reduce.then(Commutation::default);
     let mut tables =
-        Tables { barred: commutation.is_some().then(Default::default), ..Tables::default() };
+        Tables { dependent: commutation.is_some().then(Default::default), ..Tables::default() };
     let mut refuted = Vec::new();
     let mut reader = None;
     if let Some(file) = &checkpoints.resume {
-        let mut from = Reader::open(file, checkpoints, options)?;
+        let mut from = CheckpointReader::open(file, checkpoints, options)?;
         refuted = from.refuted(rules.inputs.n)?;
         reader = Some(from);
     }
@@ -122,14 +124,14 @@ pub(crate) fn search(
     }
     loop {
         let shared = Shared::new(rules.clone(), workers, tables);
-        let mut search = Search::new(group, options, &shared, craft, commutation, watch);
-        search.keeper =
-            (!checkpoints.are_none()).then(|| Keeper::new(checkpoints, options, &refuted));
+        let mut search = Search::new(group, options, &shared, semantics, commutation, watch);
+        search.checkpoint_writer = (!checkpoints.are_none())
+            .then(|| CheckpointWriter::new(checkpoints, options, &refuted));
         if let Some(from) = reader.take() {
             search.resume(from)?;
         }
         let found = search.explore(workers);
-        if let Some(failed) = search.keeper.take().and_then(|keeper| keeper.failed) {
+        if let Some(failed) = search.checkpoint_writer.take().and_then(|writer| writer.failed) {
             return Err(failed);
         }
         commutation = search.commutation;
@@ -144,54 +146,54 @@ pub(crate) fn search(
                     refuted.push((permutation.clone(), why));
                 }
             }
-            // All numbers are given anew, so what is known of commutation is void, too.
-            craft.forget();
+            // All values get new numbers, so the known commutations are void, too.
+            semantics.forget();
             commutation = commutation.map(|_| Commutation::default());
             tables = Tables {
-                barred: commutation.is_some().then(Default::default),
+                dependent: commutation.is_some().then(Default::default),
                 symmetry: Symmetry::without(&refuted, rules.inputs.n),
                 ..Tables::default()
             };
             continue;
         }
-        tables.barred = commutation.as_ref().and_then(Commutation::barred);
-        commutation = commutation.filter(|_| tables.barred.is_some());
+        tables.dependent = commutation.as_ref().and_then(Commutation::dependent);
+        commutation = commutation.filter(|_| tables.dependent.is_some());
     }
 }
 
-/// One search, by the one worker that may run handlers.
-pub(crate) struct Search<'a> {
+/// One search, run by the first worker: the only one that may run handlers.
+pub(crate) struct Search<'a, 'm> {
     pub(crate) group: &'a Group,
     pub(crate) options: &'a Options,
     pub(crate) shared: &'a Shared,
-    pub(crate) craft: &'a mut dyn Craft,
-    /// What is known of commutation, where the search is reduced.
+    pub(crate) semantics: &'a mut Semantics<'m>,
+    /// With reduction: which deliveries commute.
     commutation: Option<Commutation>,
-    /// How many steps were known when commutation was last looked at.
+    /// How many steps were known when commutation was last checked.
     compared: usize,
     watch: &'a mut dyn FnMut(Progress) -> bool,
     pub(crate) levels: Vec<Level>,
     pub(crate) states: u64,
-    pub(crate) tally: Tally,
+    pub(crate) tally: Counters,
     pub(crate) depth: u32,
     frontier: u64,
     pub(crate) peak_bytes: u64,
-    told: u64,
-    /// What was counted before the level that is looked at.
-    mark: Tally,
-    /// Writes checkpoints, if there are to be any.
-    keeper: Option<Keeper>,
+    reported_at: u64,
+    /// The counters before the current level.
+    before_level: Counters,
+    /// Writes checkpoints, if the caller wants any.
+    checkpoint_writer: Option<CheckpointWriter>,
 }
 
-/// From this many states in a level on, the other workers are called; earlier in tests, which are small.
+/// The other workers join from a level of this size on; earlier in tests, whose models are small.
 const MANY: u64 = if cfg!(test) { 16 } else { 4096 };
 
-impl<'a> Search<'a> {
+impl<'a, 'm> Search<'a, 'm> {
     fn new(
         group: &'a Group,
         options: &'a Options,
         shared: &'a Shared,
-        craft: &'a mut dyn Craft,
+        semantics: &'a mut Semantics<'m>,
         commutation: Option<Commutation>,
         watch: &'a mut dyn FnMut(Progress) -> bool,
     ) -> Self {
@@ -200,161 +202,162 @@ impl<'a> Search<'a> {
             group,
             options,
             shared,
-            craft,
+            semantics,
             commutation,
             compared,
             watch,
             levels: Vec::new(),
             states: 0,
-            tally: Tally::default(),
+            tally: Counters::default(),
             depth: 0,
             frontier: 0,
             peak_bytes: 0,
-            told: 0,
-            mark: Tally::default(),
-            keeper: None,
+            reported_at: 0,
+            before_level: Counters::default(),
+            checkpoint_writer: None,
         }
     }
 
-    /// Goes on from where a checkpoint was written: asks all again that was asked, so that all has its
-    /// number, and puts the states in.
-    fn resume(&mut self, mut from: Reader) -> Result<(), CheckpointError> {
+    /// Resumes from a checkpoint: repeats its queries, so that every value gets its number again, then
+    /// inserts its states.
+    fn resume(&mut self, mut from: CheckpointReader) -> Result<(), CheckpointError> {
         let _ = self.start();
-        let asked = from.asked()?;
+        let recorded = from.queries()?;
         {
             let mut tables = write(&self.shared.tables);
-            for &miss in &asked.misses {
-                let is_named = tables.symmetry.as_ref().is_none_or(|names| names.know(miss));
-                if !self.craft.knows(miss) || !is_named {
+            for &query in &recorded.queries {
+                let is_named = tables.symmetry.as_ref().is_none_or(|names| names.covers(query));
+                if !self.semantics.knows(query) || !is_named {
                     return Err(from.changed());
                 }
-                self.craft.resolve(miss, &mut tables);
+                self.semantics.resolve(query, &mut tables);
                 if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {
                     return Err(from.changed());
                 }
             }
         }
-        if self.craft.digest() != asked.digest {
+        if self.semantics.digest() != recorded.digest {
             return Err(from.changed());
         }
         let tally = from.tally()?;
         let shared = self.shared;
-        from.levels(shared, || self.turn())?;
-        (self.tally, self.mark) = (tally, tally);
-        if let Some(keeper) = &mut self.keeper {
-            keeper.misses = asked.misses;
+        from.levels(shared, || self.start_level())?;
+        (self.tally, self.before_level) = (tally, tally);
+        if let Some(writer) = &mut self.checkpoint_writer {
+            writer.queries = recorded.queries;
         }
         Ok(())
     }
 
-    /// Writes down all up to the level that is looked at, if that is wanted.
-    fn keep(&mut self) {
-        let Some(keeper) = self.keeper.as_mut().filter(|keeper| keeper.file.is_some()) else {
+    /// Writes a checkpoint of all levels up to the current one, if the caller wants any.
+    fn write_checkpoint(&mut self) {
+        let Some(checkpoint_writer) =
+            self.checkpoint_writer.as_mut().filter(|writer| writer.file.is_some())
+        else {
             return;
         };
-        let digest = self.craft.digest();
-        keeper.keep(self.shared, &self.levels, self.mark, digest);
+        let digest = self.semantics.digest();
+        checkpoint_writer.write_checkpoint(self.shared, &self.levels, self.before_level, digest);
     }
 
-    /// Searches, and reports what was found; none if it must be done again with more to visit.
-    fn explore(&mut self, workers: usize) -> Option<Findings> {
+    /// Searches and returns the result; none if the search must restart.
+    fn explore(&mut self, workers: usize) -> Option<SearchResult> {
         let options = self.options;
         let verdict = match options.swarm {
             Some(swarm) => self.swarm(swarm),
             None => match self.run(workers) {
-                Found::Again => return None,
-                Found::Nothing if self.must_compare(true) => return None,
-                Found::Nothing if self.commutation.is_some() => {
-                    if self.may_go_round() {
+                LevelResult::Restart => return None,
+                LevelResult::Exhausted if self.must_restart(true) => return None,
+                LevelResult::Exhausted if self.commutation.is_some() => {
+                    if self.may_repeat_forever() {
                         self.commutation = None;
                         return None;
                     }
-                    Verdict::Exhausted
+                    SearchVerdict::Exhausted
                 }
-                Found::Nothing if self.goes_round_alike() => return None,
-                Found::Nothing => self.judge_cycles(),
-                Found::Bound(bound) => Verdict::Bounded(bound),
-                Found::Broken { state, last, violation } => {
-                    let mut way = self.way_to(state, violation);
-                    way.steps.extend(last);
-                    Verdict::Violated(way)
+                LevelResult::Exhausted if self.must_drop_symmetry() => return None,
+                LevelResult::Exhausted => self.judge_cycles(),
+                LevelResult::Bounded(bound) => SearchVerdict::Bounded(bound),
+                LevelResult::Violated { state, last, violation } => {
+                    let mut path = self.path_to(state, violation);
+                    path.steps.extend(last);
+                    SearchVerdict::Violated(path)
                 }
             },
         };
-        let (mut dearest, mut cheapest) = (None, None);
-        if let (Verdict::Exhausted, Some((fewest, most)), true) =
+        let (mut costliest, mut cheapest) = (None, None);
+        if let (SearchVerdict::Exhausted, Some((fewest, most)), true) =
             (&verdict, self.tally.messages, options.count_messages)
         {
             let run = |number: Option<u64>, what, messages: u32| {
                 let violation = Violation::new(what, format!("{messages} messages"));
-                number.map(|number| self.way_to(Some(number), violation))
+                number.map(|number| self.path_to(Some(number), violation))
             };
-            dearest = run(self.tally.dearest, MOST_MESSAGES, most);
+            costliest = run(self.tally.costliest, MOST_MESSAGES, most);
             cheapest = run(self.tally.cheapest, FEWEST_MESSAGES, fewest);
         }
-        Some(Findings {
+        Some(SearchResult {
             verdict,
             states: self.states,
             tally: self.tally,
             depth: self.depth,
             peak_bytes: self.peak_bytes,
-            dearest,
+            costliest,
             cheapest,
             reduced: self.commutation.is_some(),
-            missed: if options.compact { missed(self.states) } else { 0.0 },
+            miss_probability: if options.compact { miss_probability(self.states) } else { 0.0 },
             symmetry: read(&self.shared.tables).symmetry.as_ref().map(|s| (s.len(), s.classes())),
             asymmetry: None,
         })
     }
 
-    /// Where the search is reduced and much is new (or `anyway`): whether what was taken to commute,
-    /// or to stand for each other, does not.
-    fn must_compare(&mut self, anyway: bool) -> bool {
+    /// With reduction: whether the search must restart, because a delivery taken to commute does not.
+    /// Checks only after many new steps, or if `anyway`.
+    fn must_restart(&mut self, anyway: bool) -> bool {
         let Some(commutation) = &mut self.commutation else { return false };
         let mut tables = write(&self.shared.tables);
         if !anyway && tables.acts.len() * 4 < self.compared * 5 {
             return false;
         }
-        let barred = self.craft.commute(commutation, &mut tables);
+        let dependent = self.semantics.commute(commutation, &mut tables);
         self.compared = tables.acts.len();
-        // What only runs left out would meet may refute, too.
-        barred || tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted)
+        // A step that only a run left out would make may refute a permutation, too.
+        dependent || tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted)
     }
 
-    /// Whether a run might go on for ever. Then a delivery that is put off could be put off for ever,
-    /// and what is judged of runs without end was not seen: nothing may be reduced.
-    fn may_go_round(&self) -> bool {
+    /// Whether a run might go on forever. If so, a delivery could be postponed forever, and the runs that
+    /// livelock and starvation are judged by were left out. So the search restarts without reduction.
+    fn may_repeat_forever(&self) -> bool {
         let timers = read(&self.shared.tables).locals.iter().any(|facts| facts.has_timers());
         let compact = self.options.compact;
         timers || compact || self.shared.shards.iter().any(|shard| read(shard).cycles)
     }
 
-    /// Whether runs that never end must be judged, of which one state for many cannot tell: who of
-    /// those that stand for each other waits for ever, and what is fair to whom. Then none stand for
-    /// each other.
-    fn goes_round_alike(&mut self) -> bool {
+    /// Whether symmetry must be dropped, because runs that never end must be judged. One state that stands
+    /// for many cannot tell which of the interchangeable processes waits forever.
+    fn must_drop_symmetry(&mut self) -> bool {
         let judged = ["livelock", "starvation"].iter().any(|p| self.options.judges(p));
         let cycles = self.shared.shards.iter().any(|shard| read(shard).cycles);
         let mut tables = write(&self.shared.tables);
         let Some(symmetry) = tables.symmetry.as_mut().filter(|_| judged && cycles) else {
             return false;
         };
-        symmetry.give_up(ROUNDS);
+        symmetry.refute_all(CYCLES);
         true
     }
 
-    /// Whether some processes were taken to stand for each other that do not.
+    /// Whether processes that were taken to be interchangeable are not.
     fn is_refuted(&self) -> bool {
         read(&self.shared.tables).symmetry.as_ref().is_some_and(Symmetry::is_refuted)
     }
 
-    fn run(&mut self, workers: usize) -> Found {
+    fn run(&mut self, workers: usize) -> LevelResult {
         let is_resumed = !self.levels.is_empty();
         if !is_resumed && let Some(violation) = self.start() {
-            return Found::Broken { state: None, last: None, violation };
+            return LevelResult::Violated { state: None, last: None, violation };
         }
         if self.is_refuted() {
-            return Found::Again;
+            return LevelResult::Restart;
         }
         loop {
             if workers > 1 && self.levels.last().is_some_and(|level| level.size >= MANY) {
@@ -371,7 +374,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run_together(&mut self, workers: usize) -> Found {
+    fn run_together(&mut self, workers: usize) -> LevelResult {
         let shared = self.shared;
         let barrier = Barrier::new(workers);
         std::thread::scope(|scope| {
@@ -393,7 +396,7 @@ impl<'a> Search<'a> {
                 shared.work(0, workers);
                 barrier.wait();
             };
-            // A handler may panic: then the others must not wait for ever.
+            // If a handler panics, the other workers must not wait at the barrier forever.
             let found = catch_unwind(AssertUnwindSafe(|| {
                 loop {
                     if let Some(found) = self.level(&mut together, workers) {
@@ -407,56 +410,56 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Puts in the states in which everyone has come up.
+    /// Inserts the start states; returns a violation found there.
     fn start(&mut self) -> Option<Violation> {
         let mut broken = None;
         let starts = {
             let mut tables = write(&self.shared.tables);
-            self.craft.starts(&mut tables, &self.shared.rules)
+            self.semantics.starts(&mut tables, &self.shared.rules)
         };
-        for (series, (node, violation)) in starts.into_iter().enumerate() {
+        for (start, (numbered, violation)) in starts.into_iter().enumerate() {
             broken = broken.or(violation);
-            let mut room = Room::of(node);
+            let mut scratch = Scratch::of(numbered);
             let tables = read(&self.shared.tables);
             let symmetry = tables.symmetry.as_ref().filter(|symmetry| !symmetry.is_refuted());
-            let node = match symmetry {
+            let numbered = match symmetry {
                 Some(symmetry) => {
-                    symmetry.canonical(&tables, &self.shared.rules, &mut room);
-                    room.best
+                    symmetry.canonical(&tables, &self.shared.rules, &mut scratch);
+                    scratch.best
                 }
-                None => room.here,
+                None => scratch.here,
             };
             let mut packed = Vec::new();
-            node.pack(&self.shared.rules, &mut packed);
+            numbered.pack(&self.shared.rules, &mut packed);
             let hash = fingerprint(&packed);
             let shard = &self.shared.shards[(hash >> (64 - SHARD_BITS)) as usize];
-            write(shard).insert(hash, 0, (series as u32) << 1, &packed);
+            write(shard).insert(hash, 0, (start as u32) << 1, &packed);
         }
-        self.turn();
+        self.start_level();
         broken
     }
 
-    /// The level that grew is the next to be looked at.
-    fn turn(&mut self) {
+    /// Makes the next level the current one.
+    fn start_level(&mut self) {
         let mut ranges = Vec::new();
         for shard in &self.shared.shards {
             let mut shard = write(shard);
-            let size = shard.turn();
+            let size = shard.start_level();
             ranges.push((shard.len - size, size));
         }
         let size = ranges.iter().map(|(_, size)| size).sum();
         let base = self.levels.last().map_or(0, |level| level.base + level.size);
         self.levels.push(Level { base, ranges, size });
         self.states = base + size;
-        self.mark = self.tally;
+        self.before_level = self.tally;
     }
 
-    /// Looks at one level. Returns what the search came to, if it is over.
-    fn level(&mut self, work: &mut dyn FnMut(&Shared), workers: usize) -> Option<Found> {
+    /// Expands the current level; returns a result if the search is over.
+    fn level(&mut self, work: &mut dyn FnMut(&Shared), workers: usize) -> Option<LevelResult> {
         let level = self.levels.last().expect("there is a start").clone();
         if level.size == 0 {
             self.levels.pop();
-            return Some(Found::Nothing);
+            return Some(LevelResult::Exhausted);
         }
         self.depth = self.levels.len() as u32 - 1;
         let deepest = self.depth == self.options.max_depth;
@@ -475,22 +478,24 @@ impl<'a> Search<'a> {
         for blocks in blocks.chunks(batch) {
             {
                 let mut job = write(&self.shared.job);
-                *job = Job { task: Task::Look, blocks: blocks.to_vec(), base: level.base, deepest };
+                *job =
+                    Job { task: Task::Expand, blocks: blocks.to_vec(), base: level.base, deepest };
             }
             work(self.shared);
-            self.work_out(workers, deepest);
+            self.resolve_unfinished(workers, deepest);
             if self.is_refuted() {
-                return Some(Found::Again);
+                return Some(LevelResult::Restart);
             }
-            for sink in &self.shared.sinks {
-                let mut sink = write(sink);
-                self.tally.transitions += std::mem::take(&mut sink.transitions);
-                deeper |= std::mem::take(&mut sink.deeper);
-                broken = [broken, sink.broken].into_iter().flatten().min();
-                let ends = std::mem::take(&mut sink.ends);
+            for output in &self.shared.outputs {
+                let mut output = write(output);
+                self.tally.transitions += std::mem::take(&mut output.transitions);
+                deeper |= std::mem::take(&mut output.deeper);
+                broken = [broken, output.broken].into_iter().flatten().min();
+                let ends = std::mem::take(&mut output.ends);
                 for (end, sent) in ends {
                     if let Some(violation) = self.end(end, sent, level.base) {
-                        let earlier = broken_end.as_ref().is_none_or(|(spot, _)| end < *spot);
+                        let earlier =
+                            broken_end.as_ref().is_none_or(|(location, _)| end < *location);
                         if earlier {
                             broken_end = Some((end, violation));
                         }
@@ -498,64 +503,64 @@ impl<'a> Search<'a> {
                 }
             }
             if self.is_refuted() {
-                return Some(Found::Again);
+                return Some(LevelResult::Restart);
             }
             if broken.is_none() && broken_end.is_none() {
-                write(&self.shared.job).task = Task::Put;
+                write(&self.shared.job).task = Task::Insert;
                 work(self.shared);
             }
             looked += blocks.iter().map(|block| u64::from(block.count)).sum::<u64>();
             if let Some(bound) = self.bound(level.size - looked) {
-                // What is already known to be broken is more than a bound.
+                // A violation found is worth more than the bound.
                 if broken.is_none() && broken_end.is_none() {
-                    self.keep();
-                    return Some(Found::Bound(bound));
+                    self.write_checkpoint();
+                    return Some(LevelResult::Bounded(bound));
                 }
                 break;
             }
         }
-        if let Some((spot, violation)) = broken_end {
-            let state = Some(level.base + u64::from(spot.position));
-            return Some(Found::Broken { state, last: None, violation });
+        if let Some((location, violation)) = broken_end {
+            let state = Some(level.base + u64::from(location.position));
+            return Some(LevelResult::Violated { state, last: None, violation });
         }
         if let Some((position, step, reaction)) = broken {
-            let violation = self.craft.violation(reaction);
+            let violation = self.semantics.violation(reaction);
             let state = Some(level.base + u64::from(position));
-            return Some(Found::Broken { state, last: Some(step), violation });
+            return Some(LevelResult::Violated { state, last: Some(step), violation });
         }
         if deeper {
-            self.keep();
-            return Some(Found::Bound(Bounded::Depth));
+            self.write_checkpoint();
+            return Some(LevelResult::Bounded(Bounded::Depth));
         }
-        self.turn();
-        if self.keeper.as_ref().is_some_and(Keeper::is_due) {
-            self.keep();
+        self.start_level();
+        if self.checkpoint_writer.as_ref().is_some_and(CheckpointWriter::is_due) {
+            self.write_checkpoint();
         }
-        if self.keeper.as_ref().is_some_and(|keeper| keeper.failed.is_some()) {
-            return Some(Found::Bound(Bounded::Interrupted));
+        if self.checkpoint_writer.as_ref().is_some_and(|writer| writer.failed.is_some()) {
+            return Some(LevelResult::Bounded(Bounded::Interrupted));
         }
-        self.must_compare(false).then_some(Found::Again)
+        self.must_restart(false).then_some(LevelResult::Restart)
     }
 
-    /// Looks at the states that the workers could not finish, and works out what they lacked.
-    fn work_out(&mut self, workers: usize, deepest: bool) {
+    /// Computes the missing table entries and expands the states that needed them.
+    fn resolve_unfinished(&mut self, workers: usize, deepest: bool) {
         let shared = self.shared;
-        let mut extra = write(&shared.sinks[workers]);
+        let mut extra = write(&shared.outputs[workers]);
         extra.clear();
         let mut tables = write(&shared.tables);
-        for sink in &shared.sinks[..workers] {
-            for &spot in &read(sink).unfinished {
-                let shard = read(&shared.shards[spot.shard as usize]);
-                let packed = shard.looked_at().get(spot.at);
-                while let Err(miss) =
-                    look_at(spot, packed, &tables, &shared.rules, deepest, &mut extra)
+        for output in &shared.outputs[..workers] {
+            for &location in &read(output).unfinished {
+                let shard = read(&shared.shards[location.shard as usize]);
+                let packed = shard.current_rows().get(location.at);
+                while let Err(query) =
+                    expand_state(location, packed, &tables, &shared.rules, deepest, &mut extra)
                 {
-                    self.craft.resolve(miss, &mut tables);
+                    self.semantics.resolve(query, &mut tables);
                     if tables.symmetry.as_ref().is_some_and(Symmetry::is_refuted) {
                         return;
                     }
-                    if let Some(keeper) = &mut self.keeper {
-                        keeper.misses.push(miss);
+                    if let Some(writer) = &mut self.checkpoint_writer {
+                        writer.queries.push(query);
                     }
                 }
             }
@@ -563,24 +568,24 @@ impl<'a> Search<'a> {
     }
 
     /// Judges an end.
-    fn end(&mut self, spot: Spot, sent: u32, base: u64) -> Option<Violation> {
+    fn end(&mut self, location: StateLocation, sent: u32, base: u64) -> Option<Violation> {
         self.tally.ends += 1;
         let (least, most) = self.tally.messages.unwrap_or((u32::MAX, 0));
-        if self.tally.dearest.is_none() || sent > most {
-            self.tally.dearest = Some(base + u64::from(spot.position));
+        if self.tally.costliest.is_none() || sent > most {
+            self.tally.costliest = Some(base + u64::from(location.position));
         }
         if self.tally.cheapest.is_none() || sent < least {
-            self.tally.cheapest = Some(base + u64::from(spot.position));
+            self.tally.cheapest = Some(base + u64::from(location.position));
         }
         self.tally.messages = Some((least.min(sent), most.max(sent)));
-        let mut node = Node::default();
-        let shard = read(&self.shared.shards[spot.shard as usize]);
+        let mut numbered = NumberedState::default();
+        let shard = read(&self.shared.shards[location.shard as usize]);
         let mut tables = write(&self.shared.tables);
-        node.unpack(&tables, &self.shared.rules, shard.looked_at().get(spot.at));
-        self.craft.judge_end(&node.locals, node.ambient, &mut tables)
+        numbered.unpack(&tables, &self.shared.rules, shard.current_rows().get(location.at));
+        self.semantics.judge_end(&numbered.locals, numbered.environment, &mut tables)
     }
 
-    /// Tells how far we have come; returns the bound that was reached, if any.
+    /// Reports progress now and then; returns the bound that was reached, if any.
     fn bound(&mut self, waiting: u64) -> Option<Bounded> {
         let states: u64 = self.shared.shards.iter().map(|shard| read(shard).len).sum();
         let options = self.options;
@@ -588,21 +593,21 @@ impl<'a> Search<'a> {
         if states > options.max_states {
             return Some(Bounded::States);
         }
-        if states < self.told + 4096 {
+        if states < self.reported_at + 4096 {
             return None;
         }
-        self.told = states;
+        self.reported_at = states;
         self.count_bytes(0);
         if self.peak_bytes > options.max_bytes {
             return Some(Bounded::Memory);
         }
         let seen = self.levels.last().map_or(0, |level| level.base + level.size);
         self.frontier = waiting + states - seen;
-        (!self.tell()).then_some(Bounded::Interrupted)
+        (!self.report_progress()).then_some(Bounded::Interrupted)
     }
 
-    /// Tells how far we have come; says whether to go on.
-    pub(crate) fn tell(&mut self) -> bool {
+    /// Reports progress; returns false if the caller wants to stop.
+    pub(crate) fn report_progress(&mut self) -> bool {
         (self.watch)(Progress {
             states: self.states,
             transitions: self.tally.transitions,
@@ -611,13 +616,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Notes how much memory is in use, with `more` besides.
+    /// Updates the peak of memory in use, counting `more` bytes besides the store.
     pub(crate) fn count_bytes(&mut self, more: u64) {
-        let bytes = self.shared.bytes() + self.craft.bytes() as u64 + more;
+        let bytes = self.shared.bytes() + self.semantics.bytes() as u64 + more;
         self.peak_bytes = self.peak_bytes.max(bytes);
     }
 
-    /// In which shard the state with this number is, and which of its states it is.
+    /// The shard of state `number`, and its index there.
     pub(crate) fn place(&self, number: u64) -> (usize, u64) {
         let level = self.levels.partition_point(|level| level.base <= number) - 1;
         let level = &self.levels[level];
@@ -631,7 +636,7 @@ impl<'a> Search<'a> {
         unreachable!("a number is that of a state")
     }
 
-    /// The number of a state, by its shard and which of its states it is.
+    /// The number of the state at `index` in `shard`.
     pub(crate) fn number(&self, shard: usize, index: u64) -> u64 {
         let level = self.levels.partition_point(|level| level.ranges[shard].0 <= index) - 1;
         let level = &self.levels[level];
@@ -639,19 +644,19 @@ impl<'a> Search<'a> {
         level.base + before + index - level.ranges[shard].0
     }
 
-    /// How to come to state `number`, or only to the start, and what is wrong there.
-    pub(crate) fn way_to(&self, number: Option<u64>, violation: Violation) -> Way {
-        let (series, steps) = number.map_or((0, Vec::new()), |number| self.way(number));
-        Way { violation, series, steps, round: None }
+    /// The path to state `number` (none: the start), with the violation found there.
+    pub(crate) fn path_to(&self, number: Option<u64>, violation: Violation) -> StatePath {
+        let (start, steps) = number.map_or((0, Vec::new()), |number| self.path(number));
+        StatePath { violation, start, steps, cycle: None }
     }
 
-    /// The steps that lead to state `number`: the series of draws at the start, then the steps.
-    pub(crate) fn way(&self, number: u64) -> (u32, Vec<u32>) {
+    /// The start state and the steps that lead to state `number`.
+    pub(crate) fn path(&self, number: u64) -> (u32, Vec<u32>) {
         let starts = self.levels[0].size;
         let (mut steps, mut at) = (Vec::new(), number);
         loop {
             let (shard, index) = self.place(at);
-            let (parent, step) = read(&self.shared.shards[shard]).way(index);
+            let (parent, step) = read(&self.shared.shards[shard]).origin(index);
             if at < starts {
                 steps.reverse();
                 return (step, steps);

@@ -1,28 +1,34 @@
-//! What all workers share, and what each of them does.
+//! The parallel search: what all workers share, and what each of them does.
 //!
-//! A level is cut into batches. All workers look at the states of a batch and write down where their
-//! steps lead; what the tables do not know yet, the first of them works out; then all workers put the
-//! new states in, each into shards of its own. Shards, batches and the order within them do not
-//! depend on how many workers there are, and so neither does anything that is found.
+//! A level is cut into batches. Each batch has three phases:
+//! 1. *Expand*: all workers compute the successors of the batch's states.
+//! 2. The first worker computes missing table entries and expands the states that needed them.
+//! 3. *Insert*: all workers insert the successors, each worker into its own shards.
+//!
+//! Shards, batches and the order within them do not depend on the number of workers. So neither does
+//! anything that the search finds.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::expand::{Expander, Node, Rules, WORD};
-use crate::store::{Batch, GROUP, SHARDS, Shard};
-use crate::symmetry::Room;
-use crate::tables::{Miss, Tables};
+use crate::expand::{Expander, NumberedState, Rules, WORD};
+use crate::store::{Batch, PREFETCH, SHARDS, Shard};
+use crate::symmetry::Scratch;
+use crate::tables::{Query, Tables};
 
-/// Where the states of a level are, in each shard: the first, and how many.
+/// The states of one level.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
+    /// The number of its first state.
     pub(crate) base: u64,
+    /// For each shard: the index of the level's first state there, and how many there are.
     pub(crate) ranges: Vec<(u64, u64)>,
+    /// How many states it has in all shards.
     pub(crate) size: u64,
 }
 
-/// A state by its place in its level and in the store.
+/// Where a state is: its position in its level, its shard, and its address in the shard's arena.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct StateLocation {
     pub(crate) position: u32,
     pub(crate) shard: u32,
     pub(crate) at: u32,
@@ -30,21 +36,23 @@ pub(crate) struct Spot {
 
 /// What one worker found in one batch.
 #[derive(Default)]
-pub(crate) struct Sink {
+pub(crate) struct WorkerOutput {
     batch: Batch,
     pub(crate) transitions: u64,
-    pub(crate) ends: Vec<(Spot, u32)>,
-    pub(crate) unfinished: Vec<Spot>,
-    /// The first step that breaks something: from which state, which step, what.
+    /// The ends, each with the number of messages sent.
+    pub(crate) ends: Vec<(StateLocation, u32)>,
+    /// The states whose successors need a missing table entry.
+    pub(crate) unfinished: Vec<StateLocation>,
+    /// The first step that violates a property: position of its state, index of the step, reaction.
     pub(crate) broken: Option<(u32, u32, u32)>,
-    /// Whether something may happen beyond the deepest level.
+    /// Whether a state of the deepest level allowed has a successor.
     pub(crate) deeper: bool,
-    node: Node,
+    numbered: NumberedState,
     expander: Expander,
-    room: Room,
+    scratch: Scratch,
 }
 
-impl Sink {
+impl WorkerOutput {
     pub(crate) fn clear(&mut self) {
         self.batch.clear();
         self.ends.clear();
@@ -53,7 +61,7 @@ impl Sink {
     }
 }
 
-/// Some states of a level that a worker takes at once.
+/// Adjacent states of a level that one worker expands.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     pub(crate) shard: u32,
@@ -64,8 +72,8 @@ pub(crate) struct Block {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
-    Look,
-    Put,
+    Expand,
+    Insert,
     Stop,
 }
 
@@ -74,7 +82,7 @@ pub(crate) struct Job {
     pub(crate) blocks: Vec<Block>,
     /// The number of the first state of the level.
     pub(crate) base: u64,
-    /// Whether this is the deepest level that may be looked at.
+    /// Whether this is the deepest level allowed.
     pub(crate) deepest: bool,
 }
 
@@ -83,8 +91,8 @@ pub(crate) struct Shared {
     pub(crate) rules: Rules,
     pub(crate) tables: RwLock<Tables>,
     pub(crate) shards: Vec<RwLock<Shard>>,
-    /// One for each worker, and one for what the first works out for all.
-    pub(crate) sinks: Vec<RwLock<Sink>>,
+    /// One for each worker, and a last one for the states that the first worker finishes for all.
+    pub(crate) outputs: Vec<RwLock<WorkerOutput>>,
     pub(crate) job: RwLock<Job>,
 }
 
@@ -103,17 +111,17 @@ impl Shared {
             rules,
             tables: RwLock::new(tables),
             shards: (0..SHARDS).map(|_| RwLock::new(Shard::new(compact))).collect(),
-            sinks: (0..=workers).map(|_| RwLock::default()).collect(),
+            outputs: (0..=workers).map(|_| RwLock::default()).collect(),
             job: RwLock::new(Job { task: Task::Stop, blocks: Vec::new(), base: 0, deepest: false }),
         }
     }
 
-    /// Does the part of worker `me` of the task; says whether there is more to come.
+    /// Does worker `me`'s part of the current task; returns false when the workers must stop.
     pub(crate) fn work(&self, me: usize, workers: usize) -> bool {
         let job = read(&self.job);
         match job.task {
-            Task::Look => self.look(&job, me, workers),
-            Task::Put => {
+            Task::Expand => self.look(&job, me, workers),
+            Task::Insert => {
                 for shard in (me..SHARDS).step_by(workers) {
                     self.put(&job, shard, workers);
                 }
@@ -124,35 +132,38 @@ impl Shared {
     }
 
     fn look(&self, job: &Job, me: usize, workers: usize) {
-        let (tables, mut sink) = (read(&self.tables), write(&self.sinks[me]));
-        sink.clear();
+        let (tables, mut output) = (read(&self.tables), write(&self.outputs[me]));
+        output.clear();
         let share = job.blocks.len().div_ceil(workers);
         let blocks = job.blocks.iter().skip(share * me).take(share);
         for block in blocks {
             let shard = read(&self.shards[block.shard as usize]);
-            let rows = shard.looked_at();
+            let rows = shard.current_rows();
             let mut at = block.at;
             for i in 0..block.count {
-                let spot = Spot { position: block.position + i, shard: block.shard, at };
+                let location =
+                    StateLocation { position: block.position + i, shard: block.shard, at };
                 let packed = rows.get(at);
-                if look_at(spot, packed, &tables, &self.rules, job.deepest, &mut sink).is_err() {
-                    sink.unfinished.push(spot);
+                if expand_state(location, packed, &tables, &self.rules, job.deepest, &mut output)
+                    .is_err()
+                {
+                    output.unfinished.push(location);
                 }
                 at = rows.after(at);
             }
         }
     }
 
-    /// Puts what was found for `shard` in, in the order of the states it follows on.
+    /// Inserts the successors that belong to a shard, in the order of their parents.
     fn put(&self, job: &Job, number: usize, workers: usize) {
         let mut shard = write(&self.shards[number]);
-        let extra = read(&self.sinks[workers]);
+        let extra = read(&self.outputs[workers]);
         let extra = &extra.batch;
         let mut late = extra.heads[number].iter().peekable();
-        for sink in &self.sinks[..workers] {
-            let sink = read(sink);
-            let batch = &sink.batch;
-            for group in batch.heads[number].chunks(GROUP) {
+        for output in &self.outputs[..workers] {
+            let output = read(output);
+            let batch = &output.batch;
+            for group in batch.heads[number].chunks(PREFETCH) {
                 shard.touch(group);
                 for head in group {
                     while let Some(early) = late.next_if(|late| late.parent < head.parent) {
@@ -172,39 +183,41 @@ impl Shared {
 
     pub(crate) fn bytes(&self) -> u64 {
         let shards: usize = self.shards.iter().map(|shard| read(shard).bytes()).sum();
-        let sinks = self.sinks.iter().map(|sink| read(sink).batch.bytes());
-        (shards + sinks.sum::<usize>() + read(&self.tables).bytes()) as u64
+        let outputs = self.outputs.iter().map(|output| read(output).batch.bytes());
+        (shards + outputs.sum::<usize>() + read(&self.tables).bytes()) as u64
     }
 }
 
-/// Writes down where the steps from one state lead, unless something must be worked out first.
-pub(crate) fn look_at(
-    spot: Spot,
+/// Collects the successors of one state, unless a table entry is missing.
+pub(crate) fn expand_state(
+    location: StateLocation,
     packed: &[u8],
     tables: &Tables,
     rules: &Rules,
     deepest: bool,
-    sink: &mut Sink,
-) -> Result<(), Miss> {
-    let Sink { batch, transitions, ends, broken, deeper, node, expander, room, .. } = sink;
-    node.unpack(tables, rules, packed);
+    output: &mut WorkerOutput,
+) -> Result<(), Query> {
+    let WorkerOutput {
+        batch, transitions, ends, broken, deeper, numbered, expander, scratch, ..
+    } = output;
+    numbered.unpack(tables, rules, packed);
     let (mut step, mut first) = (0, None);
-    let known = expander.expand(node, tables, rules, &mut |next| {
+    let known = expander.expand(numbered, tables, rules, &mut |next| {
         if next.violated && first.is_none() {
-            first = Some((spot.position, step, next.reaction));
+            first = Some((location.position, step, next.reaction));
         }
-        let code = step << 1 | u32::from(next.goes_on);
+        let code = step << 1 | u32::from(next.untimed_progress);
         step += 1;
         let Some(symmetry) = &tables.symmetry else {
-            batch.push(spot.position, code, next.most(), |bytes| next.write(rules, bytes));
+            batch.push(location.position, code, next.most(), |bytes| next.write(rules, bytes));
             return;
         };
-        next.write_to(&mut room.here);
-        symmetry.canonical(tables, rules, room);
-        let Room { best, packed, .. } = room;
+        next.write_to(&mut scratch.here);
+        symmetry.canonical(tables, rules, scratch);
+        let Scratch { best, packed, .. } = scratch;
         packed.clear();
         best.pack(rules, packed);
-        batch.push(spot.position, code, packed.len() + WORD, |bytes| {
+        batch.push(location.position, code, packed.len() + WORD, |bytes| {
             let (row, zeros) = bytes.split_at_mut(packed.len());
             row.copy_from_slice(packed);
             zeros.fill(0);
@@ -212,19 +225,19 @@ pub(crate) fn look_at(
         });
     });
     match known {
-        Err(miss) => {
-            batch.retract(spot.position);
-            Err(miss)
+        Err(query) => {
+            batch.retract(location.position);
+            Err(query)
         }
         Ok(progress) => {
             *transitions += u64::from(step);
             if !progress {
-                ends.push((spot, node.sent));
+                ends.push((location, numbered.sent));
             }
             if deepest {
-                batch.retract(spot.position);
+                batch.retract(location.position);
                 *deeper |= step > 0;
-            } else if broken.is_none_or(|(position, ..)| spot.position < position) {
+            } else if broken.is_none_or(|(position, ..)| location.position < position) {
                 *broken = first.or(*broken);
             }
             Ok(())

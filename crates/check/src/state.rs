@@ -1,4 +1,4 @@
-//! One state of the whole group.
+//! One state of the whole group, as values: the state of the plain rules.
 
 use std::hash::Hash;
 #[cfg(test)]
@@ -12,35 +12,34 @@ use konklave_process::{
 use crate::fingerprint::fingerprint;
 
 /// Clients and judges.
-pub(crate) type Book = Ledger<AnyProcess, AnyApplication, AnyMonitor>;
+pub(crate) type AnyLedger = Ledger<AnyProcess, AnyApplication, AnyMonitor>;
 
-/// A state has no time.
+/// The time given to clients and judges: a state has none.
 pub(crate) const NO_TIME: u64 = 0;
 
 /// Everything that decides how the run may go on.
 pub(crate) struct State {
     pub(crate) processes: Vec<AnyProcess>,
-    /// What is on its way, ordered by channel, within a channel by sending.
+    /// The messages in flight, ordered by channel, within a channel in the order sent.
     pub(crate) flight: Vec<Flight>,
-    /// Which timers run, in order: where, which, and how many steps of time are left (0 without a clock).
+    /// The running timers, in order.
     pub(crate) timers: Vec<Running>,
-    pub(crate) ledger: Book,
-    /// Who is down, by place.
+    pub(crate) ledger: AnyLedger,
+    /// The places of the processes that are down, as a bit set.
     pub(crate) down: u64,
     pub(crate) saved: Vec<Option<AnyData>>,
-    /// News of the detector on their way: (to whom, about whom, up or down). What is about the same
-    /// process arrives in its order.
+    /// News on their way: (receiver, peer, whether the peer is up). News of one peer keep their order.
     pub(crate) news: Vec<(u32, ProcessId, bool)>,
     pub(crate) spent: Spent,
-    /// Which channels are cut, by from · n + to.
+    /// The channels that are cut, as a bit set of from · n + to.
     pub(crate) cut: u64,
-    /// Which of them since their link broke.
+    /// The cut channels whose link broke.
     pub(crate) broken: u64,
-    /// How many messages were sent, where that is counted; else 0.
+    /// How many messages were sent; 0 if they are not counted.
     pub(crate) sent: u32,
 }
 
-/// A timer: where, which, and in how many steps of time it runs out.
+/// A running timer: its place, its value, and its remaining steps of time (0 without a clock).
 pub(crate) type Running = (u32, AnyTimer, u32);
 
 /// How much of the budgets is used up.
@@ -54,32 +53,32 @@ pub(crate) struct Spent {
     pub(crate) cuts: u8,
     pub(crate) breaks: u8,
     pub(crate) early: u8,
-    /// How many steps of time have passed, where there is a limit; else 0.
+    /// How many steps of time have passed; 0 if there is no limit.
     pub(crate) time: u16,
 }
 
 impl Spent {
-    /// Whether a fault struck that an algorithm need not assume.
+    /// Whether a fault happened. Early timers do not count.
     pub(crate) fn is_faulty(self) -> bool {
         let Self { crashes, losses, duplicates, cuts, breaks, .. } = self;
         [crashes, losses, duplicates, cuts, breaks].iter().any(|spent| *spent > 0)
     }
 }
 
-/// A message on its way.
+/// A message in flight.
 pub(crate) struct Flight {
     /// The channel, by places: from, to.
     pub(crate) channel: (u32, u32),
     pub(crate) content: Content,
     pub(crate) tag: AnyTag,
-    /// Which message this is in a witness; no part of the state.
+    /// The number of the message in a witness; not part of the state.
     pub(crate) id: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Content {
     Message(AnyData),
-    /// A message of the application, with the sender's clock.
+    /// A message of the application past the algorithm, with the sender's logical clock.
     Stamp(u64),
 }
 
@@ -138,8 +137,8 @@ impl State {
         news.map(|(_, peer, up)| (*peer, *up)).collect()
     }
 
+    /// A fingerprint of this state. Without FIFO the messages in flight are a multiset, not a sequence.
     #[cfg(test)]
-    /// What stands for this state. Without FIFO the messages on their way are a bag, not a row.
     pub(crate) fn fingerprint(&self, fifo: bool) -> u128 {
         let rest = (
             &self.processes,

@@ -1,4 +1,4 @@
-//! How long a search takes: the only clock of the checker.
+//! Measures how long a search takes. This is the only clock that the checker reads.
 
 use std::time::Duration;
 

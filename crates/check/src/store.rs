@@ -1,24 +1,24 @@
-//! All states seen, packed.
+//! All states found, packed and spread over shards by hash.
 
 use crate::expand::{WORD, put, take};
 
-/// A successor, as one worker found it.
+/// A successor that a worker found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) hash: u64,
-    /// The position of the state it follows on, in its level.
+    /// The position of its parent in the parent's level.
     pub(crate) parent: u32,
-    /// Which step it was, doubled; odd if it goes on without faults and time.
+    /// Twice the index of the step from its parent; plus 1 if the step needs neither a fault nor time.
     pub(crate) step: u32,
     at: u32,
     len: u32,
 }
 
-/// Successors in the order found: heads by shard, their bytes in one row.
+/// Successors in the order found: their heads by shard, their bytes in one buffer.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) heads: Vec<Vec<Head>>,
-    /// The first `used` of these.
+    /// The packed states; only the first `used` bytes are valid.
     bytes: Vec<u8>,
     used: usize,
 }
@@ -30,8 +30,8 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Adds what `pack` writes, with zeros up to a whole word, all of it no longer than `most`; it returns
-    /// how long it is without these.
+    /// Adds a successor. `pack` writes it, padded with zeros to a whole word, into at most `most` bytes and
+    /// returns its length without padding.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -52,7 +52,7 @@ impl Batch {
         self.heads[shard].push(Head { hash, parent, step, at, len });
     }
 
-    /// Takes back all that follows on `parent`, which came last.
+    /// Removes the successors of `parent`, which must be the last ones added.
     pub(crate) fn retract(&mut self, parent: u32) {
         for heads in &mut self.heads {
             while let Some(head) = heads.pop_if(|head| head.parent == parent) {
@@ -77,24 +77,24 @@ impl Batch {
     }
 }
 
-/// Records of bytes, one after the other, that never move.
+/// An arena of byte records that never move.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowArena {
     chunks: Vec<Vec<u8>>,
 }
 
-/// Where the first record is.
+/// The address of the first record.
 pub(crate) const FIRST: u32 = 1;
-/// A record never lies across two chunks.
+/// The size of a chunk. A record never crosses a chunk boundary.
 const CHUNK: usize = 1 << 16;
 
-impl Rows {
+impl RowArena {
     pub(crate) fn new() -> Self {
-        // So that no record is at 0.
+        // A leading byte, so that no record has address 0, which means "free" in the hash table.
         Self { chunks: vec![vec![0]] }
     }
 
-    /// Returns where the record is.
+    /// Appends a record; returns its address.
     pub(crate) fn push(&mut self, packed: &[u8]) -> u32 {
         let last = self.chunks.last().expect("there is a chunk");
         if last.len() + packed.len() + 5 > CHUNK {
@@ -121,7 +121,7 @@ impl Rows {
         self.chunks[at as usize / CHUNK][at as usize % CHUNK]
     }
 
-    /// Where the record after the one at `at` would be.
+    /// The address after the record at `at`.
     pub(crate) fn after(&self, at: u32) -> u32 {
         let chunk = &self.chunks[at as usize / CHUNK];
         let mut rest = &chunk[at as usize % CHUNK..];
@@ -140,34 +140,34 @@ impl Rows {
     }
 }
 
-/// One of the parts that the states are spread over, by their hashes.
+/// One part of the store: the states whose hashes begin with its number.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    /// Exact: the low half of a hash and the place of the record. Compact: a whole hash.
+    /// Exact mode: the record's address and the low half of its hash. Compact mode: the whole hash.
     table: Vec<u64>,
     compact: bool,
-    /// Compact: which slots of the table hold states of the level that grows, a bit for each.
+    /// Compact mode: a bit for each slot of the table that holds a state of the next level.
     fresh: Vec<u64>,
     pub(crate) len: u64,
-    pub(crate) rows: Rows,
-    /// The level before the one that grows, in compact mode; else it is in `rows`, too.
-    old: Rows,
-    /// Where every block of the level that is looked at begins, and how many states it has.
+    pub(crate) rows: RowArena,
+    /// Compact mode: the states of the current level; in exact mode they are in `rows`.
+    current: RowArena,
+    /// The blocks of the current level: the address of the first state, and how many there are.
     pub(crate) blocks: Vec<(u32, u32)>,
-    growing: Vec<(u32, u32)>,
-    /// Where the next level begins in `rows`.
+    next_blocks: Vec<(u32, u32)>,
+    /// The address in `rows` at which the next level begins.
     level: u32,
-    /// For each state the distance of its parent from that of the state before, and the step.
-    ways: Vec<Vec<u8>>,
+    /// For each state, its parent (as difference to the parent of the state before) and the step from it.
+    origins: Vec<Vec<u8>>,
     last_parent: u64,
-    /// Whether a step without faults leads to a level that is not the next.
+    /// Whether a step that needs neither a fault nor time leads back to an earlier or the current level.
     pub(crate) cycles: bool,
 }
 
-/// How many successors are put in at once.
-pub(crate) const GROUP: usize = 16;
+/// How many successors are prefetched together before they are inserted.
+pub(crate) const PREFETCH: usize = 16;
 
-/// How many states a worker takes at once.
+/// How many states a block has at most.
 pub(crate) const BLOCK: u32 = 128;
 
 impl Shard {
@@ -177,12 +177,12 @@ impl Shard {
             compact,
             fresh: vec![0; usize::from(compact)],
             len: 0,
-            rows: Rows::new(),
-            old: Rows::new(),
+            rows: RowArena::new(),
+            current: RowArena::new(),
             blocks: Vec::new(),
-            growing: Vec::new(),
+            next_blocks: Vec::new(),
             level: FIRST,
-            ways: vec![Vec::new()],
+            origins: vec![Vec::new()],
             last_parent: 0,
             cycles: false,
         }
@@ -193,10 +193,10 @@ impl Shard {
         ((u128::from(hash << SHARD_BITS) * self.table.len() as u128) >> 64) as usize
     }
 
-    /// Reads what will be needed for these, all at once, so that the memory answers together.
+    /// Reads the memory that inserting these needs. The reads are independent, so the cache misses overlap.
     #[inline]
     pub(crate) fn touch(&self, heads: &[Head]) {
-        let mut slots = [0; GROUP];
+        let mut slots = [0; PREFETCH];
         let mut touched = 0;
         for (slot, head) in slots.iter_mut().zip(heads) {
             *slot = self.slot(head.hash);
@@ -216,7 +216,7 @@ impl Shard {
         std::hint::black_box(touched);
     }
 
-    /// Puts in a state that was reached from the one numbered `parent` by `step`, unless it is there.
+    /// Inserts a state reached from state number `parent` by `step`; returns false if it is known already.
     pub(crate) fn insert(&mut self, hash: u64, parent: u64, step: u32, packed: &[u8]) -> bool {
         let mut slot = self.slot(hash);
         let print = if hash == 0 { 1 } else { hash };
@@ -248,17 +248,17 @@ impl Shard {
         if self.compact {
             self.fresh[slot / 64] |= 1 << (slot % 64);
         }
-        match self.growing.last_mut() {
+        match self.next_blocks.last_mut() {
             Some((_, count)) if *count < BLOCK => *count += 1,
-            _ => self.growing.push((at, 1)),
+            _ => self.next_blocks.push((at, 1)),
         }
         self.len += 1;
-        if self.ways.last().is_none_or(|ways| ways.len() + 10 > CHUNK) {
-            self.ways.push(Vec::with_capacity(CHUNK));
+        if self.origins.last().is_none_or(|origins| origins.len() + 10 > CHUNK) {
+            self.origins.push(Vec::with_capacity(CHUNK));
         }
-        let ways = self.ways.last_mut().expect("there is a chunk");
-        put(ways, (parent - self.last_parent) as u32);
-        put(ways, step >> 1);
+        let origins = self.origins.last_mut().expect("there is a chunk");
+        put(origins, (parent - self.last_parent) as u32);
+        put(origins, step >> 1);
         self.last_parent = parent;
         if self.len * 100 > self.table.len() as u64 * if self.compact { 90 } else { 66 } {
             self.grow();
@@ -278,7 +278,7 @@ impl Shard {
             }
             return;
         }
-        // In the order of the rows: only the table is jumped about in.
+        // In the order of the records, so that only accesses to the table are random.
         drop(old);
         let mut at = FIRST;
         for _ in 0..self.len {
@@ -288,12 +288,12 @@ impl Shard {
         }
     }
 
-    /// Whether the state in this slot is of the level that grows; compact mode only.
+    /// Whether the state in this slot belongs to the next level; compact mode only.
     fn is_fresh(&self, slot: usize) -> bool {
         self.fresh[slot / 64] >> (slot % 64) & 1 == 1
     }
 
-    /// Returns the slot.
+    /// Writes an entry into the first free slot; returns the slot.
     fn put(&mut self, hash: u64, entry: u64) -> usize {
         let mut slot = self.slot(hash);
         while self.table[slot] != 0 {
@@ -303,7 +303,7 @@ impl Shard {
         slot
     }
 
-    /// Whether this state was seen, and where it is; exact mode only.
+    /// The address of a known state; exact mode only.
     pub(crate) fn find(&self, hash: u64, packed: &[u8]) -> Option<u32> {
         let mut slot = self.slot(hash);
         while self.table[slot] != 0 {
@@ -317,27 +317,27 @@ impl Shard {
         None
     }
 
-    /// The level that grew is now looked at. Returns how many states it has.
-    pub(crate) fn turn(&mut self) -> u64 {
-        self.blocks = std::mem::take(&mut self.growing);
+    /// Makes the next level the current one; returns how many states of it this shard has.
+    pub(crate) fn start_level(&mut self) -> u64 {
+        self.blocks = std::mem::take(&mut self.next_blocks);
         if self.compact {
             self.fresh.fill(0);
-            self.old = std::mem::replace(&mut self.rows, Rows::new());
+            self.current = std::mem::replace(&mut self.rows, RowArena::new());
         } else if let Some(&(last, count)) = self.blocks.last() {
             self.level = (0..count).fold(last, |at, _| self.rows.after(at));
         }
         self.blocks.iter().map(|(_, count)| u64::from(*count)).sum()
     }
 
-    /// The states of the level that is looked at.
-    pub(crate) fn looked_at(&self) -> &Rows {
-        if self.compact { &self.old } else { &self.rows }
+    /// The arena with the states of the current level.
+    pub(crate) fn current_rows(&self) -> &RowArena {
+        if self.compact { &self.current } else { &self.rows }
     }
 
-    /// Who came before the state numbered `index` in this shard, and by which step.
-    pub(crate) fn way(&self, index: u64) -> (u64, u32) {
+    /// The parent of this shard's state number `index`, and the step from it.
+    pub(crate) fn origin(&self, index: u64) -> (u64, u32) {
         let (mut parent, mut left) = (0, index);
-        for chunk in &self.ways {
+        for chunk in &self.origins {
             let mut rest = &chunk[..];
             while !rest.is_empty() {
                 parent += u64::from(take(&mut rest));
@@ -348,55 +348,55 @@ impl Shard {
                 left -= 1;
             }
         }
-        unreachable!("every state has a way")
+        unreachable!("every state has a parent")
     }
 
-    /// All its states from the first on, in their order; exact mode only.
+    /// Reads all states from the first on, in their order; exact mode only.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor { shard: self, at: FIRST, chunk: 0, way: &self.ways[0], parent: 0 }
+        Cursor { shard: self, at: FIRST, chunk: 0, origins: &self.origins[0], parent: 0 }
     }
 
     pub(crate) fn bytes(&self) -> usize {
         (self.table.capacity() + self.fresh.capacity()) * 8
             + self.rows.bytes()
-            + self.old.bytes()
-            + self.ways.iter().map(Vec::capacity).sum::<usize>()
+            + self.current.bytes()
+            + self.origins.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 
-/// Goes through the states of a shard.
+/// Reads the states of a shard in their order.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     shard: &'a Shard,
     at: u32,
     chunk: usize,
-    way: &'a [u8],
+    origins: &'a [u8],
     parent: u64,
 }
 
 impl<'a> Cursor<'a> {
-    /// The number of the state it follows on, the step that led to it, and the state itself.
+    /// The number of the parent, the step from it, and the packed state.
     pub(crate) fn next(&mut self) -> (u64, u32, &'a [u8]) {
-        while self.way.is_empty() {
+        while self.origins.is_empty() {
             self.chunk += 1;
-            self.way = &self.shard.ways[self.chunk];
+            self.origins = &self.shard.origins[self.chunk];
         }
-        self.parent += u64::from(take(&mut self.way));
-        let step = take(&mut self.way);
+        self.parent += u64::from(take(&mut self.origins));
+        let step = take(&mut self.origins);
         let packed = self.shard.rows.get(self.at);
         self.at = self.shard.rows.after(self.at);
         (self.parent, step, packed)
     }
 }
 
-/// States are spread over as many shards, whatever the number of threads, so that their order is
-/// always the same.
+/// The number of shards. It does not depend on the number of threads, so the order of states does not
+/// either.
 pub(crate) const SHARDS: usize = 1 << SHARD_BITS;
 pub(crate) const SHARD_BITS: u32 = 4;
 
-/// What stands for a packed state.
+/// The hash of a packed state.
 pub(crate) fn fingerprint(packed: &[u8]) -> u64 {
-    let mut print = Print::new(packed.len());
+    let mut print = FingerprintLanes::new(packed.len());
     let mut words = packed.chunks_exact(WORD);
     words.by_ref().for_each(|word| print.mix(word));
     let mut last = [0; WORD];
@@ -406,16 +406,16 @@ pub(crate) fn fingerprint(packed: &[u8]) -> u64 {
     print.finish()
 }
 
-/// The same of the first `len` bytes, where zeros follow up to a whole word.
+/// As [`fingerprint`], of the first `len` bytes, if zeros follow up to a whole word.
 #[inline]
 fn fingerprint_of_words(packed: &[u8], len: usize) -> u64 {
-    let mut print = Print::new(len);
+    let mut print = FingerprintLanes::new(len);
     packed.chunks_exact(WORD).take(len / WORD + 1).for_each(|word| print.mix(word));
     print.finish()
 }
 
-/// Two lanes of multiply and fold.
-struct Print(u64, u64);
+/// A hash in two lanes of multiply and fold.
+struct FingerprintLanes(u64, u64);
 
 /// The product, its high half onto its low half.
 #[inline]
@@ -424,7 +424,7 @@ pub(crate) fn fold(x: u64, y: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-impl Print {
+impl FingerprintLanes {
     #[inline]
     fn new(len: usize) -> Self {
         Self(0x243f_6a88_85a3_08d3 ^ len as u64, 0x1319_8a2e_0370_7344)
@@ -450,7 +450,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_with_zeros_behind_it_has_the_same_fingerprint() {
+    fn padding_does_not_change_the_fingerprint() {
         for len in 0..40 {
             let row: Vec<u8> = (0..len).map(|i| (i * 37 + 1) as u8).collect();
             let mut words = row.clone();

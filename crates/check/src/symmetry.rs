@@ -1,55 +1,55 @@
-//! Which processes stand for each other, in numbers.
+//! Symmetry: which processes are interchangeable, in numbers.
 //!
-//! A permutation of the places renames whatever has a number: locals, messages, signs, ambients. How,
-//! nobody declares. The start is renamed to itself; and if one question is renamed to another, so is
-//! its answer. So all names follow from the start, and if something would need two of them, the
-//! permutation is refuted. book/en/learn/checking.md says why this is enough.
+//! A permutation of the places renames every numbered value: locals, messages, observations, environments.
+//! Nobody declares how; it follows from two rules. The start is renamed to itself. If a query is renamed to
+//! another, its answer is renamed to the other's answer. If a value would need two images under one
+//! permutation, that permutation is refuted. docs/checking.md says why this is enough.
 
 use rustc_hash::FxHashSet;
 
-use crate::expand::{Node, Rules};
+use crate::expand::{NumberedState, Rules};
 use crate::tables::{
-    AmbientFacts, BREAK, CUT, DOUBLED, EARLY, Inputs, LOST, LocalFacts, Miss, OTHER, Tables,
-    UNHEARD,
+    BREAK, CUT, DUPLICATED, EARLY, EnvironmentFacts, Inputs, LOST, LocalFacts, OTHER, Query,
+    Tables, UNDELIVERED,
 };
 
-/// Where each place goes.
+/// The image of each place.
 pub(crate) type Permutation = Box<[u32]>;
 
-/// Why a permutation may rename nothing well.
+/// The reasons for which a permutation is refuted.
 pub(crate) const STARTS: &str = "they do not start alike";
 pub(crate) const STEPS: &str = "they do not do the same in the same situation";
 pub(crate) const SENDS: &str = "they do not send the same in the same situation";
 pub(crate) const CLIENTS: &str = "their clients may not do the same";
 pub(crate) const JUDGES: &str = "a judge does not say the same of them";
-pub(crate) const ROUNDS: &str = "runs may go round for ever";
-/// In the order in which a checkpoint numbers them.
-pub(crate) const REASONS: [&str; 6] = [STARTS, STEPS, SENDS, CLIENTS, JUDGES, ROUNDS];
+pub(crate) const CYCLES: &str = "runs may go on forever";
+/// The reasons in the order in which checkpoints number them.
+pub(crate) const REASONS: [&str; 6] = [STARTS, STEPS, SENDS, CLIENTS, JUDGES, CYCLES];
 
-/// A permutation that renames nothing well, and why.
+/// A permutation that does not preserve the model, and why.
 pub(crate) type Refuted = (Permutation, &'static str);
 
 /// Larger groups are only turned round: they have too many permutations to look at.
-const ALL: u32 = 6;
+const LARGEST_FULL: u32 = 6;
 const UNKNOWN: u32 = u32::MAX;
 
-/// The permutations that are not refuted, and what each makes of everything.
+/// The permutations that are not refuted, and the image of every value under each of them.
 #[derive(Debug)]
 pub(crate) struct Symmetry {
     inputs: Inputs,
-    /// The first one moves nobody.
+    /// A group of permutations; the first is the identity.
     permutations: Vec<Permutation>,
-    /// For each of them who comes to each place.
+    /// Their inverses.
     sources: Vec<Permutation>,
     pub(crate) products: Products,
     pub(crate) locals: Images,
     pub(crate) messages: Images,
-    pub(crate) ambients: Images,
-    pub(crate) signs: Images,
+    pub(crate) environments: Images,
+    pub(crate) observations: Images,
     refuted: Vec<(usize, &'static str)>,
 }
 
-/// Which permutation it is to do one after another.
+/// The multiplication table of the permutations.
 #[derive(Debug)]
 pub(crate) struct Products {
     many: usize,
@@ -57,13 +57,13 @@ pub(crate) struct Products {
 }
 
 impl Products {
-    /// First `first`, then `then`.
+    /// The permutation that applies `first`, then `then`.
     fn of(&self, then: usize, first: usize) -> usize {
         self.of[then * self.many + first] as usize
     }
 }
 
-/// What each permutation makes of each thing of one kind.
+/// The image of each value of one kind under each permutation.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     many: usize,
@@ -80,8 +80,8 @@ impl Images {
         self.of.get(thing as usize * self.many).is_some_and(|image| *image != UNKNOWN)
     }
 
-    /// Learns what becomes of the first of `orbit` by each permutation, and so what becomes of each of
-    /// them. Returns the permutations that would need two names for one thing.
+    /// Learns the images of one value: `orbit[by]` is its image under permutation `by`. The images of the
+    /// other values of the orbit follow. Returns the permutations under which a value would have two images.
     pub(crate) fn learn(&mut self, orbit: &[u32], products: &Products) -> Vec<usize> {
         let all = 0..self.many;
         if self.knows(orbit[0]) {
@@ -106,26 +106,26 @@ impl Images {
     }
 }
 
-/// Room to find a canonical form in.
+/// Scratch to find a canonical form in.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
-    /// The state of which it is to be found.
-    pub(crate) here: Node,
-    pub(crate) best: Node,
+pub(crate) struct Scratch {
+    /// The state whose canonical form is computed.
+    pub(crate) here: NumberedState,
+    pub(crate) best: NumberedState,
     pub(crate) packed: Vec<u8>,
     row: Vec<u32>,
     ties: Vec<usize>,
     flight: Vec<u32>,
 }
 
-impl Room {
-    pub(crate) fn of(here: Node) -> Self {
+impl Scratch {
+    pub(crate) fn of(here: NumberedState) -> Self {
         Self { here, ..Self::default() }
     }
 }
 
 impl Symmetry {
-    /// The largest group that we find without the `refuted` ones; none if it moves nobody.
+    /// The largest group found that contains no refuted permutation; none if that is the identity alone.
     pub(crate) fn without(refuted: &[Refuted], n: u32) -> Option<Self> {
         let refuted = refuted.iter().map(|(permutation, _)| permutation.clone()).collect();
         let permutations = subgroup(candidates(n), &refuted);
@@ -144,8 +144,8 @@ impl Symmetry {
             products: Products { many, of: products },
             locals: images(),
             messages: images(),
-            ambients: images(),
-            signs: images(),
+            environments: images(),
+            observations: images(),
             refuted: Vec::new(),
             permutations,
         })
@@ -155,17 +155,18 @@ impl Symmetry {
         self.permutations.len()
     }
 
-    /// Where `place` goes.
+    /// The image of a place.
     pub(crate) fn place(&self, place: u32, by: usize) -> u32 {
         self.permutations[by][place as usize]
     }
 
+    /// The image of a channel.
     pub(crate) fn channel(&self, channel: u32, by: usize) -> u32 {
         let n = self.inputs.n;
         self.place(channel / n, by) * n + self.place(channel % n, by)
     }
 
-    /// What becomes of a link, which is the channel from the lesser of its places.
+    /// The image of a link, which has the number of its channel from the lower place.
     pub(crate) fn link(&self, link: u32, by: usize) -> u32 {
         let n = self.inputs.n;
         let (one, other) = (self.place(link / n, by), self.place(link % n, by));
@@ -183,7 +184,7 @@ impl Symmetry {
         members.fold(0, |set, place| set | 1 << self.place(place, by))
     }
 
-    /// What becomes of an input of a local.
+    /// The image of an input.
     pub(crate) fn input(&self, input: u32, by: usize) -> u32 {
         if input < OTHER {
             return self.messages.get(input, by);
@@ -191,19 +192,21 @@ impl Symmetry {
         self.inputs.renamed(input, |place| self.place(place, by))
     }
 
-    /// Whether all that this question is about has names.
-    pub(crate) fn know(&self, miss: Miss) -> bool {
-        match miss {
-            Miss::Act(LOST | UNHEARD | DOUBLED, message) => self.messages.knows(message),
-            Miss::Act(CUT | BREAK | EARLY, _) => true,
-            Miss::Act(local, input) => {
+    /// Whether all values in this query have images.
+    pub(crate) fn covers(&self, query: Query) -> bool {
+        match query {
+            Query::Act(LOST | UNDELIVERED | DUPLICATED, message) => self.messages.knows(message),
+            Query::Act(CUT | BREAK | EARLY, _) => true,
+            Query::Act(local, input) => {
                 self.locals.knows(local) && (input >= OTHER || self.messages.knows(input))
             }
-            Miss::React(ambient, sign) => self.ambients.knows(ambient) && self.signs.knows(sign),
+            Query::React(environment, observation) => {
+                self.environments.knows(environment) && self.observations.knows(observation)
+            }
         }
     }
 
-    /// These permutations rename nothing well.
+    /// Refutes these permutations.
     pub(crate) fn refute(&mut self, by: impl IntoIterator<Item = usize>, why: &'static str) {
         self.refuted.extend(by.into_iter().map(|by| (by, why)));
     }
@@ -212,17 +215,17 @@ impl Symmetry {
         !self.refuted.is_empty()
     }
 
-    /// None of them will do.
-    pub(crate) fn give_up(&mut self, why: &'static str) {
+    /// Refutes all permutations but the identity.
+    pub(crate) fn refute_all(&mut self, why: &'static str) {
         self.refuted.extend((1..self.len()).map(|by| (by, why)));
     }
 
-    /// What was refuted, and by what.
+    /// The refuted permutations, and why each was refuted.
     pub(crate) fn refuted(&self) -> impl Iterator<Item = (&Permutation, &'static str)> {
         self.refuted.iter().map(|(by, why)| (&self.permutations[*by], *why))
     }
 
-    /// The places that stand for each other.
+    /// The classes of interchangeable places.
     pub(crate) fn classes(&self) -> Vec<Vec<u32>> {
         let class = |place: u32| {
             let mut class: Vec<u32> = (0..self.len()).map(|by| self.place(place, by)).collect();
@@ -236,7 +239,7 @@ impl Symmetry {
         classes
     }
 
-    /// Whether the second may be the first renamed: all that the search sees of it is alike.
+    /// Whether the second local may be the image of the first: their facts agree under the permutation.
     pub(crate) fn fits_local(
         &self,
         (local, other): (LocalFacts, LocalFacts),
@@ -253,39 +256,39 @@ impl Symmetry {
             && news.iter().all(is_there)
     }
 
-    /// As [`Symmetry::fits_local`], of ambients.
-    pub(crate) fn fits_ambient(
+    /// As [`Symmetry::fits_local`], for environments.
+    pub(crate) fn fits_environment(
         &self,
-        (ambient, other): (AmbientFacts, AmbientFacts),
+        (environment, other): (EnvironmentFacts, EnvironmentFacts),
         by: usize,
         tables: &Tables,
     ) -> bool {
         let list = |(begin, end): (u32, u32)| &tables.asks[begin as usize..end as usize];
-        let (asks, others) = (list(ambient.asks), list(other.asks));
+        let (asks, others) = (list(environment.asks), list(other.asks));
         let is_there =
             |(place, asked): &(u32, u32)| others.contains(&(self.place(*place, by), *asked));
         asks.len() == others.len()
             && asks.iter().all(is_there)
-            && self.places(ambient.waiting, by) == other.waiting
-            && self.places(ambient.holding, by) == other.holding
-            && ambient.spent == other.spent
-            && self.channels(ambient.cut, by) == other.cut
-            && self.channels(ambient.broken, by) == other.broken
+            && self.places(environment.waiting, by) == other.waiting
+            && self.places(environment.holding, by) == other.holding
+            && environment.spent == other.spent
+            && self.channels(environment.cut, by) == other.cut
+            && self.channels(environment.broken, by) == other.broken
     }
 
-    /// Who is alive, renamed.
+    /// The image of a set of places.
     pub(crate) fn alive(&self, alive: u64, by: usize) -> u64 {
         self.places(alive, by)
     }
 
-    /// Puts the least of all that `room.here` can be renamed to into `room.best`; returns by which.
-    pub(crate) fn canonical(&self, tables: &Tables, rules: &Rules, room: &mut Room) -> usize {
-        let Room { here, best, row, ties, flight, .. } = room;
+    /// Puts the least of all that `scratch.here` can be renamed to into `scratch.best`; returns by which.
+    pub(crate) fn canonical(&self, tables: &Tables, rules: &Rules, scratch: &mut Scratch) -> usize {
+        let Scratch { here, best, row, ties, flight, .. } = scratch;
         ties.clear();
         for (by, sources) in self.sources.iter().enumerate() {
             row.clear();
             row.extend(sources.iter().map(|p| self.locals.get(here.locals[*p as usize], by)));
-            row.push(self.ambients.get(here.ambient, by));
+            row.push(self.environments.get(here.environment, by));
             let least = &mut best.locals;
             if ties.is_empty() || *row < *least {
                 std::mem::swap(row, least);
@@ -295,7 +298,7 @@ impl Symmetry {
                 ties.push(by);
             }
         }
-        best.ambient = best.locals.pop().expect("an ambient is last");
+        best.environment = best.locals.pop().expect("the environment is last");
         best.sent = here.sent;
         let mut chosen = ties[0];
         for (i, &by) in ties.iter().enumerate() {
@@ -311,14 +314,14 @@ impl Symmetry {
 
     fn rename_flight(
         &self,
-        node: &Node,
+        numbered: &NumberedState,
         by: usize,
         tables: &Tables,
         rules: &Rules,
         into: &mut Vec<u32>,
     ) {
         into.clear();
-        into.extend(node.flight.iter().map(|message| self.messages.get(*message, by)));
+        into.extend(numbered.flight.iter().map(|message| self.messages.get(*message, by)));
         if rules.options.fifo {
             into.sort_by_key(|message| tables.messages[*message as usize].channel);
         } else {
@@ -329,33 +332,34 @@ impl Symmetry {
     /// What becomes of a state; none if some of it has no name yet.
     pub(crate) fn rename(
         &self,
-        node: &Node,
+        numbered: &NumberedState,
         by: usize,
         tables: &Tables,
         rules: &Rules,
-    ) -> Option<Node> {
-        let named = node.locals.iter().all(|local| self.locals.knows(*local))
-            && node.flight.iter().all(|message| self.messages.knows(*message))
-            && self.ambients.knows(node.ambient);
+    ) -> Option<NumberedState> {
+        let named = numbered.locals.iter().all(|local| self.locals.knows(*local))
+            && numbered.flight.iter().all(|message| self.messages.knows(*message))
+            && self.environments.knows(numbered.environment);
         if !named {
             return None;
         }
         let sources = self.sources[by].iter();
-        let locals = sources.map(|p| self.locals.get(node.locals[*p as usize], by)).collect();
-        let ambient = self.ambients.get(node.ambient, by);
-        let mut renamed = Node { locals, ambient, sent: node.sent, ..Node::default() };
-        self.rename_flight(node, by, tables, rules, &mut renamed.flight);
+        let locals = sources.map(|p| self.locals.get(numbered.locals[*p as usize], by)).collect();
+        let environment = self.environments.get(numbered.environment, by);
+        let mut renamed =
+            NumberedState { locals, environment, sent: numbered.sent, ..NumberedState::default() };
+        self.rename_flight(numbered, by, tables, rules, &mut renamed.flight);
         renamed.find_keys(tables, rules);
         Some(renamed)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let images = [&self.locals, &self.messages, &self.ambients, &self.signs];
+        let images = [&self.locals, &self.messages, &self.environments, &self.observations];
         4 * images.iter().map(|images| images.of.capacity()).sum::<usize>()
     }
 }
 
-/// First `first`, then `then`.
+/// The permutation that applies `first`, then `then`.
 fn after(then: &Permutation, first: &Permutation) -> Permutation {
     first.iter().map(|place| then[*place as usize]).collect()
 }
@@ -368,10 +372,10 @@ fn inverse(permutation: &Permutation) -> Permutation {
     inverse
 }
 
-/// All permutations that are looked at, in order.
+/// The permutations to try, in order: all of a small group, the rotations of a large one.
 fn candidates(n: u32) -> Vec<Permutation> {
-    if n > ALL {
-        return (0..n).map(|turn| (0..n).map(|place| (place + turn) % n).collect()).collect();
+    if n > LARGEST_FULL {
+        return (0..n).map(|shift| (0..n).map(|place| (place + shift) % n).collect()).collect();
     }
     let mut found = vec![Vec::new()];
     for _ in 0..n {
@@ -384,7 +388,8 @@ fn candidates(n: u32) -> Vec<Permutation> {
     found.into_iter().map(Vec::into_boxed_slice).collect()
 }
 
-/// A group among `candidates` without the refuted ones: what can still be put in is, in their order.
+/// A group of `candidates` without refuted permutations. Each candidate, in order, is added if the group it
+/// generates contains no refuted one.
 fn subgroup(candidates: Vec<Permutation>, refuted: &FxHashSet<Permutation>) -> Vec<Permutation> {
     let mut group = vec![candidates[0].clone()];
     let mut generators = Vec::new();
@@ -404,7 +409,7 @@ fn subgroup(candidates: Vec<Permutation>, refuted: &FxHashSet<Permutation>) -> V
     group
 }
 
-/// All that comes of these, done one after another.
+/// The group that these permutations generate.
 fn generated(generators: &[Permutation]) -> Vec<Permutation> {
     let mut found: Vec<Permutation> = vec![(0..generators[0].len() as u32).collect()];
     let mut known: FxHashSet<Permutation> = found.iter().cloned().collect();
@@ -430,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_without_the_refuted_ones_is_a_group() {
+    fn permutations_not_refuted_form_a_group() {
         let many = |n, refuted: &[&[u32]]| {
             Symmetry::without(&of(refuted), n).map_or(1, |symmetry| symmetry.len())
         };
@@ -444,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thing_with_two_names_refutes() {
+    fn two_images_of_one_value_refute_a_permutation() {
         let symmetry = Symmetry::without(&of(&[]), 3).unwrap();
         let (products, mut images) = (&symmetry.products, Images { many: 6, of: Vec::new() });
         // Three things moved about as the places are.

@@ -1,37 +1,43 @@
-//! What is known of steps, in numbers only.
+//! The transition tables: all that is known of steps, in numbers only.
 //!
-//! Whatever a state is made of is numbered once: each process with its timers (a *local*), each
-//! message on its way, and the *ambient*, which is the clients, the judges and the spent budgets.
-//! A local meets an input and becomes another local; what that means to the ambient is a *sign*. Both
-//! are looked up here, so that a handler runs once for each local and input, not once for each state.
+//! Each part of a state has a number: each *local* (a process with its timers), each message in flight, and
+//! the *environment* (clients, judges, spent budgets). A step is two lookups:
+//! - [`Tables::act`]: a local handles an input and becomes another local, with an *observation*.
+//! - [`Tables::react`]: an environment learns of the observation and becomes another environment.
+//!
+//! So a handler runs once for each local and input, not once for each state.
 
 use rustc_hash::FxHashSet;
 
 use crate::state::Spent;
 use crate::symmetry::Symmetry;
 
-/// Inputs from here on are no messages.
+/// Inputs below this number are messages, by number; inputs from here on are not.
 pub(crate) const OTHER: u32 = 1 << 31;
-/// In place of a local: a message is lost, within the budget.
-pub(crate) const LOST: u32 = u32::MAX;
-/// In place of a local: a message arrives where nobody is up.
-pub(crate) const UNHEARD: u32 = u32::MAX - 1;
-/// In place of a local: a message is doubled.
-pub(crate) const DOUBLED: u32 = u32::MAX - 2;
-/// In place of a local: a channel is cut.
-pub(crate) const CUT: u32 = u32::MAX - 3;
-/// In place of a local: a timer fires before its time.
-pub(crate) const EARLY: u32 = u32::MAX - 4;
-/// In place of a local: a link breaks. Its number is that of the channel from the lesser place.
-pub(crate) const BREAK: u32 = u32::MAX - 5;
-/// In place of a local: a step of time passes; 1 if it does so before its time.
-pub(crate) const PASSED: u32 = u32::MAX - 6;
-/// In place of a reaction: more messages than there may be.
-pub(crate) const OVER: u32 = u32::MAX;
-/// The sign of what the ambient does not notice.
-pub(crate) const UNSEEN: u32 = u32::MAX;
 
-/// The inputs that every model has, by number.
+// Pseudo-locals: they stand in place of a local in `Tables::act`, for events that no process handles.
+
+/// A message is lost, within the budget.
+pub(crate) const LOST: u32 = u32::MAX;
+/// A message is lost because its receiver is down or its channel is cut.
+pub(crate) const UNDELIVERED: u32 = u32::MAX - 1;
+/// A message is duplicated.
+pub(crate) const DUPLICATED: u32 = u32::MAX - 2;
+/// A channel is cut.
+pub(crate) const CUT: u32 = u32::MAX - 3;
+/// A timer fires early.
+pub(crate) const EARLY: u32 = u32::MAX - 4;
+/// A link breaks. A link has the number of its channel from the lower place.
+pub(crate) const BREAK: u32 = u32::MAX - 5;
+/// A step of time passes; the input is 1 if it passes early, else 0.
+pub(crate) const TIME_STEP: u32 = u32::MAX - 6;
+
+/// In place of a reaction: the run has more messages than `most_messages` allows.
+pub(crate) const OVER_BOUND: u32 = u32::MAX;
+/// In place of an observation: the event has no effect on clients, judges or budgets.
+pub(crate) const UNOBSERVED: u32 = u32::MAX;
+
+/// The numbers of the inputs that every model has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inputs {
     pub(crate) n: u32,
@@ -42,28 +48,28 @@ impl Inputs {
     pub(crate) const RECOVER: u32 = OTHER + 1;
     /// A step of time passes.
     pub(crate) const PASS: u32 = OTHER + 2;
-    /// Where those begin that are about a process.
+    /// The first input about a process.
     pub(crate) const NEWS: u32 = OTHER + 3;
 
-    /// News of `place` are on their way, or void.
-    pub(crate) fn hear(self, place: u32, up: bool) -> u32 {
+    /// News of `place` are sent to this process; in the synchronous model they cancel older news of it.
+    pub(crate) fn enqueue_news(self, place: u32, up: bool) -> u32 {
         Self::NEWS + 2 * place + u32::from(up)
     }
-    /// News of `place` arrive.
+    /// News of `place` reach this process.
     pub(crate) fn learn(self, place: u32, up: bool) -> u32 {
         Self::NEWS + 2 * self.n + 2 * place + u32::from(up)
     }
-    /// Whose crash it is that becomes known by this input; none if it is none of these.
+    /// The place whose crash this input reports, if it reports a crash.
     #[inline]
     pub(crate) fn crash_of(self, input: u32) -> Option<u32> {
         let known = input.checked_sub(Self::NEWS + 2 * self.n)?;
         (known < 2 * self.n && known % 2 == 0).then_some(known / 2)
     }
-    /// The application sends past the algorithm.
-    pub(crate) fn tell(self, to: u32) -> u32 {
+    /// The application sends a message past the algorithm.
+    pub(crate) fn app_message(self, to: u32) -> u32 {
         Self::NEWS + 4 * self.n + to
     }
-    /// The same input where places have other names.
+    /// The same input under a permutation of the places.
     pub(crate) fn renamed(self, input: u32, place: impl Fn(u32) -> u32) -> u32 {
         let n = self.n;
         let Some(known) = input.checked_sub(Self::NEWS).filter(|known| *known < 5 * n) else {
@@ -79,30 +85,32 @@ impl Inputs {
             _ => rename(4 * n, 1),
         }
     }
-    /// The first that is the model's own.
-    pub(crate) fn own(self) -> u32 {
+    /// The first input whose number depends on the model: a timer or a request.
+    pub(crate) fn first_model_input(self) -> u32 {
         Self::NEWS + 5 * self.n
     }
 }
 
-/// What must be worked out before the search can go on.
+/// A missing table entry, which must be computed before the search can go on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Miss {
+pub(crate) enum Query {
     /// What this local does on this input.
     Act(u32, u32),
-    /// What this sign means to this ambient.
+    /// How this environment reacts to this observation.
     React(u32, u32),
 }
 
+/// What the search must know of a local.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalFacts {
     pub(crate) place: u32,
     pub(crate) up: bool,
     pub(crate) at_rest: bool,
-    /// The inputs of its news that may arrive next, and of its timers that may fire, in [`Tables::lists`].
+    /// The news that may reach the process next, as a range of [`Tables::lists`].
     pub(crate) news: (u32, u32),
+    /// The timers that may fire, as a range of [`Tables::lists`].
     pub(crate) timers: (u32, u32),
-    /// Whether a timer runs whose time is not up.
+    /// Whether a timer runs that has steps of time left.
     pub(crate) waits: bool,
 }
 
@@ -116,90 +124,96 @@ impl LocalFacts {
     }
 }
 
+/// What the search must know of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageFacts {
     pub(crate) to: u32,
-    /// from · n + to.
+    /// The channel by number: from · n + to.
     pub(crate) channel: u32,
 }
 
+/// What the search must know of an environment. Sets of places and of channels are bit sets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AmbientFacts {
-    /// Who may ask, in [`Tables::asks`].
+pub(crate) struct EnvironmentFacts {
+    /// The clients that may ask, as a range of [`Tables::asks`].
     pub(crate) asks: (u32, u32),
-    /// Who waits, by place.
+    /// The places whose clients wait.
     pub(crate) waiting: u64,
-    /// Who holds something, by place.
+    /// The places whose clients hold something.
     pub(crate) holding: u64,
     pub(crate) spent: Spent,
-    /// The channels that are cut, by number.
+    /// The channels that are cut.
     pub(crate) cut: u64,
-    /// Those of them whose link broke.
+    /// The cut channels whose link broke.
     pub(crate) broken: u64,
 }
 
+/// What a local becomes by a step, for one series of answers of `choose`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct StepOutcome {
     pub(crate) local: u32,
-    pub(crate) sign: u32,
-    /// Whether no further answer of `choose` is left.
+    pub(crate) observation: u32,
+    /// Whether this is the last outcome of the step.
     pub(crate) last: bool,
 }
 
-/// A message that leaves, and its key: its channel where channels are FIFO, else itself.
+/// A message sent. The key orders messages in flight: with FIFO it is the channel, else the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sent {
     pub(crate) key: u32,
     pub(crate) message: u32,
 }
 
+/// What an environment becomes by an observation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reaction {
-    pub(crate) ambient: u32,
-    /// Which messages leave, in [`Tables::sends`].
+    pub(crate) environment: u32,
+    /// The messages sent, as a range of [`Tables::sends`].
     pub(crate) sends: (u32, u32),
+    /// Whether a judge finds a violation.
     pub(crate) violated: bool,
 }
 
-/// All that was worked out so far.
+/// All facts and transitions computed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(crate) locals: Vec<LocalFacts>,
     pub(crate) lists: Vec<u32>,
     pub(crate) messages: Vec<MessageFacts>,
-    pub(crate) ambients: Vec<AmbientFacts>,
+    pub(crate) environments: Vec<EnvironmentFacts>,
     pub(crate) asks: Vec<(u32, u32)>,
     pub(crate) acts: Memo,
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<StepOutcome>,
     pub(crate) reacts: Memo,
     pub(crate) reactions: Vec<Reaction>,
     pub(crate) sends: Vec<Sent>,
-    /// Which deliveries must not be taken alone, where the search is reduced: local and message.
-    pub(crate) barred: Option<FxHashSet<(u32, u32)>>,
-    /// Which processes stand for each other, where one state of each kind stands for all.
+    /// With reduction: the deliveries (local, message) that must not be taken alone.
+    pub(crate) dependent: Option<FxHashSet<(u32, u32)>>,
+    /// With symmetry: which processes are interchangeable.
     pub(crate) symmetry: Option<Symmetry>,
 }
 
 impl Tables {
-    /// The first of what `actor` may do on `input`; the others follow it.
+    /// The index of the first outcome of `actor` on `input`; its other outcomes follow.
     #[inline]
-    pub(crate) fn act(&self, actor: u32, input: u32) -> Result<u32, Miss> {
-        self.acts.get(actor, input).ok_or(Miss::Act(actor, input))
+    pub(crate) fn act(&self, actor: u32, input: u32) -> Result<u32, Query> {
+        self.acts.get(actor, input).ok_or(Query::Act(actor, input))
     }
 
+    /// The index of the reaction of `environment` to `observation`.
     #[inline]
-    pub(crate) fn react(&self, ambient: u32, sign: u32) -> Result<u32, Miss> {
-        self.reacts.get(ambient, sign).ok_or(Miss::React(ambient, sign))
+    pub(crate) fn react(&self, environment: u32, observation: u32) -> Result<u32, Query> {
+        self.reacts.get(environment, observation).ok_or(Query::React(environment, observation))
     }
 
     pub(crate) fn bytes(&self) -> usize {
         self.locals.capacity() * size_of::<LocalFacts>()
             + self.lists.capacity() * 4
             + self.messages.capacity() * size_of::<MessageFacts>()
-            + self.ambients.capacity() * size_of::<AmbientFacts>()
+            + self.environments.capacity() * size_of::<EnvironmentFacts>()
             + self.asks.capacity() * 8
             + self.acts.bytes()
-            + self.outcomes.capacity() * size_of::<Outcome>()
+            + self.outcomes.capacity() * size_of::<StepOutcome>()
             + self.reacts.bytes()
             + self.reactions.capacity() * size_of::<Reaction>()
             + self.sends.capacity() * 8
@@ -207,7 +221,7 @@ impl Tables {
     }
 }
 
-/// From two numbers to one: a table of open addresses.
+/// A hash table from two numbers to one, with open addressing.
 #[derive(Debug)]
 pub(crate) struct Memo {
     slots: Vec<(u64, u32)>,
@@ -281,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_is_found_again_and_nothing_else() {
+    fn memo_finds_all_inserted_entries_and_no_others() {
         let mut memo = Memo::default();
         for i in 0..10_000u32 {
             memo.insert(i % 100, i / 100, i);

@@ -1,4 +1,4 @@
-//! What both rules say of the same faults.
+//! Violations that the plain rules and the numbered rules report alike.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use konklave_process::{ProcessId, Verdict, Violation};
 
 use crate::Options;
 
-/// What breaks if a timer does not fit the clock, whatever is judged: nothing else could be believed.
-pub(crate) const UNTIMELY: &str = "clock";
+/// The property violated by a timer that does not fit the clock. It is judged even if the options do not
+/// name it, since no other verdict of such a run could be trusted.
+pub(crate) const OFF_CLOCK: &str = "clock";
 
-pub(crate) fn astray(me: ProcessId, to: ProcessId) -> Verdict {
+pub(crate) fn outside_group(me: ProcessId, to: ProcessId) -> Verdict {
     Err(Violation::stranger(me, to))
 }
 
@@ -24,8 +25,8 @@ pub(crate) fn deadlock(waiting: &[ProcessId], options: &Options) -> Verdict {
     Err(Violation::new("deadlock", format!("{waiting:?} wait for ever")))
 }
 
-/// In how many steps of time a timer runs out that is set now, 0 without a clock; and whether these are whole
-/// steps.
+/// The steps of time until a timer that is set now runs out (0 without a clock), and whether its duration is
+/// a whole number of steps.
 pub(crate) fn steps(after: Duration, options: &Options) -> (u32, bool) {
     let Some(step) = options.clock.map(|clock| clock.step.as_nanos().max(1)) else {
         return (0, true);
@@ -34,13 +35,13 @@ pub(crate) fn steps(after: Duration, options: &Options) -> (u32, bool) {
     (steps, after.as_nanos().is_multiple_of(step))
 }
 
-pub(crate) fn untimely(me: ProcessId, after: Duration) -> Verdict {
+pub(crate) fn off_clock(me: ProcessId, after: Duration) -> Verdict {
     let detail =
-        format!("{me} sets a timer to {after:?}, which is no whole number of steps of time");
-    Err(Violation::new(UNTIMELY, detail))
+        format!("{me} sets a timer to {after:?}, which is not a whole number of clock steps");
+    Err(Violation::new(OFF_CLOCK, detail))
 }
 
-/// What is wrong with so many messages.
+/// Judges the number of messages sent against `most_messages`.
 pub(crate) fn over(sent: u32, options: &Options) -> Verdict {
     match options.most_messages {
         Some(most) if sent > most && options.judges("bound") => {

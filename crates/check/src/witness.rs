@@ -1,22 +1,22 @@
-//! A run that shows something, step by step.
+//! A witness: a run that shows a violation, step by step.
 
 use konklave_process::{AnyProcess, Effect, Input, ProcessId, Violation};
 
-/// A run that breaks a property.
+/// A run that violates a property, or a run with the most or the fewest messages.
 #[derive(Clone, Debug)]
 pub struct Witness {
-    /// The property, and how it broke.
+    /// The property, and how the run violates it.
     pub violation: Violation,
-    /// What happened, from the start.
+    /// All steps and events, from the start.
     pub moments: Vec<Moment>,
-    /// How many of the moments are the members coming up.
+    /// How many of the first moments are the members starting.
     pub starts: usize,
-    /// For a run that never ends: where the part begins that repeats for ever.
+    /// For a run that never ends: the index of the moment from which it repeats forever.
     pub loops_from: Option<usize>,
 }
 
 impl Witness {
-    /// How many steps it takes, not counting that everyone comes up.
+    /// How many moments there are after all members have started.
     pub fn len(&self) -> usize {
         self.moments.len() - self.starts
     }
@@ -27,57 +27,57 @@ impl Witness {
     }
 }
 
-/// One thing that happened.
+/// One step or event of a run.
 #[derive(Clone, Debug)]
 pub enum Moment {
     /// A process made a step.
     Step {
-        /// Which.
+        /// The process.
         at: ProcessId,
-        /// On what.
+        /// The input that it handled.
         input: Input<AnyProcess>,
-        /// The number of the message, where it was one.
+        /// The number of the message, if the input was one.
         message: u64,
-        /// What it drew.
+        /// The answers of `choose`.
         draws: Vec<u32>,
-        /// What it did, each message with its number.
+        /// The effects, each message with its number.
         effects: Vec<(Effect<AnyProcess>, u64)>,
         /// Its state after the step.
         process: Box<AnyProcess>,
     },
     /// A message was lost, in flight or at a process that is down.
     Lost(u64),
-    /// A message was doubled.
+    /// A message was duplicated.
     Duplicated(u64),
-    /// Something happened to the world; the number is that of the message, where it was one.
-    World(Happened, u64),
+    /// An event outside all handlers, with the number of the message if it sent one.
+    World(WorldEvent, u64),
 }
 
-/// Something that happens to the world rather than in a step.
+/// An event outside all handlers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Happened {
-    /// A process stopped.
+pub enum WorldEvent {
+    /// A process crashed.
     Crash(ProcessId),
-    /// A process came up again.
+    /// A process restarted.
     Restart(ProcessId),
-    /// A channel was cut, in this direction.
+    /// A channel was cut, from the first process to the second.
     Cut(ProcessId, ProcessId),
-    /// A link broke, both ways.
+    /// A link broke, in both directions.
     Break(ProcessId, ProcessId),
     /// The application sent a message past the algorithm.
-    Tell(ProcessId, ProcessId),
+    AppMessage(ProcessId, ProcessId),
     /// A step of time passed.
     Pass,
 }
 
-/// Writes a run down while it is done again.
+/// Records a run while replay makes its steps.
 #[derive(Default, Debug)]
-pub(crate) struct Log {
+pub(crate) struct WitnessRecorder {
     pub(crate) moments: Vec<Moment>,
     messages: u64,
 }
 
-impl Log {
+impl WitnessRecorder {
     pub(crate) fn lost(&mut self, id: u64) {
         self.moments.push(Moment::Lost(id));
     }
@@ -86,9 +86,9 @@ impl Log {
         self.moments.push(Moment::Duplicated(id));
     }
 
-    /// Returns the number of the message that it is, if it is one.
-    pub(crate) fn happened(&mut self, happened: Happened) -> u64 {
-        let id = if let Happened::Tell(..) = happened { self.number() } else { 0 };
+    /// Records an event; returns the number of the message if it sent one, else 0.
+    pub(crate) fn happened(&mut self, happened: WorldEvent) -> u64 {
+        let id = if let WorldEvent::AppMessage(..) = happened { self.number() } else { 0 };
         self.moments.push(Moment::World(happened, id));
         id
     }
@@ -98,7 +98,7 @@ impl Log {
         self.messages
     }
 
-    /// Returns the numbers of the messages among `effects`, 0 for the rest.
+    /// Records a step; returns a number for each effect: that of the message, or 0.
     pub(crate) fn step(
         &mut self,
         at: ProcessId,

@@ -1,4 +1,4 @@
-//! How many messages a second Ricart–Agrawala gets through, on channels and on sockets.
+//! Measures how many messages a second Ricart–Agrawala exchanges, on channels and on sockets.
 //!
 //! `cargo run --release -p konklave-net --example throughput -- 5 20000`
 

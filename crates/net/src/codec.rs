@@ -1,4 +1,4 @@
-//! Bytes on the wire.
+//! The wire format of the laboratory's network.
 //!
 //! A connection carries messages one way. It opens with a [`Hello`] and goes on with frames. All
 //! numbers are big-endian; the body is the message in [postcard](https://postcard.jamesmunns.com).
@@ -13,10 +13,10 @@ use konklave_process::{AnyData, AnyProcess, ProcessId};
 use serde::Serialize;
 use thiserror::Error;
 
-/// What every connection opens with.
+/// The first bytes of every connection.
 pub const MAGIC: [u8; 4] = *b"KNKL";
 
-/// The version of hello and frames; every other one is refused.
+/// The version of hello and frames; any other version is refused.
 pub const VERSION: u8 = 1;
 
 /// The length of a hello, in bytes.
@@ -25,33 +25,33 @@ pub const HELLO_LEN: usize = 33;
 /// The length of a frame's length, in bytes.
 const PREFIX_LEN: usize = 4;
 
-/// The length of what is between the length and the body.
+/// The length of a frame's header, between its length and its body.
 const HEADER_LEN: usize = 13;
 
-/// Why bytes are no frame, or a message is none.
+/// Why bytes are not a valid frame, or a message cannot be encoded.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum CodecError {
-    /// This is not our protocol.
+    /// The bytes are of another protocol.
     #[error("it does not begin with \"KNKL\"")]
     Magic,
-    /// This is our protocol, in a version that we do not speak.
+    /// The bytes are of this protocol, in another version.
     #[error("its version is {0}, ours is {VERSION}")]
     Version(u8),
     /// A frame is longer than the limit.
     #[error("a frame of {len} bytes is longer than {limit}")]
     TooLong {
-        /// How long it is.
+        /// Its length.
         len: usize,
-        /// How long it may be.
+        /// The limit.
         limit: usize,
     },
     /// A frame has no room for its header.
     #[error("a frame of {0} bytes is too short")]
     TooShort(usize),
-    /// The body is no message.
-    #[error("the body is no message: {0}")]
+    /// The body is not a valid message.
+    #[error("the body is not a valid message: {0}")]
     Body(postcard::Error),
-    /// There is more than the message.
+    /// The body is longer than its message.
     #[error("{0} bytes follow the message")]
     Trailing(usize),
     /// A frame names another sender than the connection.
@@ -59,30 +59,30 @@ pub enum CodecError {
     Sender(ProcessId),
 }
 
-/// One end of a connection: a process, and how often it was restarted.
+/// One end of a connection: an incarnation of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// Who.
+    /// The process.
     pub process: ProcessId,
-    /// How often it came up before.
+    /// How often it was restarted before.
     pub incarnation: u32,
 }
 
-/// How a connection opens.
+/// The first message on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
-    /// The group, and the run: others are refused.
+    /// The number of the run; connections of other runs are refused.
     pub group: u64,
-    /// Who will send.
+    /// The process that sends on this connection.
     pub sender: End,
-    /// Who is meant.
+    /// The process that receives.
     pub receiver: End,
-    /// The how many-th connection this is, from this sender to this receiver.
+    /// The number of this connection among those from this sender to this receiver.
     pub connection: u32,
 }
 
 impl Hello {
-    /// As bytes.
+    /// Encodes the hello.
     pub fn encode(&self) -> [u8; HELLO_LEN] {
         let mut bytes = [0; HELLO_LEN];
         let mut rest = &mut bytes[..];
@@ -102,7 +102,7 @@ impl Hello {
         bytes
     }
 
-    /// From bytes.
+    /// Decodes a hello.
     pub fn decode(bytes: &[u8; HELLO_LEN]) -> Result<Self, CodecError> {
         let mut fields = Fields(bytes);
         if fields.take() != MAGIC {
@@ -119,15 +119,15 @@ impl Hello {
 /// A message on the wire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame<M> {
-    /// Who sent it.
+    /// The sender.
     pub sender: ProcessId,
-    /// Its number: no other message of the run has it.
+    /// The number of the message, unique in the run.
     pub id: u64,
-    /// What it says.
+    /// The message.
     pub message: M,
 }
 
-/// Appends a frame to `out`; on failure `out` is as before.
+/// Appends a frame to `out`; on failure `out` is unchanged.
 pub fn encode<M: Serialize>(
     sender: ProcessId,
     id: u64,
@@ -155,10 +155,10 @@ pub fn encode<M: Serialize>(
     }
 }
 
-/// A frame and its length on the wire; none if it is not complete.
+/// A frame and its length on the wire; none if the bytes are not a whole frame yet.
 pub type Decoded<M> = Option<(Frame<M>, usize)>;
 
-/// The first frame of `bytes`, with a message that `reader` reads.
+/// Decodes the first frame of `bytes`; `reader` decodes its message.
 pub fn decode<R: Reader>(
     reader: &R,
     bytes: &[u8],
@@ -169,7 +169,7 @@ pub fn decode<R: Reader>(
     if len < HEADER_LEN {
         return Err(CodecError::TooShort(len));
     }
-    // A wrong version is told at once: we do not wait for bytes that mean nothing to us.
+    // A wrong version is refused at once, without waiting for the rest of the frame.
     if let Some(version) = rest.first() {
         check_version([*version])?;
     }
@@ -181,7 +181,7 @@ pub fn decode<R: Reader>(
     Ok(Some((Frame { sender, id, message: read_body(reader, body)? }, PREFIX_LEN + len)))
 }
 
-/// The one message that `body` holds.
+/// Decodes the message that fills `body`.
 pub(crate) fn read_body<R: Reader>(reader: &R, body: &[u8]) -> Result<R::Message, CodecError> {
     match reader.read(body).map_err(CodecError::Body)? {
         (message, []) => Ok(message),
@@ -189,11 +189,11 @@ pub(crate) fn read_body<R: Reader>(reader: &R, body: &[u8]) -> Result<R::Message
     }
 }
 
-/// Reads messages of one kind.
+/// Decodes messages of one type.
 pub trait Reader {
-    /// The messages.
+    /// The type of the messages.
     type Message;
-    /// The message at the beginning of `bytes`, and what follows it.
+    /// Decodes the message at the beginning of `bytes`; returns also the bytes behind it.
     fn read<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(Self::Message, &'a [u8])>;
 }
 
@@ -216,7 +216,7 @@ fn check_length(len: usize, limit: usize) -> Result<u32, CodecError> {
     }
 }
 
-/// Fields one after the other, of a piece whose length was checked.
+/// Takes fields one after the other from bytes whose length was checked.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn other_protocols_and_versions_are_told_apart() {
+    fn other_protocols_and_versions_are_refused() {
         let mut bytes = hello().encode();
         assert_eq!(Hello::decode(&bytes), Ok(hello()));
         bytes[4] = 2;
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_sent_and_leaves_no_trace() {
+    fn message_that_is_too_long_is_not_encoded() {
         let mut out = vec![1, 2, 3];
         let error = encode(ProcessId(0), 1, &vec![0u8; 90], 100, &mut out).unwrap_err();
         assert_eq!(error, CodecError::TooLong { len: 104, limit: 100 });
@@ -326,7 +326,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_come_out_as_they_went_in(frames in prop::collection::vec(frame(), 0..5)) {
+        fn frames_are_decoded_as_they_were_encoded(frames in prop::collection::vec(frame(), 0..5)) {
             let bytes = bytes(&frames);
             let (mut rest, mut found) = (&bytes[..], Vec::new());
             while let Some((frame, len)) = decode(rest, LIMIT).unwrap() {
@@ -338,14 +338,14 @@ mod tests {
         }
 
         #[test]
-        fn a_part_of_a_frame_is_waited_for(frame in frame(), cut: prop::sample::Index) {
+        fn partial_frame_needs_more_bytes(frame in frame(), cut: prop::sample::Index) {
             let bytes = bytes(&[frame]);
             let part = &bytes[..cut.index(bytes.len())];
             prop_assert_eq!(decode(part, LIMIT), Ok(None));
         }
 
         #[test]
-        fn garbage_is_refused_or_waited_for(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = decode(&bytes, LIMIT);
             let mut framed = (bytes.len() as u32).to_be_bytes().to_vec();
             framed.push(VERSION);
@@ -357,7 +357,7 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_byte_never_panics(frame in frame(), at: prop::sample::Index, to: u8) {
+        fn changed_byte_never_panics(frame in frame(), at: prop::sample::Index, to: u8) {
             let mut bytes = bytes(&[frame]);
             let at = at.index(bytes.len());
             bytes[at] = to;
@@ -367,7 +367,7 @@ mod tests {
         }
 
         #[test]
-        fn hellos_come_out_as_they_went_in(group: u64, numbers: [u32; 5]) {
+        fn hellos_are_decoded_as_they_were_encoded(group: u64, numbers: [u32; 5]) {
             let [p, k, q, l, connection] = numbers;
             let end = |p, incarnation| End { process: ProcessId(p), incarnation };
             let hello = Hello { group, sender: end(p, k), receiver: end(q, l), connection };

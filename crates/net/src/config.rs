@@ -1,4 +1,4 @@
-//! What a run on the network is made of.
+//! The configuration and the parts of a run.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use konklave_process::{AnyApplication, AnyData, AnyMeter, AnyMonitor, AnyProcess
 
 use crate::Warning;
 
-/// The world of a run, as data.
+/// The configuration of a run.
 #[derive(Clone, Debug)]
 pub struct NetConfig {
     /// How messages travel.
     pub transport: Transport,
-    /// Where the draws of the processes come from. Their order is real, and so not the seed's.
+    /// The seed of the processes' random choices. The order of messages is real and does not depend on it.
     pub seed: u64,
-    /// What goes wrong.
+    /// The faults to inject.
     pub faults: Vec<NetFault>,
-    /// After how long a crash is known to all; none: never.
+    /// The time after which all processes know of a crash; none: they never do.
     pub detect_after: Option<Duration>,
     /// The run is cut off after this time.
     pub time_limit: Duration,
-    /// No frame is longer than this, in bytes.
+    /// The maximum length of a frame, in bytes.
     pub frame_limit: usize,
-    /// Told of each warning, as it comes.
+    /// Called with each warning, at once.
     pub warn: fn(&Warning),
 }
 
@@ -47,14 +47,14 @@ pub enum Transport {
     Threads,
     /// Through TCP on the loopback interface: each process listens on a port of its own.
     Tcp,
-    /// Through UDP on the loopback interface, a datagram for each message: some may be lost.
+    /// Through UDP on the loopback interface, one datagram for each message; some may be lost.
     Udp,
-    /// The same, but what one says to many at once is one datagram to an IP multicast address.
+    /// As UDP, but a message to several receivers is one datagram to an IP multicast address.
     Multicast,
 }
 
 impl Transport {
-    /// Its name, as in recordings and on the command line.
+    /// Its name in recordings and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -71,58 +71,58 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Something that goes wrong.
+/// A fault to inject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NetFault {
-    /// How long after the start.
+    /// The time since the start.
     pub at: Duration,
-    /// To whom.
+    /// The process that fails.
     pub process: ProcessId,
-    /// What.
+    /// The kind of fault.
     pub kind: FaultKind,
 }
 
-/// What goes wrong with a process.
+/// The kinds of faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// It stops: its sockets are closed and its state is gone. What it had sent still arrives.
+    /// The process stops: its sockets are closed and its state is gone. Messages it sent still arrive.
     Crash,
-    /// It comes up again, newly built, with what it had saved.
+    /// The process restarts in its initial state, with the record it saved.
     Restart,
 }
 
-/// What comes from outside: processes, clients, judges, measures.
+/// The processes, clients, judges and measures of a run.
 pub struct Parts {
-    /// In node order.
+    /// The processes, in node order.
     pub processes: Vec<AnyProcess>,
-    /// Who asks.
+    /// The clients.
     pub application: AnyApplication,
-    /// Who judges.
+    /// The judges.
     pub monitor: AnyMonitor,
-    /// Who measures.
+    /// The measures.
     pub meter: AnyMeter,
-    /// How long clients pause before they ask.
+    /// The pauses of clients before their requests.
     pub pause: Pauses,
 }
 
-/// How long a client pauses before a wish.
-pub type Pauses = Box<dyn FnMut(Wish) -> Duration + Send>;
+/// How long a client pauses before a request.
+pub type Pauses = Box<dyn FnMut(PauseContext) -> Duration + Send>;
 
-/// Whether the pause before a request is the pause inside.
+/// Whether the pause before this request is the holding time: the client holds something meanwhile.
 pub type IsHold = Box<dyn Fn(&AnyData) -> bool + Send>;
 
-/// What a client is about to ask, as far as its pause depends on it.
+/// What the pause of a client before a request depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wish {
-    /// Whose wish it is.
+pub struct PauseContext {
+    /// The process of the client.
     pub at: ProcessId,
-    /// Whether this is the pause inside.
+    /// Whether this is the holding time; see [`IsHold`].
     pub hold: bool,
     /// The time since the start.
     pub now: Duration,
 }
 
-/// Clients that ask at once.
+/// Clients that never pause.
 pub fn no_pause() -> Pauses {
     Box::new(|_| Duration::ZERO)
 }

@@ -1,70 +1,69 @@
-//! The one place where all steps of a run meet.
+//! The lock under which all steps of a run are made.
 
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
 use crate::Warning;
-use crate::judge::Judge;
 use crate::node::{Event, Node};
-use crate::transport::{Fates, Link};
+use crate::run_state::RunState;
+use crate::transport::{Link, TransportEvents};
 
-/// Lets processes make their steps one after the other, each with all that is to be judged,
-/// measured and written down about it. A step takes microseconds; all that takes time (waiting,
-/// encoding, sending) happens outside the lock.
+/// Serialises the steps of all processes, each with its judging, measuring and recording. A step takes
+/// microseconds; waiting, encoding and sending happen outside the lock.
 pub(crate) struct Hub {
-    /// None when the run is over.
-    judge: Mutex<Option<Judge>>,
-    /// Something happened after which nothing more can.
+    /// None after the run is over.
+    state: Mutex<Option<RunState>>,
+    /// Notified when the run becomes quiet: nothing more can happen by itself.
     pub(crate) quiet: Notify,
 }
 
 impl Hub {
-    pub(crate) fn new(judge: Judge) -> Self {
-        Self { judge: Mutex::new(Some(judge)), quiet: Notify::new() }
+    pub(crate) fn new(state: RunState) -> Self {
+        Self { state: Mutex::new(Some(state)), quiet: Notify::new() }
     }
 
-    /// Does something to the run; none when it is over.
-    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Judge) -> R) -> Option<R> {
-        // A step that panicked ends the run anyway; until then the others may go on.
-        let mut guard = self.judge.lock().unwrap_or_else(PoisonError::into_inner);
-        let judge = guard.as_mut()?;
-        judge.look_at_the_clock();
-        let result = act(judge);
-        if judge.is_quiet() {
+    /// Calls `act` with the state of the run; returns none if the run is over.
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut RunState) -> R) -> Option<R> {
+        // If a step panics, the run ends anyway; until then the other processes may go on.
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = guard.as_mut()?;
+        state.read_clock();
+        let result = act(state);
+        if state.is_quiet() {
             self.quiet.notify_one();
         }
         Some(result)
     }
 
-    /// Ends the run: no step is made after this one call that gets the judge.
-    pub(crate) fn close(&self) -> Option<Judge> {
-        let mut judge = self.judge.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        judge.look_at_the_clock();
-        Some(judge)
+    /// Ends the run and returns its state; no step is made afterwards. Only the first call gets it.
+    pub(crate) fn close(&self) -> Option<RunState> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        state.read_clock();
+        Some(state)
     }
 
-    /// Makes a step; false when this process makes no more: it has crashed, or the run is over.
+    /// Makes a step; returns false if this process makes no more steps: it has crashed, or the run is over.
     pub(crate) fn step(&self, node: &mut Node, event: Event) -> bool {
-        self.with(|judge| judge.step(node, event)).unwrap_or(false)
+        self.with(|state| state.step(node, event)).unwrap_or(false)
     }
 
-    /// All that came through `link` has been handled, and no more will come.
+    /// The receiver has handled all messages that came through `link`, which has ended.
     pub(crate) fn drained(&self, link: Link) {
-        self.with(|judge| judge.drained(link));
+        self.with(|state| state.drained(link));
     }
 }
 
-impl Fates for Hub {
+impl TransportEvents for Hub {
     fn lost(&self, id: u64) {
-        self.with(|judge| judge.lose(id));
+        self.with(|state| state.lose(id));
     }
 
     fn closed(&self, link: Link, last: u64) {
-        self.with(|judge| judge.closed(link, last));
+        self.with(|state| state.closed(link, last));
     }
 
     fn warn(&self, warning: Warning) {
-        self.with(|judge| judge.warn(warning));
+        self.with(|state| state.warn(warning));
     }
 }

@@ -1,10 +1,10 @@
-//! One process in an operating system process of its own.
+//! One process of an algorithm in an operating system process of its own.
 //!
-//! The members of such a group share nothing but sockets: no judge sees all of them, no lock orders
-//! their steps, and whoever is killed just falls silent. So each carries a failure detector along,
-//! another process beside the algorithm, whose messages travel through the same connections.
+//! The members of such a group share only sockets: no judge sees all of them, no lock orders their steps, and
+//! a killed member just falls silent. So each member also runs a failure detector: a second process beside
+//! the algorithm, whose messages travel through the same connections.
 //!
-//! A member lives once: what it saves is not kept anywhere, so it must not be started again.
+//! A member must not be restarted: its saved records are not kept anywhere.
 
 mod datagrams;
 mod sockets;
@@ -26,33 +26,33 @@ use tokio::time::Instant;
 use crate::timers::Timers;
 use datagrams::{Datagrams, take_datagrams};
 pub use sockets::Sockets;
-use wire::{Outlets, Parcel, Samples, Ways, take_connections};
+use wire::{MemberMessage, Outgoing, PeerLinks, Samples, take_connections};
 
-/// What a member is part of.
+/// The configuration of a member.
 #[derive(Clone, Debug)]
 pub struct MemberConfig {
-    /// Everyone.
+    /// All members.
     pub group: Group,
-    /// Which of them this is.
+    /// The id of this member.
     pub me: ProcessId,
-    /// Where its draws come from.
+    /// The seed of its random choices.
     pub seed: u64,
-    /// It ends after this time.
+    /// The member ends after this time.
     pub time_limit: Duration,
-    /// No frame is longer than this, in bytes.
+    /// The maximum length of a frame, in bytes.
     pub frame_limit: usize,
 }
 
-/// What a detector says of a peer.
+/// What the failure detector reports of a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
-    /// It is taken for crashed.
+    /// The peer is suspected to have crashed.
     Suspect(ProcessId),
-    /// It is taken for alive again.
+    /// The peer is trusted again.
     Trust(ProcessId),
 }
 
-/// A member, with the detector that it carries along.
+/// A member: a process of the algorithm, its failure detector and its client.
 pub struct Member {
     config: MemberConfig,
     own: Layer,
@@ -62,14 +62,14 @@ pub struct Member {
     rng: Rng,
 }
 
-/// What comes in, and from whom.
-type Arrival = (ProcessId, Parcel);
+/// A message received, with its sender.
+type Arrival = (ProcessId, MemberMessage);
 
-/// What is told of a run: the time since its start, and what the application was told.
-pub type Tell<'a> = &'a mut dyn FnMut(Duration, &AnyData);
+/// Called with each indication of the algorithm and its time since the start.
+pub type OnIndication<'a> = &'a mut dyn FnMut(Duration, &AnyData);
 
 impl Member {
-    /// `process` with `detector`, whose indications `news` reads, and a client.
+    /// A member of these parts; `news` reads the indications of the detector.
     pub fn new(
         config: MemberConfig,
         process: AnyProcess,
@@ -79,26 +79,27 @@ impl Member {
     ) -> Self {
         let rng = Rng::new(config.seed).fork(u64::from(config.me.0));
         let layer = |process, wrap| Layer { process, timers: Timers::default(), wrap };
-        let (own, detector) = (layer(process, Parcel::Own), layer(detector, Parcel::Detector));
+        let (own, detector) =
+            (layer(process, MemberMessage::Own), layer(detector, MemberMessage::Detector));
         Self { config, own, detector, news, application, rng }
     }
 
-    /// Runs until the time is up. The others listen at `addresses`, we do with `sockets`.
+    /// Runs until the time limit. This member listens on `sockets`, the others at `addresses`.
     pub fn run(
         mut self,
         sockets: Sockets,
         addresses: &BTreeMap<ProcessId, SocketAddr>,
-        tell: Tell<'_>,
+        tell: OnIndication<'_>,
     ) -> io::Result<()> {
         let (sender, arrivals) = channel();
         let (me, limit) = (self.config.me, self.config.frame_limit);
         let group = self.config.group.clone();
         let (own, detector) = (self.own.process.clone(), self.detector.process.clone());
         let samples = Arc::new(Samples { own, detector });
-        let ways = match sockets {
+        let links = match sockets {
             Sockets::Streams(listener) => {
                 take_connections(listener, group, limit, samples, sender);
-                Ways::streams(me, addresses)
+                PeerLinks::streams(me, addresses)
             }
             Sockets::Multicast { own, shared, all } => {
                 for socket in [own.try_clone()?, shared] {
@@ -106,68 +107,68 @@ impl Member {
                     take_datagrams(socket, all, us, samples.clone(), sender.clone());
                 }
                 let (addresses, pending) = (addresses.clone(), Vec::new());
-                Ways::Datagrams(Datagrams { me, group, own, all, addresses, pending })
+                PeerLinks::Datagrams(Datagrams { me, group, own, all, addresses, pending })
             }
         };
-        let mut outlets = Outlets::new(me, limit, ways);
+        let mut outgoing = Outgoing::new(me, limit, links);
         let start = Instant::now();
         let mut tell = |told: &AnyData| tell(start.elapsed(), told);
-        self.detect(Input::Start, &mut outlets, &mut tell);
-        self.step(Input::Start, &mut outlets, &mut tell);
-        self.ask(&mut outlets, &mut tell);
+        self.detect(Input::Start, &mut outgoing, &mut tell);
+        self.step(Input::Start, &mut outgoing, &mut tell);
+        self.ask(&mut outgoing, &mut tell);
         while let Some(left) = self.config.time_limit.checked_sub(start.elapsed()) {
-            self.next(&arrivals, left, &mut outlets, &mut tell);
+            self.next(&arrivals, left, &mut outgoing, &mut tell);
         }
         Ok(())
     }
 
-    /// Waits for what comes next, and does it.
+    /// Waits for the next message or timer, and handles it.
     fn next(
         &mut self,
         arrivals: &Receiver<Arrival>,
         left: Duration,
-        outlets: &mut Outlets,
+        outgoing: &mut Outgoing,
         tell: &mut dyn FnMut(&AnyData),
     ) {
         let due = [self.own.timers.due(), self.detector.timers.due()].into_iter().flatten().min();
         let now = Instant::now();
         let wait = due.map_or(left, |due| due.saturating_duration_since(now)).min(left);
         match arrivals.recv_timeout(wait) {
-            Ok((from, Parcel::Own(message))) => {
-                self.step(Input::Message { from, message }, outlets, tell);
+            Ok((from, MemberMessage::Own(message))) => {
+                self.step(Input::Message { from, message }, outgoing, tell);
             }
-            Ok((from, Parcel::Detector(message))) => {
-                self.detect(Input::Message { from, message }, outlets, tell);
+            Ok((from, MemberMessage::Detector(message))) => {
+                self.detect(Input::Message { from, message }, outgoing, tell);
             }
-            // Nobody can connect any more; timers go on.
+            // No member can connect any more, but timers go on.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(wait),
             Err(RecvTimeoutError::Timeout) => {}
         }
         let now = Instant::now();
         if let Some(timer) = self.own.timers.take_due(now) {
-            self.step(Input::Timer(timer), outlets, tell);
+            self.step(Input::Timer(timer), outgoing, tell);
         }
         if let Some(timer) = self.detector.timers.take_due(now) {
-            self.detect(Input::Timer(timer), outlets, tell);
+            self.detect(Input::Timer(timer), outgoing, tell);
         }
-        self.ask(outlets, tell);
+        self.ask(outgoing, tell);
     }
 
-    /// The client asks for what it wants.
-    fn ask(&mut self, outlets: &mut Outlets, tell: &mut dyn FnMut(&AnyData)) {
+    /// Makes the next request of the client, if it has one.
+    fn ask(&mut self, outgoing: &mut Outgoing, tell: &mut dyn FnMut(&AnyData)) {
         if let Some(request) = self.application.next(self.config.me) {
             self.application.on_request(self.config.me, &request);
-            self.step(Input::Request(request), outlets, tell);
+            self.step(Input::Request(request), outgoing, tell);
         }
     }
 
     fn step(
         &mut self,
         input: Input<AnyProcess>,
-        outlets: &mut Outlets,
+        outgoing: &mut Outgoing,
         tell: &mut dyn FnMut(&AnyData),
     ) {
-        for indication in self.own.handle(input, &self.config, &mut self.rng, outlets) {
+        for indication in self.own.handle(input, &self.config, &mut self.rng, outgoing) {
             self.application.on_indication(self.config.me, &indication);
             tell(&indication);
         }
@@ -176,16 +177,16 @@ impl Member {
     fn detect(
         &mut self,
         input: Input<AnyProcess>,
-        outlets: &mut Outlets,
+        outgoing: &mut Outgoing,
         tell: &mut dyn FnMut(&AnyData),
     ) {
-        let told = self.detector.handle(input, &self.config, &mut self.rng, outlets);
+        let told = self.detector.handle(input, &self.config, &mut self.rng, outgoing);
         for news in told.iter().filter_map(self.news) {
             let input = match news {
                 News::Suspect(peer) => Input::Suspect(peer),
                 News::Trust(peer) => Input::Trust(peer),
             };
-            self.step(input, outlets, tell);
+            self.step(input, outgoing, tell);
         }
     }
 }
@@ -194,45 +195,45 @@ impl Member {
 struct Layer {
     process: AnyProcess,
     timers: Timers,
-    /// Marks its messages as its own.
-    wrap: fn(AnyData) -> Parcel,
+    /// Marks a message as one of this layer.
+    wrap: fn(AnyData) -> MemberMessage,
 }
 
 impl Layer {
-    /// Makes a step: its indications.
+    /// Makes a step; returns its indications.
     fn handle(
         &mut self,
         input: Input<AnyProcess>,
         MemberConfig { me, group, .. }: &MemberConfig,
         rng: &mut Rng,
-        outlets: &mut Outlets,
+        outgoing: &mut Outgoing,
     ) -> Vec<AnyData> {
         let Self { process, timers, wrap } = self;
-        let mut hand = Hand { timers, wrap: *wrap, rng, outlets, told: Vec::new() };
+        let mut hand = LayerHost { timers, wrap: *wrap, rng, outgoing, told: Vec::new() };
         process.handle(input, &mut Context::new(*me, group, &mut hand));
         let told = hand.told;
-        outlets.flush();
+        outgoing.flush();
         told
     }
 }
 
-/// What one step acts through.
-struct Hand<'a> {
+/// The host of one step.
+struct LayerHost<'a> {
     timers: &'a mut Timers,
-    wrap: fn(AnyData) -> Parcel,
+    wrap: fn(AnyData) -> MemberMessage,
     rng: &'a mut Rng,
-    outlets: &'a mut Outlets,
+    outgoing: &'a mut Outgoing,
     told: Vec<AnyData>,
 }
 
-impl Host<AnyProcess> for Hand<'_> {
+impl Host<AnyProcess> for LayerHost<'_> {
     fn perform(&mut self, effect: Effect<AnyProcess>) {
         match effect {
-            Effect::Send { to, message } => self.outlets.send(to, &(self.wrap)(message)),
+            Effect::Send { to, message } => self.outgoing.send(to, &(self.wrap)(message)),
             Effect::SetTimer { timer, after } => self.timers.set(timer, Instant::now() + after),
             Effect::CancelTimer { timer } => self.timers.cancel(&timer),
             Effect::Indicate(indication) => self.told.push(indication),
-            // It is never started again, and what is unexpected is for judges, who are not here.
+            // A member is never restarted, so records are not kept. There is no judge for the unexpected.
             Effect::Save(_) | Effect::Unexpected(_) => {}
         }
     }

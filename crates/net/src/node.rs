@@ -1,4 +1,4 @@
-//! One process on one task.
+//! A process on a task.
 
 use std::future::pending;
 use std::pin::{Pin, pin};
@@ -13,7 +13,7 @@ use crate::hub::Hub;
 use crate::timers::Timers;
 use crate::transport::{Arrival, Inbox, Outlet};
 
-/// A process with all that its task keeps for it.
+/// A process, with what its task keeps for it.
 pub(crate) struct Node {
     pub(crate) group: Group,
     pub(crate) place: usize,
@@ -21,33 +21,33 @@ pub(crate) struct Node {
     pub(crate) process: AnyProcess,
     pub(crate) rng: Rng,
     pub(crate) timers: Timers,
-    /// What its client will ask, and when.
-    pub(crate) wish: Option<(AnyData, Instant)>,
-    /// What the last step sent.
-    pub(crate) outbox: Vec<Parcel>,
+    /// The next request of its client, and when it will be made.
+    pub(crate) next_request: Option<(AnyData, Instant)>,
+    /// The messages sent by the last step.
+    pub(crate) outbox: Vec<OutgoingMessage>,
 }
 
-/// A message on its way to a place.
-pub(crate) struct Parcel {
+/// A message to the process at place `to`.
+pub(crate) struct OutgoingMessage {
     pub(crate) to: usize,
     pub(crate) id: u64,
     pub(crate) message: AnyData,
 }
 
-/// What makes a process take a step.
+/// An event that makes a process take a step.
 pub(crate) enum Event {
     Start,
     Recover,
     Message { from: ProcessId, id: u64, message: AnyData },
     Timer(AnyTimer),
-    Wish(AnyData),
+    Request(AnyData),
     Suspect(ProcessId),
     Trust(ProcessId),
 }
 
-/// What a task is told from outside.
+/// A command from the run to a task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Order {
+pub(crate) enum NodeCommand {
     Suspect(ProcessId),
     Trust(ProcessId),
     Stop,
@@ -64,18 +64,18 @@ impl Node {
             process,
             rng: Rng::new(seed).fork(stream),
             timers: Timers::default(),
-            wish: None,
+            next_request: None,
             outbox: Vec::new(),
         }
     }
 
-    /// Runs the process until it is stopped: its last state.
+    /// Runs the process until it is stopped; returns its last state.
     pub(crate) async fn run(
         mut self,
         hub: Arc<Hub>,
         mut inbox: Inbox,
         mut outlet: Outlet,
-        mut orders: UnboundedReceiver<Order>,
+        mut commands: UnboundedReceiver<NodeCommand>,
     ) -> AnyProcess {
         let mut alarm = pin!(sleep_until(Instant::now()));
         loop {
@@ -85,10 +85,10 @@ impl Node {
             outlet.flush();
             let due = self.due();
             let event = tokio::select! {
-                order = orders.recv() => match order {
-                    Some(Order::Suspect(peer)) => Event::Suspect(peer),
-                    Some(Order::Trust(peer)) => Event::Trust(peer),
-                    Some(Order::Stop) | None => break,
+                command = commands.recv() => match command {
+                    Some(NodeCommand::Suspect(peer)) => Event::Suspect(peer),
+                    Some(NodeCommand::Trust(peer)) => Event::Trust(peer),
+                    Some(NodeCommand::Stop) | None => break,
                 },
                 Some(arrival) = inbox.next() => match arrival {
                     Arrival::Message { from, id, message } => Event::Message { from, id, message },
@@ -109,24 +109,24 @@ impl Node {
         self.process
     }
 
-    /// When something happens here by itself.
+    /// When the next timer or request is due.
     fn due(&self) -> Option<Instant> {
-        let wish = self.wish.as_ref().map(|(_, due)| *due);
-        [self.timers.due(), wish].into_iter().flatten().min()
+        let next_request = self.next_request.as_ref().map(|(_, due)| *due);
+        [self.timers.due(), next_request].into_iter().flatten().min()
     }
 
-    /// What is due next, if it is due.
+    /// Takes the next timer or request, if it is due.
     pub(crate) fn take_due(&mut self) -> Option<Event> {
         let due = self.due().filter(|due| *due <= Instant::now())?;
         match self.timers.take_due(due) {
             Some(timer) => Some(Event::Timer(timer)),
-            None => self.wish.take().map(|(request, _)| Event::Wish(request)),
+            None => self.next_request.take().map(|(request, _)| Event::Request(request)),
         }
     }
 }
 
-/// Waits until `due`. What is due at once does not wait for the next tick of the clock; other tasks
-/// still get their turn.
+/// Waits until `due`. If that is now, it does not wait for the next tick of the clock, but other tasks still
+/// get their turn.
 async fn wait(due: Option<Instant>, mut alarm: Pin<&mut Sleep>) {
     match due {
         None => pending().await,

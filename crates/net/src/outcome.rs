@@ -1,4 +1,4 @@
-//! What a run on the network came to.
+//! The outcome of a run.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use thiserror::Error;
 
 use crate::codec::CodecError;
 
-/// A run that is over. Times are nanoseconds since the start.
+/// The outcome of a run. Times are nanoseconds since the start.
 #[derive(Debug)]
 pub struct NetOutcome {
-    /// How it ended.
+    /// How the run ended.
     pub ending: Ending,
-    /// How long it took.
+    /// How long the run took.
     pub elapsed: Duration,
-    /// How many messages there were.
+    /// Counts of messages and steps.
     pub counts: Counts,
-    /// How many of each kind were sent.
+    /// How many messages of each kind were sent.
     pub kinds: Vec<(String, u64)>,
-    /// What broke, and when.
+    /// The violations, with their times. The first hundred are kept.
     pub violations: Vec<(u64, Violation)>,
-    /// What went wrong below the processes, and when. The first hundred are kept.
+    /// The problems of the transport, with their times. The first hundred are kept.
     pub warnings: Vec<(u64, Warning)>,
-    /// Who waits for an answer.
+    /// The processes whose clients wait.
     pub waiting: Vec<ProcessId>,
-    /// Who is down.
+    /// The processes that are down.
     pub down: ProcessSet,
-    /// Whether a fault struck.
+    /// Whether there was a fault.
     pub faulty: bool,
     /// The last state of each process, in node order.
     pub processes: Vec<AnyProcess>,
@@ -39,42 +39,42 @@ pub struct NetOutcome {
     pub monitor: AnyMonitor,
     /// The measures.
     pub meter: AnyMeter,
-    /// The recorder, to be finished with a footer.
+    /// The recorder; the caller finishes it with a footer.
     pub recorder: Option<Recorder<Run>>,
 }
 
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// Nothing more can happen: no message is on its way, no timer runs, nobody will ask.
+    /// Nothing more can happen: no message is in flight, no timer runs, no client will ask.
     Quiet,
-    /// It was cut off.
+    /// The time limit cut it off.
     CutOff,
 }
 
-/// How many messages there were.
+/// Counts of messages and steps.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Handed to the network.
+    /// Messages sent.
     pub sent: u64,
-    /// Handed to a process.
+    /// Messages delivered.
     pub delivered: u64,
-    /// Lost on the way, or sent to a crashed process.
+    /// Messages lost in flight, or sent to a crashed process.
     pub lost: u64,
-    /// Frames that belong to no message on its way: late ones, or forged ones.
+    /// Frames dropped because no such message is in flight: they are late or forged.
     pub refused: u64,
     /// Steps of processes.
     pub steps: u64,
-    /// Those of them that a timer caused: where there is none, time had no part in what happened.
+    /// Steps caused by a timer. Without any, the outcome does not depend on time.
     pub timers: u64,
     /// Warnings, also those that were not kept.
     pub warnings: u64,
 }
 
-/// Why there was no run, or none to the end.
+/// Why a run could not start, or not finish.
 #[derive(Debug, Error)]
 pub enum NetError {
-    /// Not every member has one process.
+    /// The number of processes is not that of the members.
     #[error("{processes} processes for a group of {members}")]
     Size {
         /// How many processes were given.
@@ -82,105 +82,105 @@ pub enum NetError {
         /// How many members the group has.
         members: usize,
     },
-    /// A fault names nobody.
-    #[error("a fault names {0}, which is no member")]
+    /// A fault names a process that is not a member.
+    #[error("a fault names {0}, which is not a member")]
     Stranger(ProcessId),
-    /// There is no network of the kind that was asked for.
-    #[error("no such network on this machine: {0}")]
+    /// The transport is not available.
+    #[error("this transport is not available on this machine: {0}")]
     Network(std::io::Error),
-    /// A process found no port to listen on.
+    /// A process cannot listen for connections.
     #[error("{process} cannot listen on the loopback interface: {error}")]
     Listen {
-        /// Who.
+        /// The process.
         process: ProcessId,
-        /// Why.
+        /// The error of the system.
         error: std::io::Error,
     },
-    /// A process panicked: a mistake of ours.
+    /// A process panicked: its code has a bug.
     #[error("{process} panicked: {message}")]
     Panicked {
-        /// Who.
+        /// The process.
         process: ProcessId,
-        /// What it said.
+        /// The message of the panic.
         message: String,
     },
 }
 
-/// Something that went wrong below the processes, and was dealt with.
+/// A problem of the transport that the run survived.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{at}: {trouble}")]
 pub struct Warning {
-    /// Who noticed.
+    /// The process that noticed it.
     pub at: ProcessId,
-    /// What it was.
+    /// The problem.
     pub trouble: Trouble,
 }
 
-/// What can go wrong below the processes.
+/// The problems of a transport.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Trouble {
-    /// A connection opened with something else than a hello.
-    #[error("closed a connection that did not open as ours do: {0}")]
+    /// A connection did not begin with a valid hello.
+    #[error("closed a connection without a valid hello: {0}")]
     Hello(CodecError),
-    /// A connection opened, and said nothing.
-    #[error("closed a connection that never said hello")]
+    /// A connection sent no hello in time.
+    #[error("closed a connection that sent no hello in time")]
     Silence,
     /// A hello from another group.
     #[error("closed a connection from another group")]
     OtherGroup,
-    /// A hello from someone who is no member.
-    #[error("closed a connection from {0}, which is no member")]
+    /// A hello from a process that is not a member.
+    #[error("closed a connection from {0}, which is not a member")]
     Stranger(ProcessId),
-    /// A hello for another process, or for what this one was before a restart.
-    #[error("closed a connection from {0} that was meant for another")]
+    /// A hello for another process, or for an earlier incarnation of this one.
+    #[error("closed a connection from {0} that was for another process or an earlier incarnation")]
     NotForUs(ProcessId),
     /// More connections than the group needs.
     #[error("closed a connection: there are too many")]
-    Crowd,
-    /// No connection could be taken.
-    #[error("cannot take a connection: {0}")]
+    TooManyConnections,
+    /// Accepting a connection failed.
+    #[error("cannot accept a connection: {0}")]
     Accept(String),
-    /// A frame that cannot be read.
+    /// A frame could not be read.
     #[error("closed the connection from {from}: {error}")]
     Frame {
-        /// Who sent it.
+        /// The sender.
         from: ProcessId,
-        /// What is wrong with it.
+        /// What is wrong with the frame.
         error: CodecError,
     },
-    /// A connection broke in the middle of a frame.
+    /// A connection ended in the middle of a frame.
     #[error("the connection from {0} ended within a frame")]
     Truncated(ProcessId),
-    /// A frame that belongs to no message on its way.
-    #[error("dropped a frame from {from}: no message {id} is on its way")]
+    /// A frame with a message that is not in flight.
+    #[error("dropped a frame from {from}: message {id} is not in flight")]
     Refused {
-        /// Who sent it.
+        /// The sender.
         from: ProcessId,
-        /// The number it carries.
+        /// The number of the message.
         id: u64,
     },
-    /// A message that makes no frame.
+    /// A message could not be encoded.
     #[error("cannot send to {to}: {error}")]
     Unsendable {
-        /// To whom.
+        /// The receiver.
         to: ProcessId,
-        /// Why not.
+        /// Why the message cannot be encoded.
         error: CodecError,
     },
-    /// A connection could not be made; it is tried again.
+    /// Connecting failed; the writer tries again.
     #[error("cannot connect to {to}, trying again: {error}")]
     Connect {
-        /// To whom.
+        /// The receiver.
         to: ProcessId,
-        /// Why not.
+        /// The error of the system.
         error: String,
     },
     /// A connection broke.
     #[error("lost the connection to {to}: {error}")]
     Write {
-        /// To whom.
+        /// The receiver.
         to: ProcessId,
-        /// How.
+        /// The error of the system.
         error: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A run from start to end.
+//! Starts a run and sees it through.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -14,16 +14,16 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::codec::End;
 use crate::hub::Hub;
-use crate::judge::{Judge, LONGEST};
-use crate::node::{Event, Node, Order};
+use crate::node::{Event, Node, NodeCommand};
+use crate::run_state::{LONGEST, RunState};
 use crate::transport::{Inbox, Network, Outlet};
 use crate::{Ending, FaultKind, IsHold, NetConfig, NetError, NetOutcome, Parts};
 
 /// Runs the processes until nothing more can happen, or the time is up.
 ///
-/// All processes start, and all clients that do not pause ask, before the first message is
-/// delivered. `is_hold` says which pause goes before a request: true for the pause inside. Wants a
-/// tokio runtime with time and network, best one with several threads.
+/// Before the first message is delivered, all processes start, and all clients without a pause make their
+/// requests. `is_hold` tells which requests follow a holding time. Needs a tokio runtime with time and
+/// network, preferably with several threads.
 pub async fn run_group(
     group: Group,
     parts: Parts,
@@ -34,20 +34,20 @@ pub async fn run_group(
     start_group(group, parts, config, is_hold, recorder).await?.finish().await
 }
 
-/// A run under way. When it is dropped, all its tasks end.
+/// A run in progress. When it is dropped, all its tasks end.
 pub struct Running {
     group: Group,
     hub: Arc<Hub>,
     network: Network,
-    /// As newly built.
-    newborn: Vec<AnyProcess>,
-    /// The last known state of those that are gone.
+    /// The processes in their initial states.
+    initial: Vec<AnyProcess>,
+    /// For each place, the last state of its latest incarnation that ended.
     gone: Vec<Option<(u32, AnyProcess)>>,
     nodes: JoinSet<Ended>,
-    /// Which task is whose.
+    /// The process of each task.
     tasks: BTreeMap<Id, ProcessId>,
-    orders: Vec<UnboundedSender<Order>>,
-    /// What is planned, by its time and in the order it was planned.
+    commands: Vec<UnboundedSender<NodeCommand>>,
+    /// The planned faults and commands, by time and in the order they were planned.
     plans: BTreeMap<(Instant, u64), Plan>,
     planned: u64,
     start: Instant,
@@ -56,15 +56,15 @@ pub struct Running {
     seed: u64,
 }
 
-/// Something that will be done to a process.
+/// A planned fault or command; the number is the place of the process.
 #[derive(Clone, Copy, Debug)]
 enum Plan {
     Crash(usize),
     Restart(usize),
-    Tell(usize, Order),
+    Command(usize, NodeCommand),
 }
 
-/// A process at its end.
+/// A process whose task has ended.
 type Ended = (End, AnyProcess);
 
 /// A node with its connections, before it runs.
@@ -92,11 +92,11 @@ pub async fn start_group(
         });
     }
     let start = Instant::now();
-    let mut judge = Judge::new(group.clone(), parts, is_hold, recorder, warn, start);
-    // Nothing is quiet before all have started.
-    judge.plan(1);
-    let hub = Arc::new(Hub::new(judge));
-    // A group has at least one member; all of them read the same messages.
+    let mut state = RunState::new(group.clone(), parts, is_hold, recorder, warn, start);
+    // The run must not count as quiet before all processes have started.
+    state.plan(1);
+    let hub = Arc::new(Hub::new(state));
+    // A group has at least one member; any process can decode the messages of all.
     let sample = processes[0].clone();
     let network = Network::new(transport, group.clone(), frame_limit, sample, hub.clone())
         .map_err(NetError::Network)?;
@@ -104,10 +104,10 @@ pub async fn start_group(
         network,
         hub,
         gone: (0..group.len()).map(|_| None).collect(),
-        newborn: processes,
+        initial: processes,
         nodes: JoinSet::new(),
         tasks: BTreeMap::new(),
-        orders: group.members().iter().map(|_| unbounded_channel().0).collect(),
+        commands: group.members().iter().map(|_| unbounded_channel().0).collect(),
         plans: BTreeMap::new(),
         planned: 0,
         start,
@@ -117,7 +117,7 @@ pub async fn start_group(
         group,
     };
     for (at, plan) in strikes {
-        // What is planned for later never strikes.
+        // A fault planned for after the time limit never happens.
         if at <= running.time_limit {
             running.plan(start + at, plan);
         }
@@ -127,7 +127,7 @@ pub async fn start_group(
 }
 
 impl Running {
-    /// Where the processes listen, in node order; empty if they have no sockets.
+    /// The addresses at which the processes listen, in node order; empty if they have no sockets.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.network.addresses()
     }
@@ -140,9 +140,9 @@ impl Running {
             let next = self.plans.keys().next().map_or(time_is_up, |(at, _)| *at);
             tokio::select! {
                 biased;
-                Some(ended) = self.nodes.join_next_with_id() => self.bury(ended)?,
+                Some(ended) = self.nodes.join_next_with_id() => self.keep_last_state(ended)?,
                 () = hub.quiet.notified() => {
-                    if hub.with(|judge| judge.is_quiet()).unwrap_or(true) {
+                    if hub.with(|state| state.is_quiet()).unwrap_or(true) {
                         break Ending::Quiet;
                     }
                 }
@@ -152,37 +152,38 @@ impl Running {
                 }
             }
         };
-        let mut judge = hub.close().expect("a run ends once, and here");
-        for orders in &self.orders {
-            // Whoever is gone needs no order.
-            let _ = orders.send(Order::Stop);
+        let mut state = hub.close().expect("a run ends once, and here");
+        for commands in &self.commands {
+            // A task that has ended needs no command.
+            let _ = commands.send(NodeCommand::Stop);
         }
         while let Some(ended) = self.nodes.join_next_with_id().await {
-            self.bury(ended)?;
+            self.keep_last_state(ended)?;
         }
-        let last = self.gone.into_iter().zip(self.newborn);
+        let last = self.gone.into_iter().zip(self.initial);
         let processes: Vec<_> =
             last.map(|(last, new)| last.map_or(new, |(_, process)| process)).collect();
-        judge.judge(ending, &processes);
+        state.judge_end(ending, &processes);
         Ok(NetOutcome {
             ending,
-            elapsed: judge.elapsed(),
-            waiting: judge.ledger.application.waiting(),
-            down: judge.down(),
+            elapsed: state.elapsed(),
+            waiting: state.ledger.application.waiting(),
+            down: state.down(),
             processes,
-            counts: judge.counts,
-            kinds: judge.kinds,
-            violations: judge.violations,
-            warnings: judge.warnings,
-            faulty: judge.faulty,
-            application: judge.ledger.application,
-            monitor: judge.ledger.monitor,
-            meter: judge.ledger.meter,
-            recorder: judge.recorder,
+            counts: state.counts,
+            kinds: state.kinds,
+            violations: state.violations,
+            warnings: state.warnings,
+            faulty: state.faulty,
+            application: state.ledger.application,
+            monitor: state.ledger.monitor,
+            meter: state.ledger.meter,
+            recorder: state.recorder,
         })
     }
 
-    /// Starts all processes, and lets all clients ask that do not pause, before any message moves.
+    /// Starts all processes and makes the requests of all clients without a pause, before any message is
+    /// delivered.
     async fn start(&mut self) -> Result<(), NetError> {
         let mut ready: Vec<Ready> = Vec::with_capacity(self.group.len());
         for place in 0..self.group.len() {
@@ -192,7 +193,7 @@ impl Running {
             self.hub.step(node, Event::Start);
         }
         for (node, ..) in &mut ready {
-            self.hub.with(|judge| judge.consult(node));
+            self.hub.with(|state| state.ask_client(node));
         }
         for (node, ..) in &mut ready {
             if let Some(event) = node.take_due() {
@@ -202,7 +203,7 @@ impl Running {
         for node in ready {
             self.spawn(node);
         }
-        self.hub.with(|judge| judge.plan(self.plans.len()));
+        self.hub.with(|state| state.plan(self.plans.len()));
         Ok(())
     }
 
@@ -214,22 +215,22 @@ impl Running {
             .attach(place, me)
             .await
             .map_err(|error| NetError::Listen { process, error })?;
-        let newborn = self.newborn[place].clone();
-        Ok((Node::new(self.group.clone(), me, newborn, self.seed), inbox, outlet))
+        let initial = self.initial[place].clone();
+        Ok((Node::new(self.group.clone(), me, initial, self.seed), inbox, outlet))
     }
 
     fn spawn(&mut self, (node, inbox, outlet): Ready) {
-        let (sender, orders) = unbounded_channel();
+        let (sender, commands) = unbounded_channel();
         let (place, me) = (node.place, node.me);
-        self.orders[place] = sender;
+        self.commands[place] = sender;
         let hub = self.hub.clone();
-        let run = node.run(hub, inbox, outlet, orders);
+        let run = node.run(hub, inbox, outlet, commands);
         let task = self.nodes.spawn(async move { (me, run.await) });
         self.tasks.insert(task.id(), me.process);
     }
 
-    /// A task has ended: keeps the last state of its process.
-    fn bury(&mut self, ended: Result<(Id, Ended), JoinError>) -> Result<(), NetError> {
+    /// Keeps the last state of a process whose task has ended.
+    fn keep_last_state(&mut self, ended: Result<(Id, Ended), JoinError>) -> Result<(), NetError> {
         match ended {
             Ok((task, (me, process))) => {
                 self.tasks.remove(&task);
@@ -243,7 +244,7 @@ impl Running {
             Err(error) => {
                 let process = self.tasks.remove(&error.id()).unwrap_or_default();
                 let message = match error.try_into_panic() {
-                    Ok(panic) => words(panic),
+                    Ok(panic) => panic_message(panic),
                     Err(error) => error.to_string(),
                 };
                 Err(NetError::Panicked { process, message })
@@ -260,56 +261,56 @@ impl Running {
         match plan {
             Plan::Crash(place) => self.crash(place),
             Plan::Restart(place) => self.restart(place).await?,
-            Plan::Tell(place, order) => {
-                if self.hub.with(|judge| judge.expect_news(place)).unwrap_or(false) {
-                    // A task that is gone has crashed, and its news with it.
-                    let _ = self.orders[place].send(order);
+            Plan::Command(place, command) => {
+                if self.hub.with(|state| state.expect_news(place)).unwrap_or(false) {
+                    // If the task has ended, its process has crashed, and the news are void.
+                    let _ = self.commands[place].send(command);
                 }
             }
         }
-        self.hub.with(|judge| judge.plan(self.plans.len()));
+        self.hub.with(|state| state.plan(self.plans.len()));
         Ok(())
     }
 
     fn crash(&mut self, place: usize) {
-        if !self.hub.with(|judge| judge.crash(place)).unwrap_or(false) {
+        if !self.hub.with(|state| state.crash(place)).unwrap_or(false) {
             return;
         }
         self.network.detach(place);
-        let _ = self.orders[place].send(Order::Stop);
-        self.tell_others(place, Order::Suspect);
+        let _ = self.commands[place].send(NodeCommand::Stop);
+        self.command_others(place, NodeCommand::Suspect);
     }
 
     async fn restart(&mut self, place: usize) -> Result<(), NetError> {
-        let next = self.hub.with(|judge| judge.next_incarnation(place)).flatten();
+        let next = self.hub.with(|state| state.next_incarnation(place)).flatten();
         let Some(incarnation) = next else { return Ok(()) };
         let mut ready = self.attach(place, incarnation).await?;
-        self.hub.with(|judge| judge.restart(&mut ready.0));
+        self.hub.with(|state| state.restart(&mut ready.0));
         self.spawn(ready);
-        self.tell_others(place, Order::Trust);
-        // The newcomer's own detector starts afresh, and learns who is down.
+        self.command_others(place, NodeCommand::Trust);
+        // The detector of the restarted process starts afresh: it reports the processes that are down.
         if let Some(after) = self.detect_after {
-            let down = self.hub.with(|judge| judge.down()).unwrap_or_default();
+            let down = self.hub.with(|state| state.down()).unwrap_or_default();
             for peer in down.iter() {
-                self.plan(Instant::now() + after, Plan::Tell(place, Order::Suspect(peer)));
+                self.plan(Instant::now() + after, Plan::Command(place, NodeCommand::Suspect(peer)));
             }
         }
         Ok(())
     }
 
-    /// Tells every other process, after the time that detection takes, if there is a detector.
-    fn tell_others(&mut self, place: usize, order: fn(ProcessId) -> Order) {
+    /// Plans a command to every other process, after the detection time; without a detector, none.
+    fn command_others(&mut self, place: usize, command: fn(ProcessId) -> NodeCommand) {
         let Some(after) = self.detect_after else { return };
         let (peer, at) = (self.group.id(place), Instant::now() + after);
         for other in (0..self.group.len()).filter(|other| *other != place) {
-            self.plan(at, Plan::Tell(other, order(peer)));
+            self.plan(at, Plan::Command(other, command(peer)));
         }
     }
 }
 
-/// What a panic said.
-fn words(panic: Box<dyn Any + Send>) -> String {
+/// The message of a panic.
+fn panic_message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no words").to_owned()
+    text.unwrap_or("no message").to_owned()
 }

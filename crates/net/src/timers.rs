@@ -3,12 +3,12 @@
 use konklave_process::AnyTimer;
 use tokio::time::Instant;
 
-/// Which timers run, and when they run out. A process has a few, so a list will do.
+/// The running timers and their due times. A process has only a few, so a list is enough.
 #[derive(Debug, Default)]
 pub(crate) struct Timers(Vec<(AnyTimer, Instant)>);
 
 impl Timers {
-    /// Starts `timer`, or starts it anew.
+    /// Starts or restarts `timer`.
     pub(crate) fn set(&mut self, timer: AnyTimer, due: Instant) {
         match self.0.iter_mut().find(|(running, _)| *running == timer) {
             Some(entry) => entry.1 = due,
@@ -21,7 +21,7 @@ impl Timers {
         self.0.retain(|(running, _)| running != timer);
     }
 
-    /// How many run.
+    /// How many timers run.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn under_one_name_runs_one_timer() {
+    fn setting_a_running_timer_restarts_it() {
         let now = Instant::now();
         let after = |ms| now + Duration::from_millis(ms);
         let [a, b] = ['a', 'b'].map(AnyTimer::new);

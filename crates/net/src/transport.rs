@@ -1,4 +1,4 @@
-//! How messages travel. What carries them may lose them, and says so; nothing else is asked of it.
+//! The transports. A transport may lose messages, but it must report each loss.
 
 pub(crate) mod datagram;
 #[cfg(test)]
@@ -13,10 +13,10 @@ use std::sync::Arc;
 use konklave_process::{AnyData, AnyProcess, Group, ProcessId};
 
 use crate::codec::End;
-use crate::node::Parcel;
+use crate::node::OutgoingMessage;
 use crate::{Transport, Warning};
 
-/// One connection: from whom, to whom, and the how many-th between them.
+/// A connection from one incarnation of a process to one of another; `connection` counts those between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Link {
     pub(crate) sender: End,
@@ -24,7 +24,7 @@ pub(crate) struct Link {
     pub(crate) connection: u32,
 }
 
-/// What comes in.
+/// What a process receives from a transport.
 pub(crate) enum Arrival {
     /// A message.
     Message { from: ProcessId, id: u64, message: AnyData },
@@ -32,31 +32,31 @@ pub(crate) enum Arrival {
     End(Link),
 }
 
-/// Who has to know what becomes of messages.
-pub(crate) trait Fates: Send + Sync {
+/// What a transport reports to the run.
+pub(crate) trait TransportEvents: Send + Sync {
     /// Message `id` will not arrive.
     fn lost(&self, id: u64);
-    /// The sender closed `link` after it had given message `last` to it.
+    /// The sender closed `link`; message `last` was the last one written to it.
     fn closed(&self, link: Link, last: u64);
-    /// Something went wrong.
+    /// The transport has a problem.
     fn warn(&self, warning: Warning);
 }
 
-/// What connects the processes.
+/// The transport that connects the processes of a run.
 pub(crate) enum Network {
     Threads(threads::Network),
     Tcp(tcp::Network),
     Datagram(datagram::Network),
 }
 
-/// Where messages come in. When it is dropped, the process is cut off.
+/// Receives messages for one process. When it is dropped, the process is cut off.
 pub(crate) enum Inbox {
     Threads(threads::Inbox),
     Tcp(tcp::Inbox),
     Datagram(datagram::Inbox),
 }
 
-/// Where messages go out. When it is dropped, what was sent still goes out.
+/// Sends messages for one process. When it is dropped, messages already sent still go out.
 pub(crate) enum Outlet {
     Threads(threads::Outlet),
     Tcp(tcp::Outlet),
@@ -69,14 +69,14 @@ impl Network {
         group: Group,
         frame_limit: usize,
         sample: AnyProcess,
-        fates: Arc<dyn Fates>,
+        events: Arc<dyn TransportEvents>,
     ) -> io::Result<Self> {
         Ok(match transport {
             Transport::Threads => Self::Threads(threads::Network::new(&group)),
-            Transport::Tcp => Self::Tcp(tcp::Network::new(group, frame_limit, sample, fates)),
+            Transport::Tcp => Self::Tcp(tcp::Network::new(group, frame_limit, sample, events)),
             Transport::Udp | Transport::Multicast => {
                 let multicast = transport == Transport::Multicast;
-                let network = datagram::Network::new(group, frame_limit, multicast, sample, fates);
+                let network = datagram::Network::new(group, frame_limit, multicast, sample, events);
                 Self::Datagram(network?)
             }
         })
@@ -100,7 +100,7 @@ impl Network {
         })
     }
 
-    /// The process at `place` is gone: nobody needs to call it any more.
+    /// The process at `place` has crashed: no sender needs to connect to it any more.
     pub(crate) fn detach(&self, place: usize) {
         match self {
             Self::Threads(_) => {}
@@ -109,7 +109,7 @@ impl Network {
         }
     }
 
-    /// Where the processes listen, in node order; nowhere if they have no sockets.
+    /// The addresses at which the processes listen, in node order; empty if they have no sockets.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         match self {
             Self::Threads(_) => Vec::new(),
@@ -120,7 +120,7 @@ impl Network {
 }
 
 impl Inbox {
-    /// What comes next; none if nothing can come any more. Loses nothing when it is given up.
+    /// The next arrival; none if there will be no more. Cancelling this future loses nothing.
     pub(crate) async fn next(&mut self) -> Option<Arrival> {
         match self {
             Self::Threads(inbox) => inbox.next().await,
@@ -132,7 +132,7 @@ impl Inbox {
 
 impl Outlet {
     /// Sends without waiting.
-    pub(crate) fn send(&mut self, parcel: Parcel) {
+    pub(crate) fn send(&mut self, parcel: OutgoingMessage) {
         match self {
             Self::Threads(outlet) => outlet.send(parcel),
             Self::Tcp(outlet) => outlet.send(parcel),
@@ -140,7 +140,7 @@ impl Outlet {
         }
     }
 
-    /// The step is over: what waits for more of the same goes out.
+    /// Sends the messages that wait to be combined into one datagram. Called after each step.
     pub(crate) fn flush(&mut self) {
         match self {
             Self::Threads(_) | Self::Tcp(_) => {}

@@ -1,25 +1,25 @@
-//! What faults do to processes.
+//! Which processes are down or paused, and their stable storage.
 
 use konklave_process::{Group, Process, ProcessId, ProcessSet};
 
 use crate::event::Backlog;
 use crate::{Fault, What};
 
-/// How the processes are; nothing is kept while all are well.
+/// The condition of all processes. Nothing is stored while all are up and none is paused.
 pub(crate) struct Condition<P: Process, MT, OT> {
-    /// Whether all are up and awake.
+    /// Whether all processes are up and none is paused.
     pub(crate) all_well: bool,
     down: ProcessSet,
-    /// Who sleeps, and what waits for it. Whom two pauses hold is here twice.
+    /// The places of paused processes, each with its waiting events. A process in two pauses is here twice.
     asleep: Vec<(usize, Backlog<P, MT, OT>)>,
     incarnations: Vec<u32>,
     saved: Vec<Option<P::Record>>,
-    /// How fast timers run; empty while all run at the same rate.
+    /// The clock rate of each process; empty if all have the same.
     rates: Vec<f64>,
 }
 
 impl<P: Process, MT, OT> Condition<P, MT, OT> {
-    /// All are well; their timers run as `faults` say.
+    /// All processes up; clock rates as in `faults`.
     pub(crate) fn new(faults: &[Fault], group: &Group) -> Self {
         let mut rates = Vec::new();
         for fault in faults {
@@ -38,16 +38,16 @@ impl<P: Process, MT, OT> Condition<P, MT, OT> {
         }
     }
 
-    fn look(&mut self) {
+    fn update(&mut self) {
         self.all_well = self.down.is_empty() && self.asleep.is_empty();
     }
 
-    /// Who is down.
+    /// The processes that are down.
     pub(crate) fn down(&self) -> &ProcessSet {
         &self.down
     }
 
-    /// Takes a process down; none if it was. What waited for it is returned.
+    /// Crashes a process; returns the events that waited for it, or none if it was down already.
     pub(crate) fn crash(
         &mut self,
         id: ProcessId,
@@ -61,51 +61,51 @@ impl<P: Process, MT, OT> Condition<P, MT, OT> {
         self.incarnations[place] += 1;
         let backlogs = self.asleep.extract_if(.., |(p, _)| *p == place);
         let waited = backlogs.flat_map(|(_, backlog)| backlog).collect();
-        self.look();
+        self.update();
         Some(waited)
     }
 
-    /// Takes a process up; false if it was not down.
+    /// Restarts a process; returns false if it was not down.
     pub(crate) fn restart(&mut self, id: ProcessId) -> bool {
         let was_down = self.down.remove(id);
-        self.look();
+        self.update();
         was_down
     }
 
-    /// Puts a process to sleep; false if it is down.
+    /// Pauses a process; returns false if it is down.
     pub(crate) fn pause(&mut self, id: ProcessId, place: usize) -> bool {
         if self.down.contains(id) {
             return false;
         }
         self.asleep.push((place, Vec::new()));
-        self.look();
+        self.update();
         true
     }
 
-    /// Ends a pause, if there is one. What waited is returned.
+    /// Ends a pause; returns the events that waited, or none if there was no pause.
     pub(crate) fn wake(&mut self, place: usize) -> Option<Backlog<P, MT, OT>> {
         let i = self.asleep.iter().position(|(p, _)| *p == place)?;
         let (_, backlog) = self.asleep.remove(i);
-        self.look();
+        self.update();
         Some(backlog)
     }
 
-    /// What waits for the process at `place`, if it sleeps.
+    /// The events waiting for the process at `place`, if it is paused.
     pub(crate) fn backlog(&mut self, place: usize) -> Option<&mut Backlog<P, MT, OT>> {
         self.asleep.iter_mut().find(|(p, _)| *p == place).map(|(_, backlog)| backlog)
     }
 
-    /// Whether something waits for a sleeper.
+    /// Whether an event waits for a paused process.
     pub(crate) fn is_awaited(&self) -> bool {
         self.asleep.iter().any(|(_, backlog)| !backlog.is_empty())
     }
 
-    /// How often the process crashed: what was scheduled for an earlier life is void.
+    /// How often the process crashed. Events scheduled for an earlier incarnation are void.
     pub(crate) fn incarnation(&self, place: usize) -> u32 {
         self.incarnations.get(place).copied().unwrap_or(0)
     }
 
-    /// How fast the timers of a process run.
+    /// The clock rate of a process: 2 is twice as fast.
     pub(crate) fn rate(&self, place: usize) -> f64 {
         self.rates.get(place).copied().unwrap_or(1.0)
     }
@@ -116,7 +116,7 @@ impl<P: Process, MT, OT> Condition<P, MT, OT> {
         self.saved[place] = Some(record);
     }
 
-    /// What a process has in stable storage.
+    /// The record in the stable storage of a process.
     pub(crate) fn saved(&self, place: usize) -> Option<P::Record> {
         self.saved.get(place).cloned().flatten()
     }

@@ -1,4 +1,4 @@
-//! The world of a run, as data.
+//! The configuration of a run.
 
 use std::time::Duration;
 
@@ -9,30 +9,30 @@ use crate::{Delay, Fault, Time};
 /// T, the mean delay of a message, in ticks.
 pub const UNIT: Time = 1000;
 
-/// The world in which processes run.
+/// The configuration of a run: delays, faults, pauses, limits.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Where all chance comes from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How long messages take.
+    /// The delays of messages.
     pub delay: Delay,
     /// Whether messages of one channel keep their order.
     pub fifo: bool,
-    /// How likely a message is lost.
+    /// The probability that a message is lost.
     pub loss: f64,
-    /// How likely it arrives twice.
+    /// The probability that a message arrives twice.
     pub duplicate: f64,
-    /// Wishes at given times, in T: these come first, pauses after them.
+    /// Requests at given times, in T. Further requests follow after pauses.
     pub script: Vec<(ProcessId, f64)>,
-    /// Pauses before a wish, in T.
+    /// The pause of a client before a request, in T.
     pub think: Pace,
-    /// Pauses while inside, in T.
+    /// The time for which a client holds what it was granted, in T.
     pub hold: Pace,
-    /// What goes wrong.
+    /// The faults to inject.
     pub faults: Vec<Fault>,
-    /// After how long a crash is known to all, in T; none: never.
+    /// The time after which all processes know of a crash, in T; none: they never do.
     pub detect_after: Option<f64>,
-    /// How long T is for timers.
+    /// The length of T for timers.
     pub unit: Duration,
     /// The run is cut off at this time, in T.
     pub time_limit: f64,
@@ -66,18 +66,19 @@ impl Default for Config {
 /// How long a client pauses, in T.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pace {
-    /// Always as long.
+    /// Always this long.
     Constant(f64),
-    /// Each length of an interval alike.
+    /// Uniform between these bounds.
     Uniform(f64, f64),
-    /// Memoryless, with this mean.
+    /// Exponential with this mean.
     Exponential(f64),
-    /// Arrivals at this mean distance, whether or not the last wish was served (open load).
+    /// Requests arrive as a Poisson process with this mean distance, whether or not earlier requests were
+    /// served (open load).
     Arrivals(f64),
 }
 
 impl Pace {
-    /// The shortest it can be, in T.
+    /// The shortest possible pause, in T.
     pub fn least(&self) -> f64 {
         match *self {
             Self::Constant(t) => t,
@@ -86,7 +87,7 @@ impl Pace {
         }
     }
 
-    /// How long it always is, in T; none where it varies.
+    /// The length of a constant pause, in T; none if it varies.
     pub fn constant(&self) -> Option<f64> {
         match *self {
             Self::Constant(t) => Some(t),
@@ -120,7 +121,7 @@ impl std::str::FromStr for Pace {
             Ok(Delay::Exponential(mean)) => Ok(Self::Exponential(mean)),
             Ok(Delay::LogNormal(..) | Delay::PerLink(..) | Delay::Hops(_)) | Err(_) => {
                 Err(format!(
-                    "`{text}` is no pause: pauses are a number of T, uniform:LOW..HIGH, exponential:MEAN or arrivals:MEAN"
+                    "`{text}` is not a pause; a pause is a number of T, uniform:LOW..HIGH, exponential:MEAN or arrivals:MEAN"
                 ))
             }
         }

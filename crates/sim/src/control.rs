@@ -1,22 +1,22 @@
-//! Faults strike and end.
+//! Starts and ends faults.
 
 use konklave_process::{Application, Input, Inspect, Meter, Monitor, ProcessId, ProcessSet};
 
-use crate::event::{Event, Happening, HappeningOf};
+use crate::event::{Event, EventKind, EventKindOf};
 use crate::sim::Sim;
 use crate::{Fault, Incident, Memory, Observer, Time, UNIT, What, When};
 
 /// The faults to come.
 pub(crate) struct Schedule {
-    /// By time, the last first.
+    /// The changes at given times, the latest first.
     timed: Vec<(Time, Control)>,
-    /// By step, the last first.
+    /// The changes after given steps, the latest first.
     stepped: Vec<(u64, Control)>,
-    /// Whether a process may come up again.
+    /// Whether there are restarts.
     pub(crate) restarts: bool,
 }
 
-/// A change of the world.
+/// A fault begins or ends.
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
     Strike(What),
@@ -29,7 +29,7 @@ impl Schedule {
         let (mut timed, mut stepped, mut restarts) = (Vec::new(), Vec::new(), false);
         for Fault { what, when, until } in faults {
             match what {
-                // These hold from the start: network and timers know them.
+                // These are in effect from the start, in network and timers.
                 What::Message(..) | What::Rate(..) => continue,
                 What::Restart(..) => restarts = true,
                 What::Crash(_)
@@ -47,7 +47,7 @@ impl Schedule {
                 timed.push((ticks(*until), Control::End(what.clone())));
             }
         }
-        // Stable sorts: faults of one moment strike in the order they were given.
+        // Stable sorts: faults at the same time happen in the order given.
         timed.sort_by_key(|(at, _)| *at);
         timed.reverse();
         stepped.sort_by_key(|(step, _)| *step);
@@ -55,22 +55,22 @@ impl Schedule {
         Self { timed, stepped, restarts }
     }
 
-    /// When the next change by time comes.
+    /// The time of the next change by time.
     pub(crate) fn next_time(&self) -> Time {
         self.timed.last().map_or(Time::MAX, |(at, _)| *at)
     }
 
-    /// After which step the next change by step comes.
+    /// The step of the next change by step.
     pub(crate) fn next_step(&self) -> u64 {
         self.stepped.last().map_or(u64::MAX, |(step, _)| *step)
     }
 
-    /// The next change by step, if it has come.
+    /// Takes the next change by step, if it is due.
     pub(crate) fn take_stepped(&mut self, steps: u64) -> Option<Control> {
         self.stepped.pop_if(|(step, _)| *step <= steps).map(|(_, control)| control)
     }
 
-    /// The next change by time, if it comes by then.
+    /// Takes the next change by time, if it is due by `limit`.
     pub(crate) fn take_timed(&mut self, limit: Time) -> Option<(Time, Control)> {
         self.timed.pop_if(|(at, _)| *at <= limit)
     }
@@ -84,7 +84,7 @@ where
     T: Meter<P>,
     O: Observer<P>,
 {
-    /// Changes the world.
+    /// Begins or ends a fault.
     pub(crate) fn control(&mut self, control: Control) {
         let world = &mut self.world;
         let place = |p: ProcessId| self.group.place(p).expect("faults name members");
@@ -101,7 +101,7 @@ where
                 let Some(backlog) = world.condition.wake(place) else { return };
                 world.observer.on_incident(world.now, &Incident::Resume(p));
                 self.ready
-                    .extend(backlog.into_iter().map(|what| Event { place: place as u32, what }));
+                    .extend(backlog.into_iter().map(|kind| Event { place: place as u32, kind }));
             }
             Control::Strike(What::Cut(from, to)) => {
                 world.faulty = true;
@@ -109,7 +109,7 @@ where
                 world.observer.on_incident(world.now, &Incident::Cut(format!("{from} → {to}")));
             }
             Control::End(What::Cut(from, to)) => {
-                if world.network.join(from, to) {
+                if world.network.heal_cut(from, to) {
                     let incident = Incident::Heal(format!("{from} → {to}"));
                     world.observer.on_incident(world.now, &incident);
                 }
@@ -119,8 +119,8 @@ where
                 world.network.break_link(one, other);
                 world.ledger.monitor.on_break(one, other);
                 world.observer.on_incident(world.now, &Incident::Cut(format!("{one} – {other}")));
-                self.tell(one, other, Happening::Suspect);
-                self.tell(other, one, Happening::Suspect);
+                self.notify(one, other, EventKind::Suspect);
+                self.notify(other, one, EventKind::Suspect);
             }
             Control::End(What::Break(one, other)) => {
                 if !world.network.mend_link(one, other) {
@@ -129,11 +129,11 @@ where
                 world.ledger.monitor.on_mend(one, other);
                 let incident = Incident::Heal(format!("{one} – {other}"));
                 world.observer.on_incident(world.now, &incident);
-                // Who is down is suspected for that.
+                // A process that is down stays suspected because of its crash.
                 let is_up = |p: ProcessId| !self.world.condition.down().contains(p);
                 if is_up(one) && is_up(other) && !self.world.network.is_broken(one, other) {
-                    self.tell(one, other, Happening::Trust);
-                    self.tell(other, one, Happening::Trust);
+                    self.notify(one, other, EventKind::Trust);
+                    self.notify(other, one, EventKind::Trust);
                 }
             }
             Control::Strike(What::Partition(sides)) => {
@@ -143,17 +143,17 @@ where
                 world.observer.on_incident(world.now, &incident);
             }
             Control::End(What::Partition(sides)) => {
-                if world.network.unite(&sides) {
+                if world.network.heal_partition(&sides) {
                     world.observer.on_incident(world.now, &Incident::Heal("partition".into()));
                 }
             }
             Control::Strike(What::Suspect(who, whom)) => {
                 world.faulty = true;
-                let event = Event { place: place(who) as u32, what: Happening::Suspect(whom) };
+                let event = Event { place: place(who) as u32, kind: EventKind::Suspect(whom) };
                 self.ready.push_back(event);
             }
             Control::End(What::Suspect(who, whom)) => {
-                let event = Event { place: place(who) as u32, what: Happening::Trust(whom) };
+                let event = Event { place: place(who) as u32, kind: EventKind::Trust(whom) };
                 self.ready.push_back(event);
             }
             Control::Strike(What::Message(..) | What::Rate(..))
@@ -169,13 +169,13 @@ where
         let Some(backlog) = world.condition.crash(p, place, self.group.len()) else { return };
         world.faulty = true;
         world.timers.clear(place);
-        world.forget_wish(place);
+        world.clear_pending_request(place);
         world.ledger.on_crash(world.now, p);
         world.observer.on_incident(world.now, &Incident::Crash(p));
-        for what in backlog {
-            world.waste(p, what);
+        for kind in backlog {
+            world.drop_for_crashed(p, kind);
         }
-        self.tell_others(p, Happening::Suspect, &ProcessSet::new());
+        self.notify_others(p, EventKind::Suspect, &ProcessSet::new());
     }
 
     fn restart(&mut self, p: ProcessId, memory: Memory) {
@@ -186,9 +186,9 @@ where
         let place = self.group.place(p).expect("faults name members");
         match memory {
             Memory::Everything => {}
-            Memory::Saved => self.processes[place] = self.newborn[place].clone(),
+            Memory::Saved => self.processes[place] = self.initial[place].clone(),
             Memory::Nothing => {
-                self.processes[place] = self.newborn[place].clone();
+                self.processes[place] = self.initial[place].clone();
                 world.condition.forget(place);
             }
         }
@@ -196,46 +196,46 @@ where
         world.observer.on_incident(world.now, &Incident::Restart(p, memory));
         let saved = world.condition.saved(place);
         self.step(place, p, Input::Recover(saved), &O::Tag::default());
-        self.world.consult(place, p);
-        // Whom no link leads to, it has not come back.
+        self.world.ask_client(place, p);
+        // Peers with a broken link to the process do not notice its restart.
         let broken: ProcessSet = self.world.network.broken_at(p).into_iter().collect();
-        self.tell_others(p, Happening::Trust, &broken);
-        // The newcomer's own detector starts afresh, and learns who is down.
+        self.notify_others(p, EventKind::Trust, &broken);
+        // The detector of the restarted process starts afresh: it reports peers that are down or cut off.
         if let Some(after) = self.detect_after {
             let broken = self.world.network.broken_at(p);
             for peer in self.world.condition.down().iter().chain(broken) {
-                let event = Event { place: place as u32, what: Happening::Suspect(peer) };
+                let event = Event { place: place as u32, kind: EventKind::Suspect(peer) };
                 self.world.queue.push(self.world.now + after, event);
             }
         }
     }
 
-    /// Tells one process of another, after the time that detection takes, if there is a detector.
-    fn tell(
+    /// Lets the detector of one process report a peer, after the detection time; without a detector, never.
+    fn notify(
         &mut self,
         to: ProcessId,
         about: ProcessId,
-        what: fn(ProcessId) -> HappeningOf<P, M, O>,
+        kind: fn(ProcessId) -> EventKindOf<P, M, O>,
     ) {
         let place = self.group.place(to).expect("faults name members") as u32;
         if let Some(after) = self.detect_after {
-            let event = Event { place, what: what(about) };
+            let event = Event { place, kind: kind(about) };
             self.world.queue.push(self.world.now + after, event);
         }
     }
 
-    /// Tells every other process but some, after the time that detection takes, if there is a detector.
-    fn tell_others(
+    /// As [`Sim::notify`], for all processes except `p` itself and those in `but`.
+    fn notify_others(
         &mut self,
         p: ProcessId,
-        what: impl Fn(ProcessId) -> HappeningOf<P, M, O>,
+        kind: impl Fn(ProcessId) -> EventKindOf<P, M, O>,
         but: &ProcessSet,
     ) {
         let Some(after) = self.detect_after else { return };
         let at = self.world.now + after;
         for place in 0..self.group.len() {
             if self.group.id(place) != p && !but.contains(self.group.id(place)) {
-                self.world.queue.push(at, Event { place: place as u32, what: what(p) });
+                self.world.queue.push(at, Event { place: place as u32, kind: kind(p) });
             }
         }
     }

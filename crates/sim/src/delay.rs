@@ -1,4 +1,4 @@
-//! How long messages take.
+//! The delays of messages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,17 +11,17 @@ use konklave_process::{Group, ProcessId, Rng};
 /// A model of delays, in units of T.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Delay {
-    /// Always the same.
+    /// Always this long.
     Constant(f64),
-    /// Each value of an interval alike.
+    /// Uniform between these bounds.
     Uniform(f64, f64),
-    /// Memoryless, with this mean.
+    /// Exponential with this mean.
     Exponential(f64),
-    /// Long-tailed: median and the deviation of the logarithm.
+    /// Log-normal, with a long tail: the median, and the standard deviation of the logarithm.
     LogNormal(f64, f64),
-    /// Each link its own constant, the rest the default.
+    /// A constant for each link listed, and a default for all others.
     PerLink(BTreeMap<(ProcessId, ProcessId), f64>, f64),
-    /// One T for each link on the way.
+    /// One T for each link of the topology on the shortest path.
     Hops(Arc<Hops>),
 }
 
@@ -31,7 +31,7 @@ impl Default for Delay {
     }
 }
 
-/// What a delay may be at most: more would overflow the clock of a long run.
+/// The longest delay allowed: more would overflow the clock of a long run.
 const LONGEST: f64 = 1e9;
 
 impl Delay {
@@ -48,7 +48,7 @@ impl Delay {
         }
     }
 
-    /// The longest delay there is, if there is one.
+    /// The longest possible delay, if there is a bound.
     pub fn longest(&self) -> Option<f64> {
         match self {
             Self::Constant(t) => Some(*t),
@@ -58,13 +58,13 @@ impl Delay {
         }
     }
 
-    /// Whether each link has one constant delay: then channels keep their order by themselves.
+    /// Whether the delay of each link is constant, so that channels keep their order by themselves.
     pub fn is_constant(&self) -> bool {
         matches!(self, Self::Constant(_) | Self::PerLink(..) | Self::Hops(_))
     }
 
-    /// Reads delays link by link, between members of `group`: lines `from to delay`, and `default
-    /// delay`, each at most once. `file` is the name of the source in errors.
+    /// Parses delays of links between members of `group`: lines `from to delay` and `default delay`, each at
+    /// most once. `file` names the source in errors.
     pub fn parse_links(text: &str, file: &str, group: &Group) -> Result<Self, String> {
         let (mut links, mut default) = (BTreeMap::new(), None);
         for (i, line) in text.lines().enumerate() {
@@ -79,7 +79,7 @@ impl Delay {
                 [from, to, t] if id(from).and(id(to)).and(time(t)).is_some() => {
                     let (from, to) = (id(from).unwrap_or_default(), id(to).unwrap_or_default());
                     if let Some(stranger) = [from, to].into_iter().find(|p| !group.contains(*p)) {
-                        return wrong(format!("{stranger} is no member of the group"));
+                        return wrong(format!("{stranger} is not a member of the group"));
                     }
                     if from == to {
                         return wrong(format!("{from} has no link to itself"));
@@ -91,7 +91,7 @@ impl Delay {
                 }
             };
             if let Some((_, before)) = twice {
-                return wrong(format!("`{line}` was said before, in line {}", before + 1));
+                return wrong(format!("`{line}` repeats line {}", before + 1));
             }
         }
         if links.is_empty() && default.is_none() {
@@ -103,7 +103,7 @@ impl Delay {
     }
 }
 
-/// What a file of delays says.
+/// The lines of a file of delays.
 const LINES: &str = "`from to delay` or `default delay`";
 
 impl fmt::Display for Delay {
@@ -128,14 +128,14 @@ impl FromStr for Delay {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| format!("`{text}` is no delay: {why}; delays are {FORMS}");
+        let wrong = |why: &str| format!("`{text}` is not a delay: {why}; delays are {FORMS}");
         let (kind, args) = text.split_once(':').map_or((text, None), |(k, a)| (k, Some(a)));
         let number = |word: &str| {
             let t: f64 = word
                 .trim()
                 .trim_end_matches('T')
                 .parse()
-                .map_err(|_| wrong(&format!("`{word}` is no number")))?;
+                .map_err(|_| wrong(&format!("`{word}` is not a number")))?;
             if (0.0..=LONGEST).contains(&t) {
                 Ok(t)
             } else {
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_are_read_and_written_alike() {
+    fn delays_are_parsed_as_they_are_written() {
         for text in ["constant:1", "uniform:0.5..1.5", "exponential:1", "log-normal:1,0.5"] {
             assert_eq!(text.parse::<Delay>().unwrap().to_string(), text);
         }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_delays_say_what_would_be_right() {
+    fn errors_name_the_valid_delays() {
         for text in ["warp", "uniform:3..1", "constant:-1", "constant:x", "uniform:7", "exp:nan"] {
             let error = text.parse::<Delay>().unwrap_err();
             assert!(error.contains("constant[:T]") && error.contains(text), "{error}");
@@ -203,9 +203,9 @@ mod tests {
         for (text, found) in [
             ("0 1\n", "net:1: expected"),
             ("# nothing\n\n", "net:1: expected lines"),
-            ("0 1 2\n0 9 2\n", "net:2: p9 is no member"),
-            ("0 1 2\n1 0 2\n0 1 2\n", "net:3: `0 1 2` was said before, in line 1"),
-            ("default 1\ndefault 2\n", "net:2: `default 2` was said before, in line 1"),
+            ("0 1 2\n0 9 2\n", "net:2: p9 is not a member"),
+            ("0 1 2\n1 0 2\n0 1 2\n", "net:3: `0 1 2` repeats line 1"),
+            ("default 1\ndefault 2\n", "net:2: `default 2` repeats line 1"),
             ("1 1 2\n", "net:1: p1 has no link to itself"),
             ("0 1 -2\n", "net:1: expected"),
         ] {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_model_has_its_mean() {
+    fn drawn_delays_have_the_mean_of_their_distribution() {
         let mut rng = Rng::new(5);
         for (text, mean) in [("uniform:0..2", 1.0), ("exp:1", 1.0), ("log-normal:1,0.5", 1.133)] {
             let delay: Delay = text.parse().unwrap();

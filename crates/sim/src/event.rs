@@ -1,17 +1,17 @@
-//! What may be pending.
+//! Pending events.
 
 use konklave_process::{Monitor, Process, ProcessId};
 
 use crate::Observer;
 
-/// Something that will happen to the process at a place. Millions may be pending: every byte counts.
+/// An event at the process at `place`. Millions may be pending, so every byte counts.
 pub(crate) struct Event<P: Process, MT, OT> {
     pub(crate) place: u32,
-    pub(crate) what: Happening<P, MT, OT>,
+    pub(crate) kind: EventKind<P, MT, OT>,
 }
 
-/// What will happen. `MT` and `OT` are what monitor and observer send along.
-pub(crate) enum Happening<P: Process, MT, OT> {
+/// The kinds of events. `MT` and `OT` are the tags that monitor and observer attach to messages.
+pub(crate) enum EventKind<P: Process, MT, OT> {
     Message {
         from: ProcessId,
         message: P::Message,
@@ -27,7 +27,7 @@ pub(crate) enum Happening<P: Process, MT, OT> {
     },
     Suspect(ProcessId),
     Trust(ProcessId),
-    /// A message of the application, by its number: kept aside, for it is rare, and would make every
+    /// A message of the application, by its number. It is stored elsewhere: it is rare, and would make every
     /// event larger.
     Stamp(u32),
 }
@@ -39,10 +39,10 @@ pub(crate) struct Stamp<MT, OT> {
     pub(crate) tags: (MT, OT),
 }
 
-/// What may be pending where monitor `M` judges and `O` watches.
+/// Events with the tags of monitor `M` and observer `O`.
 pub(crate) type EventOf<P, M, O> = Event<P, <M as Monitor<P>>::Tag, <O as Observer<P>>::Tag>;
-pub(crate) type HappeningOf<P, M, O> =
-    Happening<P, <M as Monitor<P>>::Tag, <O as Observer<P>>::Tag>;
+pub(crate) type EventKindOf<P, M, O> =
+    EventKind<P, <M as Monitor<P>>::Tag, <O as Observer<P>>::Tag>;
 pub(crate) type StampOf<P, M, O> = Stamp<<M as Monitor<P>>::Tag, <O as Observer<P>>::Tag>;
-/// What waits for a sleeper.
-pub(crate) type Backlog<P, MT, OT> = Vec<Happening<P, MT, OT>>;
+/// The events that wait for a paused process.
+pub(crate) type Backlog<P, MT, OT> = Vec<EventKind<P, MT, OT>>;

@@ -1,73 +1,73 @@
-//! What goes wrong, as data.
+//! Faults, as data and as text.
 
 use std::fmt;
 use std::str::FromStr;
 
 use konklave_process::{MAX_ID, ProcessId};
 
-/// A fault and when it strikes.
+/// A fault and its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// What happens.
+    /// The kind of fault.
     pub what: What,
-    /// When it happens.
+    /// When it begins.
     pub when: When,
-    /// When it ends, for faults that last.
+    /// When it ends, in T, for faults that last.
     pub until: Option<f64>,
 }
 
-/// When a fault strikes.
+/// When a fault begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum When {
-    /// At this time, in T.
+    /// StepHost this time, in T.
     Time(f64),
     /// Right after this many steps of the run.
     Step(u64),
 }
 
-/// What goes wrong.
+/// The kinds of faults.
 #[derive(Clone, PartialEq, Debug)]
 pub enum What {
-    /// A process stops.
+    /// A process crashes.
     Crash(ProcessId),
-    /// A crashed process comes up, as newly built with what it had saved, or as it was.
+    /// A crashed process restarts; [`Memory`] says what it remembers.
     Restart(ProcessId, Memory),
-    /// A process does nothing for a while; what arrives waits.
+    /// A process does nothing for a while; messages and timers wait.
     Pause(ProcessId),
-    /// Messages one way get lost.
+    /// A channel loses all messages, from the first process to the second.
     Cut(ProcessId, ProcessId),
-    /// A link breaks: messages get lost both ways, and both ends come to know it, as they would of
-    /// a crash.
+    /// A link breaks: messages in both directions are lost, and the detector makes each end suspect the
+    /// other.
     Break(ProcessId, ProcessId),
-    /// Messages between the sides get lost; who is on no side is on a last one.
+    /// Messages between the sides are lost. Processes on no listed side form one more side.
     Partition(Vec<Vec<ProcessId>>),
-    /// Some message is lost, doubled or late.
+    /// One message is lost, duplicated or delayed.
     Message(Selector, Mishap),
-    /// A process's timers run at this rate: 2 is twice as fast.
+    /// The timers of a process run at this rate: 2 is twice as fast.
     Rate(ProcessId, f64),
-    /// A failure detector wrongly suspects a peer: who, whom.
+    /// The failure detector of the first process wrongly suspects the second.
     Suspect(ProcessId, ProcessId),
 }
 
 /// What a restarted process remembers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// Only what it saved.
+    /// Only the record it saved.
     Saved,
     /// Nothing.
     Nothing,
-    /// Everything, as if it had slept; messages in between are lost.
+    /// Everything, as after a pause; but messages in between are lost.
     Everything,
 }
 
-/// Which message: the `nth` of all that fit.
+/// Selects a message: the `nth` of all that match.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Selector {
-    /// From whom, if that matters.
+    /// The sender; none: any.
     pub from: Option<ProcessId>,
-    /// To whom, if that matters.
+    /// The receiver; none: any.
     pub to: Option<ProcessId>,
-    /// Of which kind, if that matters.
+    /// The kind of message; none: any.
     pub kind: Option<String>,
     /// Counted from 1.
     pub nth: u64,
@@ -76,22 +76,22 @@ pub struct Selector {
 /// What happens to a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Mishap {
-    /// It is lost.
+    /// The message is lost.
     Lose,
-    /// It arrives twice.
+    /// The message arrives twice.
     Duplicate,
-    /// It takes this much longer, in T.
+    /// The message takes this much longer, in T.
     Delay(f64),
 }
 
 /// The forms of `--fault`, for help texts and errors.
 pub const FORMS: &str = "\
-crash:NODE@TIME            a node stops (TIME in T; #K instead: after the K-th step)
-restart:NODE@TIME[:MEMORY] it comes up with what it `saved` (default), `nothing` or `everything`
-pause:NODE@FROM-TO         it does nothing for a while
-cut:NODE>NODE@FROM[-TO]    messages one way get lost
-break:NODE-NODE@FROM[-TO]  a link breaks: both ways, and both ends come to suspect each other
-partition:A,B|C@FROM[-TO]  messages between the sides get lost
+crash:NODE@TIME            a node crashes (TIME in T, or #K: after the K-th step)
+restart:NODE@TIME[:MEMORY] it restarts and remembers what it `saved` (default), `nothing` or `everything`
+pause:NODE@FROM-TO         a node does nothing for a while
+cut:NODE>NODE@FROM[-TO]    messages from the first node to the second are lost
+break:NODE-NODE@FROM[-TO]  a link breaks: messages both ways are lost, and its ends suspect each other
+partition:A,B|C@FROM[-TO]  messages between the sides are lost
 lose:[A>B][/KIND][#N]      the N-th message (from A to B, of this kind) is lost
 duplicate:…                … arrives twice
 delay:…+T                  … takes T longer
@@ -102,7 +102,7 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        parse(text).map_err(|why| format!("`{text}` is no fault: {why}; faults are\n{FORMS}"))
+        parse(text).map_err(|why| format!("`{text}` is not a fault: {why}; faults are\n{FORMS}"))
     }
 }
 
@@ -113,7 +113,10 @@ fn parse(text: &str) -> Result<Fault, String> {
         let until = to.map(time).transpose()?;
         let start = time(from)?;
         if until.is_some_and(|until| until <= start) {
-            return Err(format!("it ends at {} before it begins", until.unwrap_or(0.0)));
+            return Err(format!(
+                "it ends at {}, which is not after its start",
+                until.unwrap_or(0.0)
+            ));
         }
         Ok(Fault { what, when: When::Time(start), until })
     };
@@ -168,7 +171,7 @@ fn parse(text: &str) -> Result<Fault, String> {
         }
         "rate" => {
             let (who, factor) = rest.split_once('*').ok_or("a rate needs NODE*FACTOR")?;
-            let rate: f64 = factor.parse().map_err(|_| format!("`{factor}` is no number"))?;
+            let rate: f64 = factor.parse().map_err(|_| format!("`{factor}` is not a number"))?;
             if !(0.001..=1000.0).contains(&rate) {
                 return Err(format!("rate {rate} is not between 0.001 and 1000"));
             }
@@ -192,18 +195,18 @@ fn message(selector: Selector, mishap: Mishap) -> Fault {
 fn node(text: &str) -> Result<ProcessId, String> {
     let digits = text.trim().trim_start_matches('p');
     let id = digits.parse().ok().filter(|id| *id <= MAX_ID).map(ProcessId);
-    id.ok_or_else(|| format!("`{text}` is no node: nodes have ids from 0 to {MAX_ID}"))
+    id.ok_or_else(|| format!("`{text}` is not a node: ids go from 0 to {MAX_ID}"))
 }
 
 fn time(text: &str) -> Result<f64, String> {
     let t = text.trim().trim_end_matches('T').parse::<f64>().ok();
-    t.filter(|t| (0.0..1e12).contains(t)).ok_or_else(|| format!("`{text}` is no time in T"))
+    t.filter(|t| (0.0..1e12).contains(t)).ok_or_else(|| format!("`{text}` is not a time in T"))
 }
 
 fn moment(text: &str) -> Result<When, String> {
     match text.strip_prefix('#') {
         Some(step) => {
-            step.parse().map(When::Step).map_err(|_| format!("`{step}` is no number of steps"))
+            step.parse().map(When::Step).map_err(|_| format!("`{step}` is not a number of steps"))
         }
         None => time(text).map(When::Time),
     }
@@ -216,7 +219,7 @@ fn selector(text: &str) -> Result<Selector, String> {
             n.parse()
                 .ok()
                 .filter(|n| *n > 0)
-                .ok_or_else(|| format!("`#{n}` is no count from 1"))?,
+                .ok_or_else(|| format!("`#{n}` is not a count from 1 on"))?,
         ),
         None => (text, 1),
     };
@@ -227,7 +230,7 @@ fn selector(text: &str) -> Result<Selector, String> {
             (end(from)?, end(to)?)
         }
         None if link.is_empty() => (None, None),
-        None => return Err(format!("`{link}` is no link A>B")),
+        None => return Err(format!("`{link}` is not a link A>B")),
     };
     Ok(Selector { from, to, kind, nth })
 }
@@ -276,7 +279,7 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Every node it names.
+    /// Every process it names.
     pub fn nodes(&self) -> Vec<ProcessId> {
         match &self.what {
             What::Crash(p) | What::Restart(p, _) | What::Pause(p) | What::Rate(p, _) => vec![*p],
@@ -292,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_are_read_and_written_alike() {
+    fn faults_are_parsed_as_they_are_written() {
         for text in [
             "crash:2@3",
             "crash:2@#17",
@@ -317,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_faults_say_what_would_be_right() {
+    fn errors_name_the_valid_faults() {
         for text in [
             "crash",
             "crash:2",

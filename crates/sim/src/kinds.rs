@@ -1,4 +1,4 @@
-//! How many messages of each kind there were.
+//! Counts the messages of each kind.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -14,7 +14,7 @@ struct Kind {
     name: String,
 }
 
-/// Kinds from this one on count as one; no algorithm has so many.
+/// All kinds from this number on are counted as one; no algorithm has so many.
 const MOST: usize = 255;
 
 impl Kinds {
@@ -23,12 +23,12 @@ impl Kinds {
     pub(crate) fn count<M: Debug + Clone>(&mut self, message: &M) {
         match self.0.get_mut(number(message)) {
             Some(kind) if kind.count > 0 => kind.count += 1,
-            // A copy, so that no message need have an address: most go from registers to the queue.
+            // A copy, so that messages need no address: most go from registers straight to the queue.
             _ => self.meet(message.clone()),
         }
     }
 
-    /// The first message of its kind.
+    /// Counts the first message of its kind.
     #[cold]
     fn meet<M: Debug>(&mut self, message: M) {
         let number = number(&message);
@@ -49,7 +49,7 @@ impl Kinds {
     }
 }
 
-/// The number of the variant. A discriminant shows it to nobody but a hasher.
+/// The number of the enum variant. A `Discriminant` reveals it only to a hasher.
 #[inline]
 fn number<M>(message: &M) -> usize {
     struct Number(u64);
@@ -72,7 +72,7 @@ fn number<M>(message: &M) -> usize {
     (hasher.finish() as usize).min(MOST)
 }
 
-/// The first word of a message: the name of its kind.
+/// The kind of a message: the first word of its debug text.
 fn name_of(message: &impl Debug) -> String {
     let text = format!("{message:?}");
     let word = text.split(|c: char| !c.is_alphanumeric() && c != '_').next();

@@ -1,7 +1,7 @@
 //! The simulator: discrete events, deterministic from a seed.
 //!
-//! It knows no algorithm. Processes, clients, judges and measures come from outside; delays, faults
-//! and chance live here. The same seed gives the same run, byte for byte.
+//! The simulator knows no algorithm. Callers bring processes, clients, judges and measures; the simulator adds
+//! delays, faults and chance. The same seed gives the same run, byte for byte.
 
 mod condition;
 mod config;

@@ -1,4 +1,4 @@
-//! What the network does to messages.
+//! The simulated network: delays, losses, cuts and partitions.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,39 @@ use rustc_hash::FxHashMap;
 
 use crate::{Config, Delay, Mishap, Selector, Time, UNIT, What};
 
-/// The state of the network: links, delays, and mishaps to come.
+/// The state of the network: delays, cut links, and the faults of single messages.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// The least delay, and how many others there may be above it, all alike.
+    /// For uniform and constant delays: the least one, and how far they spread above it.
     least: Time,
     spread: u32,
-    /// Delays of any other kind.
+    /// All other delays.
     other: Option<Delay>,
     fifo: bool,
     loss: f64,
     duplicate: f64,
-    /// With FIFO channels and changing delays: when the last message of each channel arrives.
+    /// With FIFO and varying delays: when the last message of each channel arrives.
     latest: FxHashMap<(ProcessId, ProcessId), Time>,
-    /// How many cuts each link suffers.
+    /// How many cuts are in effect on each channel.
     cuts: BTreeMap<(ProcessId, ProcessId), u32>,
-    /// The links that are broken, which is two cuts: one that broke twice is here twice.
+    /// The broken links, each of which counts as two cuts. A link that broke twice is here twice.
     broken: Vec<(ProcessId, ProcessId)>,
     partitions: Vec<Partition>,
-    /// What will happen to messages, and how many have fitted so far.
+    /// The faults of single messages, each with the number of messages that matched so far.
     mishaps: Vec<(Selector, Mishap, u64)>,
-    /// Whether any message at all may meet with anything but its delay.
-    pub(crate) calm: bool,
+    /// Whether no message can meet with anything but its delay.
+    pub(crate) fault_free: bool,
 }
 
-/// Who cannot reach whom.
+/// A partition of the group into sides.
 #[derive(Debug)]
 struct Partition {
     sides: Vec<Vec<ProcessId>>,
-    /// On which side each place is; who is on none is on a last one.
+    /// The side of each place; places on no listed side share one more.
     side: Vec<usize>,
 }
 
-/// What becomes of a message.
+/// The fate of a message.
 pub(crate) enum Fate {
     Arrives(Time),
     ArrivesTwice(Time, Time),
@@ -82,14 +82,14 @@ impl Network {
             broken: Vec::new(),
             partitions: Vec::new(),
             mishaps,
-            calm: true,
+            fault_free: true,
         };
-        network.look();
+        network.update();
         network
     }
 
-    fn look(&mut self) {
-        self.calm = !self.fifo
+    fn update(&mut self) {
+        self.fault_free = !self.fifo
             && self.loss == 0.0
             && self.duplicate == 0.0
             && self.cuts.is_empty()
@@ -97,20 +97,20 @@ impl Network {
             && self.mishaps.is_empty();
     }
 
-    /// Cuts a link, one way.
+    /// Cuts a channel.
     pub(crate) fn cut(&mut self, from: ProcessId, to: ProcessId) {
         *self.cuts.entry((from, to)).or_insert(0) += 1;
-        self.look();
+        self.update();
     }
 
-    /// Ends a cut; false if there is none.
-    pub(crate) fn join(&mut self, from: ProcessId, to: ProcessId) -> bool {
+    /// Ends a cut; returns false if there is none.
+    pub(crate) fn heal_cut(&mut self, from: ProcessId, to: ProcessId) -> bool {
         let Some(cuts) = self.cuts.get_mut(&(from, to)) else { return false };
         *cuts -= 1;
         if *cuts == 0 {
             self.cuts.remove(&(from, to));
         }
-        self.look();
+        self.update();
         true
     }
 
@@ -121,19 +121,19 @@ impl Network {
         self.broken.push(link(one, other));
     }
 
-    /// Mends a link; false if it is whole.
+    /// Mends a link; returns false if it is not broken.
     pub(crate) fn mend_link(&mut self, one: ProcessId, other: ProcessId) -> bool {
         let Some(i) = self.broken.iter().position(|l| *l == link(one, other)) else { return false };
         self.broken.remove(i);
-        self.join(one, other) & self.join(other, one)
+        self.heal_cut(one, other) & self.heal_cut(other, one)
     }
 
-    /// Whether the link between them is broken.
+    /// Whether the link between these processes is broken.
     pub(crate) fn is_broken(&self, one: ProcessId, other: ProcessId) -> bool {
         self.broken.contains(&link(one, other))
     }
 
-    /// To whom the links of `p` are broken.
+    /// The processes whose link with `p` is broken.
     pub(crate) fn broken_at(&self, p: ProcessId) -> Vec<ProcessId> {
         let end = |&(a, b): &(ProcessId, ProcessId)| match p {
             p if p == a => Some(b),
@@ -143,7 +143,7 @@ impl Network {
         self.broken.iter().filter_map(end).collect()
     }
 
-    /// Cuts all links between the sides.
+    /// Begins a partition into these sides.
     pub(crate) fn partition(&mut self, sides: Vec<Vec<ProcessId>>, group: &Group) {
         let mut side = vec![sides.len(); group.len()];
         for (i, members) in sides.iter().enumerate() {
@@ -152,19 +152,19 @@ impl Network {
             }
         }
         self.partitions.push(Partition { sides, side });
-        self.look();
+        self.update();
     }
 
-    /// Ends a partition; false if there is none.
-    pub(crate) fn unite(&mut self, sides: &[Vec<ProcessId>]) -> bool {
+    /// Ends a partition; returns false if there is none.
+    pub(crate) fn heal_partition(&mut self, sides: &[Vec<ProcessId>]) -> bool {
         let Some(i) = self.partitions.iter().position(|p| p.sides == sides) else { return false };
         self.partitions.remove(i);
-        self.look();
+        self.update();
         true
     }
 
-    /// Whether nothing gets through from one to the other.
-    pub(crate) fn parts(&self, from: ProcessId, to: ProcessId, group: &Group) -> bool {
+    /// Whether messages from one process to the other are lost because of a cut or a partition.
+    pub(crate) fn is_separated(&self, from: ProcessId, to: ProcessId, group: &Group) -> bool {
         self.cuts.contains_key(&(from, to))
             || self.partitions.iter().any(|partition| {
                 let side = |p| group.place(p).map(|place| partition.side[place]);
@@ -172,7 +172,7 @@ impl Network {
             })
     }
 
-    /// How long a message takes when nothing can happen to it.
+    /// The delay of a message, without faults.
     #[inline]
     pub(crate) fn delay(&self, from: ProcessId, to: ProcessId, rng: &mut Rng) -> Time {
         if self.spread == 0 {
@@ -185,7 +185,7 @@ impl Network {
         }
     }
 
-    /// What becomes of a message sent now.
+    /// The fate of a message sent now.
     pub(crate) fn fate(
         &mut self,
         now: Time,
@@ -196,7 +196,7 @@ impl Network {
     ) -> Fate {
         let mut extra = 0;
         let mut doubled = rng.chance(self.duplicate);
-        let mut lost = rng.chance(self.loss) || self.parts(from, to, group);
+        let mut lost = rng.chance(self.loss) || self.is_separated(from, to, group);
         for (selector, mishap, seen) in &mut self.mishaps {
             if !selector.fits(from, to, kind) {
                 continue;
@@ -238,7 +238,7 @@ impl Network {
     }
 }
 
-/// A link by its ends, however they are named.
+/// A link by its ends, in order.
 fn link(one: ProcessId, other: ProcessId) -> (ProcessId, ProcessId) {
     (one.min(other), one.max(other))
 }

@@ -1,4 +1,4 @@
-//! Who watches a run.
+//! Observers of a run.
 
 use konklave_process::{
     Data, Effect, EffectView, Input, InputView, Process, ProcessId, Recordable,
@@ -6,14 +6,14 @@ use konklave_process::{
 
 use crate::{Memory, Time};
 
-/// Watches a run. `()` watches nothing and costs nothing.
+/// Observes a run. `()` observes nothing and costs nothing.
 pub trait Observer<P: Process> {
-    /// What it sends along with each message, to know it again.
+    /// Travels with each message, so that the observer recognises it.
     type Tag: Clone + Default;
 
     /// A step begins.
     fn before_step(&mut self, _now: Time, _at: ProcessId, _input: &Input<P>, _tag: &Self::Tag) {}
-    /// A step begins with the receipt of a message: one of the inputs, and in most runs most of them.
+    /// A step begins with the receipt of a message. Most steps of most runs do.
     fn before_message(
         &mut self,
         now: Time,
@@ -24,11 +24,11 @@ pub trait Observer<P: Process> {
     ) {
         self.before_step(now, at, &Input::Message { from, message: message.clone() }, tag);
     }
-    /// The process does something; the answer travels with the message, if it is one.
+    /// The process has an effect. If it sends a message, the tag returned travels with it.
     fn on_effect(&mut self, _now: Time, _at: ProcessId, _effect: &Effect<P>) -> Self::Tag {
         Self::Tag::default()
     }
-    /// The process sends: one of the effects, and in most runs most of them.
+    /// The process sends a message. Most effects of most runs do.
     fn on_send(
         &mut self,
         now: Time,
@@ -40,24 +40,24 @@ pub trait Observer<P: Process> {
     }
     /// The process drew a number.
     fn on_draw(&mut self, _drawn: u32) {}
-    /// A step is over.
+    /// A step ends.
     fn after_step(&mut self, _now: Time, _at: ProcessId, _process: &P) {}
     /// A message will not arrive.
     fn on_lost(&mut self, _now: Time, _from: ProcessId, _to: ProcessId, _tag: &Self::Tag) {}
     /// A message will arrive twice.
     fn on_duplicated(&mut self, _now: Time, _tag: &Self::Tag) {}
-    /// A message of the application leaves.
+    /// The application sends a message past the algorithm.
     fn on_app_message(&mut self, _now: Time, _from: ProcessId, _to: ProcessId) -> Self::Tag {
         Self::Tag::default()
     }
-    /// Something happened to the world.
+    /// An event outside all steps.
     fn on_incident(&mut self, _now: Time, _incident: &Incident) {}
 }
 
 impl<P: Process> Observer<P> for () {
     type Tag = ();
 
-    // Nothing of an input is put together for nobody.
+    // Overridden so that no input or effect is built.
     #[inline]
     fn before_message(&mut self, _: Time, _: ProcessId, _: ProcessId, _: &P::Message, (): &()) {}
 
@@ -65,28 +65,28 @@ impl<P: Process> Observer<P> for () {
     fn on_send(&mut self, _: Time, _: ProcessId, _: ProcessId, _: &P::Message) {}
 }
 
-/// Watches a run of any algorithm. Messages have numbers, not 0, by which it knows them again.
+/// Observes a run of any algorithm. Each message has a number other than 0, by which it is recognised.
 pub trait AnyObserver {
     /// A step begins; `id` is the number of the message that arrives, or 0.
     fn before_step(&mut self, now: Time, at: ProcessId, input: InputView<'_>, id: u64);
-    /// The process does something: the number of the message if it sends one, else 0.
+    /// The process has an effect. Returns the number of the message if it sends one, else 0.
     fn on_effect(&mut self, now: Time, at: ProcessId, effect: EffectView<'_>) -> u64;
     /// The process drew a number.
     fn on_draw(&mut self, drawn: u32);
-    /// A step is over.
+    /// A step ends.
     fn after_step(&mut self, now: Time, at: ProcessId, process: &dyn Data);
     /// Message `id` will not arrive.
     fn on_lost(&mut self, now: Time, id: u64);
     /// Message `id` will arrive twice.
     fn on_duplicated(&mut self, now: Time, id: u64);
-    /// A message of the application leaves: its number.
+    /// The application sends a message past the algorithm. Returns its number.
     fn on_app_message(&mut self, now: Time, from: ProcessId, to: ProcessId) -> u64;
-    /// Something happened to the world.
+    /// An event outside all steps.
     fn on_incident(&mut self, now: Time, incident: &Incident);
 }
 
-/// What an observer without types needs of one that has them. The simulator is compiled for each algorithm and
-/// each type of observer: with this one type for all it is compiled once for each algorithm.
+/// Adapts an observer of any algorithm. The simulator is compiled for each algorithm and each type of
+/// observer; with this one type, it is compiled once for each algorithm.
 impl<P: Recordable> Observer<P> for Option<&mut dyn AnyObserver> {
     type Tag = u64;
 
@@ -144,22 +144,22 @@ impl<P: Recordable> Observer<P> for Option<&mut dyn AnyObserver> {
     }
 }
 
-/// Something that happens to the world rather than in a step.
+/// An event outside all steps.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Incident {
-    /// A process stops.
+    /// A process crashes.
     Crash(ProcessId),
-    /// A process comes up again, or wakes.
+    /// A process restarts.
     Restart(ProcessId, Memory),
-    /// A process sleeps.
+    /// A process pauses.
     Pause(ProcessId),
-    /// A process wakes.
+    /// A process resumes.
     Resume(ProcessId),
-    /// Links or sides are cut off.
+    /// A channel is cut, a link breaks, or a partition begins.
     Cut(String),
-    /// They are joined again.
+    /// A cut, a break or a partition ends.
     Heal(String),
-    /// A property broke.
+    /// A property is violated.
     Violation {
         /// Its name.
         property: &'static str,

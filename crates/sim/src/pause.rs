@@ -1,4 +1,4 @@
-//! How long clients pause.
+//! The pauses of clients.
 
 use konklave_process::Rng;
 
@@ -7,9 +7,9 @@ use crate::{Pace, Time, UNIT};
 /// The pauses of clients, in ticks.
 pub(crate) struct Pause {
     pace: Pace,
-    /// The times in a script that are still to come, for each client, the last first.
+    /// For each client, the times of its scripted requests still to come, the latest first.
     script: Vec<Vec<Time>>,
-    /// For arrivals: when the last wish of each client came, in T.
+    /// With open load: when the last request of each client arrived, in T.
     arrivals: Vec<f64>,
 }
 
@@ -20,7 +20,7 @@ impl Pause {
         Self { pace, script: Vec::new(), arrivals }
     }
 
-    /// Wishes at these times, by place and in T; each client's in any order.
+    /// Pauses that begin with scripted requests: places and times in T, in any order.
     pub(crate) fn scripted(script: &[(usize, f64)], pace: Pace, n: usize) -> Self {
         let mut pause = Self::new(pace, n);
         if !script.is_empty() {
@@ -33,7 +33,7 @@ impl Pause {
         pause
     }
 
-    /// When the next wish of the client at `place` comes.
+    /// When the client at `place` makes its next request.
     pub(crate) fn after(&mut self, now: Time, place: usize, rng: &mut Rng) -> Time {
         let unit = UNIT as f64;
         if let Some(at) = self.script.get_mut(place).and_then(Vec::pop) {

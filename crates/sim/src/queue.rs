@@ -14,22 +14,22 @@ const WORDS: usize = SLOTS / 64;
 const _: () = assert!(SLOTS as u64 == 2 * WINDOW, "the wheel is two windows");
 const NIL: u32 = u32::MAX;
 
-/// Events by time; at one time, in the order they were scheduled.
+/// Events ordered by time; those at the same time, in the order they were scheduled.
 ///
-/// One slot for each tick of this window of time and the next; what lies beyond waits in `far`
-/// until its window is the next one. The events of a slot
-/// stand in chunks taken from one pool: they are read and written in order, memory grows with the
-/// events pending and not with the fullest slots, and finding the next event is two bit scans.
+/// The wheel has one slot for each tick of the current window of time and the next one. Later events wait in
+/// `far` until their window is the next one. The events of a slot are stored in chunks from one pool. So they
+/// are read and written in order, and memory grows with the pending events, not with the fullest slots.
+/// Finding the next event takes two bit scans.
 #[derive(Debug)]
 pub struct Wheel<E> {
     slots: Box<[Slot; SLOTS]>,
-    /// Which slots hold events, and which words of that hold any.
+    /// A bit for each slot that holds events, and a bit for each word of these that is not zero.
     busy: [u64; WORDS],
     busy_words: u64,
     pool: Vec<Chunk<E>>,
-    /// The first of the chunks that nobody uses.
+    /// The first free chunk.
     free: u32,
-    /// All events before this time are gone, all in the wheel lie within one turn from here.
+    /// The current time: earlier events are gone, and all events in the wheel lie within one turn from it.
     now: Time,
     /// The end of the next window, and so of the wheel.
     end: Time,
@@ -41,15 +41,15 @@ pub struct Wheel<E> {
 /// How far [`Wheel::scout`] has looked.
 #[derive(Clone, Copy, Debug)]
 struct Scout {
-    /// Of which time, and where, the last event stands that it has looked at.
+    /// The time and the position of the last event shown.
     at: Time,
     place: u32,
-    /// How many of the events up to there are still to come.
+    /// How many of the events up to it are still pending.
     lead: usize,
 }
 
-/// Where the first and the last event of a slot stand: chunk times [`CHUNK`] plus position. Of an
-/// empty slot both are [`NIL`], which looks like the end of a chunk: a new one is needed.
+/// The positions of the first and the last event of a slot: chunk number times [`CHUNK`] plus index. In an
+/// empty slot both are [`NIL`], which looks like the end of a chunk, so that a new one is taken.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     first: u32,
@@ -58,20 +58,20 @@ struct Slot {
 
 const EMPTY: Slot = Slot { first: NIL, last: NIL };
 
-/// With so many events pending, their chunks are prefetched ahead of their turn.
+/// From this many pending events on, chunks are prefetched ahead of their turn.
 const MANY: usize = 1 << 13;
 
-/// Bytes that memory gives at once.
+/// The bytes of a cache line.
 const LINE: usize = 64;
 
-/// Events in a chunk.
+/// The number of events in a chunk.
 const CHUNK: u32 = 16;
 
 // In this order, so that a chunk of one event takes one cache line.
 #[repr(C)]
 #[derive(Debug)]
 struct Chunk<E> {
-    /// The chunk that follows, in its slot or among the free ones.
+    /// The next chunk in its slot, or the next free chunk.
     next: u32,
     events: [Option<E>; CHUNK as usize],
 }
@@ -95,7 +95,7 @@ impl<E> Default for Wheel<E> {
 }
 
 impl<E> Wheel<E> {
-    /// Makes room for `more` events at once, no more and no less.
+    /// Reserves memory for exactly `more` further events.
     pub fn reserve(&mut self, more: usize) {
         self.pool.reserve_exact(more.div_ceil(CHUNK as usize));
     }
@@ -116,8 +116,8 @@ impl<E> Wheel<E> {
         self.push_with(at, || event);
     }
 
-    /// Schedules what `event` makes at a time that has not passed. It is made where it will stand:
-    /// copying events around is most of what a queue costs.
+    /// Schedules the event that `event` returns, at a time that has not passed. It is built in place, since
+    /// copying events is most of the cost of a queue.
     #[inline(always)]
     pub fn push_with(&mut self, at: Time, event: impl FnOnce() -> E) {
         debug_assert!(at >= self.now, "an event in the past");
@@ -130,7 +130,7 @@ impl<E> Wheel<E> {
         }
     }
 
-    /// Where the next event of that time will stand.
+    /// The position of the next event scheduled for that time.
     #[inline]
     fn place_at(&mut self, at: Time) -> u32 {
         let index = at as usize % SLOTS;
@@ -145,7 +145,7 @@ impl<E> Wheel<E> {
         place
     }
 
-    /// Gives the slot one more chunk, and says where that begins.
+    /// Gives the slot one more chunk; returns the position at which it begins.
     #[inline]
     fn extend(&mut self, index: usize) -> u32 {
         let chunk = self.new_chunk();
@@ -193,21 +193,21 @@ impl<E> Wheel<E> {
         Some((self.now, event))
     }
 
-    /// Takes note that an event was taken; the answer is how many of the next ones
-    /// [`scout`](Self::scout) has shown already. To be called after each, by who uses that.
+    /// Notes that an event was taken; returns how many of the next events [`scout`](Self::scout) has shown
+    /// already. Callers of `scout` must call it after each event.
     #[inline]
     pub fn pass(&mut self) -> usize {
         self.scout.lead = self.scout.lead.saturating_sub(1);
         self.scout.lead
     }
 
-    /// Shows the next events that nobody has looked at, `most` of them if there are as many. What is
-    /// scheduled before one that was shown is not shown any more.
+    /// Shows up to `most` of the next events that were not shown yet. An event scheduled before one already
+    /// shown is never shown.
     #[inline]
     pub fn scout(&mut self, most: usize, mut show: impl FnMut(&E)) {
         let Scout { mut at, mut place, mut lead } = self.scout;
         if lead == 0 {
-            // All that was shown is gone: on from here.
+            // All events shown are gone: start at the current time.
             (at, place) = (self.now, NIL);
         }
         let mut last = self.slots[at as usize % SLOTS].last;
@@ -234,12 +234,12 @@ impl<E> Wheel<E> {
         }
     }
 
-    /// The first event in the wheel after that time, with its own time.
+    /// The time and the position of the first event in the wheel after `at`.
     #[inline]
     fn first_after(&self, at: Time) -> Option<(Time, u32)> {
         let slot = self.next_busy(at + 1)?;
         let found = self.time_of(slot, at + 1);
-        // The search goes once round.
+        // The search may wrap around and find an earlier event.
         (found - self.now < SLOTS as Time).then(|| (found, self.slots[slot].first))
     }
 
@@ -248,7 +248,7 @@ impl<E> Wheel<E> {
     fn advance(&mut self, limit: Time) -> Option<()> {
         let at = match self.next_busy(self.now) {
             Some(slot) => self.time_of(slot, self.now),
-            // Nothing near: jump to what lies beyond.
+            // The wheel is empty: jump to the first event beyond it.
             None => self.far.first()?,
         };
         if at >= limit {
@@ -267,7 +267,7 @@ impl<E> Wheel<E> {
         from + ((slot + SLOTS - from as usize % SLOTS) % SLOTS) as Time
     }
 
-    /// The slot of the next event in the wheel, searching once round from that time.
+    /// The slot of the next event in the wheel, searching one turn from that time.
     #[inline]
     fn next_busy(&self, from: Time) -> Option<usize> {
         let from = from as usize % SLOTS;
@@ -286,7 +286,7 @@ impl<E> Wheel<E> {
         Some(word * 64 + self.busy[word].trailing_zeros() as usize)
     }
 
-    /// Frees the chunk whose last event was taken, and goes on to the next, if there is one.
+    /// Frees a chunk after its last event was taken, and moves on to the next one, if there is one.
     #[inline]
     fn leave_chunk(&mut self, index: usize, first: u32, last: u32) {
         let chunk = &mut self.pool[(first / CHUNK) as usize];
@@ -303,7 +303,7 @@ impl<E> Wheel<E> {
         }
     }
 
-    /// Prefetches the chunk after this one, if there are so many that it is in no near cache.
+    /// Prefetches the chunk after this one, if so many events are pending that no near cache holds it.
     #[inline]
     fn prefetch_after(&self, chunk: u32) {
         if self.len >= MANY
@@ -315,8 +315,8 @@ impl<E> Wheel<E> {
         }
     }
 
-    /// A new window has begun: brings the next one into the wheel. Done before anything else is
-    /// scheduled, so that nothing scheduled later for the same tick can come before it.
+    /// Brings the next window into the wheel after a window has begun. This comes before any other scheduling,
+    /// so that an event scheduled later for the same tick comes after them.
     fn bring_near(&mut self) {
         let base = self.now / WINDOW + 2;
         self.end = base * WINDOW;
@@ -327,7 +327,7 @@ impl<E> Wheel<E> {
             }
             return;
         }
-        // The events go from one part of ourselves into another.
+        // `far` is taken out, so that both parts can be borrowed.
         let mut far = std::mem::replace(&mut self.far, Far::new(base));
         far.hand_out(base, |at, event| {
             let place = self.place_at(at);
@@ -344,14 +344,14 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever is scheduled when, the wheel agrees with a sorted list.
+        /// The wheel yields events in the order of a stable sort by time.
         #[test]
         fn the_wheel_agrees_with_a_sorted_list(steps in prop::collection::vec(
-            prop_oneof![(0u64..20).prop_map(Some), (0u64..5000).prop_map(Some), (4090u64..4100).prop_map(Some), (2040u64..2060).prop_map(Some), (0u64..100_000).prop_map(Some), (0u64..10_000_000).prop_map(Some), Just(None), Just(None)], 0..300), crowded: bool)
+            prop_oneof![(0u64..20).prop_map(Some), (0u64..5000).prop_map(Some), (4090u64..4100).prop_map(Some), (2040u64..2060).prop_map(Some), (0u64..100_000).prop_map(Some), (0u64..10_000_000).prop_map(Some), Just(None), Just(None)], 0..300), prefetching: bool)
         {
-            // Half of the time there are many that wait far off.
+            // In half of the cases many events lie beyond the wheel.
             let (mut wheel, mut model, mut now) = (Wheel::default(), Vec::new(), 0);
-            for far in 0..if crowded { 1500 } else { 0 } {
+            for far in 0..if prefetching { 1500 } else { 0 } {
                 let at = (far as u64 * 7919) % 5_000_000;
                 wheel.push(at, far);
                 model.push((at, far));
@@ -374,7 +374,7 @@ mod tests {
                     now = at;
                 }
                 prop_assert_eq!(wheel.len(), model.len());
-                // Who looks ahead sees each event of the wheel in its turn.
+                // `scout` shows each event of the wheel in its order.
                 for _ in 0..sequence % 3 {
                     let near = |(at, _): &&(Time, usize)| *at < wheel.end;
                     let next = model.get(wheel.scout.lead).filter(near).map(|(_, event)| *event);

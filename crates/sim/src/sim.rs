@@ -1,4 +1,4 @@
-//! The loop: the next thing happens, until nothing more can.
+//! The main loop: takes the next event until there is none.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,73 +9,72 @@ use konklave_process::{
 
 use crate::condition::Condition;
 use crate::control::Schedule;
-use crate::event::{Event, EventOf, Happening, HappeningOf, Stamp};
+use crate::event::{Event, EventKind, EventKindOf, EventOf, Stamp};
 use crate::kinds::Kinds;
 use crate::network::Network;
 use crate::pause::Pause;
 use crate::timers::Timers;
-use crate::world::{At, World};
+use crate::world::{StepHost, World};
 use crate::{Config, Observer, Time, UNIT, Wheel};
 
-/// Bytes of processes that stay near the processor.
+/// How many bytes of processes fit into the near caches of a processor.
 const CACHE: usize = 1 << 18;
 
-/// So many of the next events are looked at ahead, so many at a time: what several of them wait for
-/// comes as quickly as what one does. A process is prefetched in one look, what it refers to in the
-/// next, when that has come.
+/// How many of the next events are prefetched ahead, and how many at a time. Several cache misses at a time
+/// take as long as one. A process is prefetched in one round, and what it points to in the next.
 const AHEAD: usize = 16;
 const AT_A_TIME: usize = 8;
 
-/// What clients keep of every member is prefetched, too, if one of them was told something within so
-/// many steps: there are times when nobody is.
+/// The clients' data is prefetched, too, if some client got an indication within this many steps. In long
+/// phases of some runs, none does.
 const LATELY: u64 = 64;
 
-/// What comes from outside: processes, clients, judges, measures, watchers.
+/// The processes, clients, judges, measures and observers of a run.
 #[derive(Debug)]
 pub struct Parts<P, A, M, T, O> {
-    /// In node order.
+    /// The processes, in node order.
     pub processes: Vec<P>,
-    /// Who asks.
+    /// The clients.
     pub application: A,
-    /// Who judges.
+    /// The judges.
     pub monitor: M,
-    /// Who measures.
+    /// The measures.
     pub meter: T,
-    /// Who watches.
+    /// The observer.
     pub observer: O,
 }
 
-/// A simulation under way.
+/// A simulation in progress.
 pub struct Sim<P: Process, A, M: Monitor<P>, T, O: Observer<P> = ()> {
     pub(crate) group: Group,
     pub(crate) processes: Vec<P>,
-    /// Whether the processes outgrow the near caches: then they are prefetched ahead of their turn.
-    crowded: bool,
-    /// The places that were prefetched in the last look ahead, as many as these.
-    called: ([u32; AT_A_TIME], usize),
+    /// Whether the processes outgrow the near caches, so that they are prefetched ahead of their turn.
+    prefetching: bool,
+    /// The places that were prefetched in the last round, and how many they are.
+    prefetched: ([u32; AT_A_TIME], usize),
     pub(crate) world: World<P, A, M, T, O>,
-    /// As newly built, where a restart may need them.
-    pub(crate) newborn: Vec<P>,
+    /// The processes in their initial states, if there are restarts.
+    pub(crate) initial: Vec<P>,
     pub(crate) schedule: Schedule,
-    /// What waited for a sleeper and comes now, before anything of the queue.
+    /// Events that waited for a paused process; they come before those of the queue.
     pub(crate) ready: VecDeque<EventOf<P, M, O>>,
-    /// From this place on, clients have not been asked yet what they want first.
-    unasked: usize,
+    /// The first place whose client has not been asked for its first request yet.
+    first_unasked: usize,
     time_limit: Time,
     step_limit: u64,
     pub(crate) detect_after: Option<Time>,
 }
 
-/// How many messages there were.
+/// Counts of messages and steps.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Handed to the network.
+    /// Messages sent.
     pub sent: u64,
-    /// Handed to a process.
+    /// Messages delivered.
     pub delivered: u64,
-    /// Lost on the way, or arrived at a crashed process.
+    /// Messages lost in flight, or arrived at a crashed process.
     pub lost: u64,
-    /// Doubled on the way.
+    /// Messages duplicated in flight.
     pub duplicated: u64,
     /// Steps of processes.
     pub steps: u64,
@@ -86,7 +85,7 @@ pub struct Counts {
 pub enum Ending {
     /// Nothing more can happen.
     Quiet,
-    /// It was cut off.
+    /// A limit of time or steps cut it off.
     CutOff,
 }
 
@@ -98,8 +97,8 @@ where
     T: Meter<P>,
     O: Observer<P>,
 {
-    /// A simulation in which all have started and nothing else has happened yet. `is_hold` says
-    /// which pause goes before a request: true for the pause inside.
+    /// A simulation in which all processes have started, and nothing else has happened yet. `is_hold` tells
+    /// whether a request comes after the holding time (true) or after a pause.
     pub fn new(
         group: Group,
         parts: Parts<P, A, M, T, O>,
@@ -112,13 +111,13 @@ where
         let place = |p| group.place(p).expect("a script names members");
         let script: Vec<(usize, f64)> = config.script.iter().map(|&(p, t)| (place(p), t)).collect();
         let mut sim = Self {
-            newborn: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
-            crowded: n * size_of::<P>() > CACHE,
-            called: ([0; AT_A_TIME], 0),
+            initial: if schedule.restarts { parts.processes.clone() } else { Vec::new() },
+            prefetching: n * size_of::<P>() > CACHE,
+            prefetched: ([0; AT_A_TIME], 0),
             processes: parts.processes,
             schedule,
             ready: VecDeque::new(),
-            unasked: 0,
+            first_unasked: 0,
             time_limit: (config.time_limit * UNIT as f64).round() as Time,
             step_limit: config.step_limit,
             detect_after: config.detect_after.map(|t| ((t * UNIT as f64).round() as Time).max(1)),
@@ -153,11 +152,11 @@ where
         sim
     }
 
-    /// Lets everything happen until nothing more can, or a limit is reached.
+    /// Runs until nothing more can happen or a limit is reached.
     ///
-    /// Faults of a time strike before all else of that time, in the order they were given; faults
-    /// of a step strike right after it. The starts of all processes are the first steps, and what
-    /// strikes by step before the last of them strikes after it.
+    /// Faults at a time happen before all events of that time, in the order given. Faults after a step happen
+    /// right after it. The starts of the processes are the first steps; a fault after one of them happens
+    /// after all of them.
     pub fn run(&mut self) -> Ending {
         loop {
             let limit = self.time_limit.saturating_add(1).min(self.schedule.next_time());
@@ -181,21 +180,21 @@ where
         }
     }
 
-    /// Lets happen what comes before the time `limit`, as long as there are fewer steps than `stop`.
+    /// Takes events before the time `limit`, as long as there are fewer steps than `stop`.
     fn run_until(&mut self, limit: Time, stop: u64) {
-        while self.world.counts.steps < stop && limit > 0 && self.unasked < self.group.len() {
-            self.unasked += 1;
-            self.ask_first(self.unasked - 1);
+        while self.world.counts.steps < stop && limit > 0 && self.first_unasked < self.group.len() {
+            self.first_unasked += 1;
+            self.ask_client_first(self.first_unasked - 1);
         }
         while self.world.counts.steps < stop
-            && let Some(Event { place, what }) = self.next_event(limit)
+            && let Some(Event { place, kind }) = self.next_event(limit)
         {
             let place = place as usize;
             let id = self.group.id(place);
-            let Some(what) = self.world.reach(place, id, what) else { continue };
-            // Messages are what a run consists of: their way is short, and there is only this one.
-            match what {
-                Happening::Message { from, message, tags } => {
+            let Some(kind) = self.world.reach(place, id, kind) else { continue };
+            // Most events are messages, so they have a short path of their own, inlined here only.
+            match kind {
+                EventKind::Message { from, message, tags } => {
                     let world = &mut self.world;
                     world.counts.delivered += 1;
                     let verdict = world.ledger.monitor.on_receive(id, Some(&message), &tags.0);
@@ -203,12 +202,12 @@ where
                     world.observer.before_message(world.now, id, from, &message, &tags.1);
                     self.act(place, id, |process, ctx| process.on_message(from, message, ctx));
                 }
-                other => self.happen(place, id, other),
+                other => self.handle_other(place, id, other),
             }
         }
     }
 
-    // Not inlined, every event would be copied once more.
+    // Inlined, since otherwise every event would be copied once more.
     #[inline(always)]
     fn next_event(&mut self, limit: Time) -> Option<EventOf<P, M, O>> {
         if !self.ready.is_empty() {
@@ -216,20 +215,20 @@ where
         }
         let (now, event) = self.world.queue.pop_before(limit)?;
         self.world.now = now;
-        if self.crowded && self.world.queue.pass() <= AHEAD {
+        if self.prefetching && self.world.queue.pass() <= AHEAD {
             self.prefetch();
         }
         Some(event)
     }
 
-    /// Prefetches what the step of a member looks at.
+    /// Prefetches the data that a step of a member reads.
     #[inline]
     fn prefetch_member(&self, place: usize) {
         if let Some(process) = self.processes.get(place) {
             prefetch_whole(process);
         }
         self.world.timers.prefetch(place);
-        // What is kept by id stands in no order that could be prefetched, unless ids are places.
+        // Data that is stored by id can be prefetched only if ids are places.
         let Some(id) = self.group.prefetch(place) else { return };
         let world = &self.world;
         let told = world.counts.steps - world.last_told < LATELY;
@@ -239,10 +238,10 @@ where
         }
     }
 
-    /// Prefetches what the next events will look at: in large groups that is in no near cache.
+    /// Prefetches the data that the next events will read: in large groups it is in no near cache.
     #[inline(never)]
     fn prefetch(&mut self) {
-        let (mut places, known) = self.called;
+        let (mut places, known) = self.prefetched;
         for process in places[..known].iter().filter_map(|p| self.processes.get(*p as usize)) {
             process.prefetch();
         }
@@ -251,11 +250,11 @@ where
             places[found] = event.place;
             found += 1;
         });
-        self.called = (places, found);
+        self.prefetched = (places, found);
         places[..found].iter().for_each(|&place| self.prefetch_member(place as usize));
     }
 
-    /// Judges the end of the run; to be called once, after [`run`](Self::run).
+    /// Judges the end of the run. Call it once, after [`run`](Self::run).
     pub fn judge(&mut self, ending: Ending) {
         let world = &mut self.world;
         let down = world.condition.down();
@@ -271,45 +270,45 @@ where
         world.note(verdict);
     }
 
-    /// Asks the client at `place` for its first wish. That of most comes at once: a queue of them
-    /// all would only be filled to be emptied.
+    /// Asks the client at `place` for its first request. Most clients make it at once, and then it does not go
+    /// through the queue.
     #[inline]
-    fn ask_first(&mut self, place: usize) {
+    fn ask_client_first(&mut self, place: usize) {
         let id = self.group.id(place);
         if !self.world.condition.all_well {
-            return self.world.consult(place, id);
+            return self.world.ask_client(place, id);
         }
-        match self.world.wish(place, id) {
+        match self.world.next_request(place, id) {
             Some((at, request)) if at == self.world.now => self.request(place, id, request),
             Some((at, request)) => self.world.schedule(at, place, request),
             None => {}
         }
     }
 
-    /// Something other than a message happens to a process that is up and awake.
+    /// Handles an event other than a message, at a process that is up and not paused.
     #[inline(never)]
-    fn happen(&mut self, place: usize, id: ProcessId, what: HappeningOf<P, M, O>) {
+    fn handle_other(&mut self, place: usize, id: ProcessId, kind: EventKindOf<P, M, O>) {
         let world = &mut self.world;
         let nothing = O::Tag::default();
-        match what {
-            Happening::Request { request, incarnation } => {
+        match kind {
+            EventKind::Request { request, incarnation } => {
                 if world.condition.incarnation(place) != incarnation {
                     return;
                 }
-                world.forget_wish(place);
+                world.clear_pending_request(place);
                 if world.ledger.application.next(id).as_ref() != Some(&request) {
-                    return world.consult(place, id);
+                    return world.ask_client(place, id);
                 }
                 self.request(place, id, request);
             }
-            Happening::Timer { timer, armed } => {
+            EventKind::Timer { timer, armed } => {
                 if world.timers.expire(place, &timer, armed) {
                     self.step(place, id, Input::Timer(timer), &nothing);
                 }
             }
-            Happening::Suspect(peer) => self.step(place, id, Input::Suspect(peer), &nothing),
-            Happening::Trust(peer) => self.step(place, id, Input::Trust(peer), &nothing),
-            Happening::Stamp(number) => {
+            EventKind::Suspect(peer) => self.step(place, id, Input::Suspect(peer), &nothing),
+            EventKind::Trust(peer) => self.step(place, id, Input::Trust(peer), &nothing),
+            EventKind::Stamp(number) => {
                 let Some(Stamp { from, stamp, tags }) = world.stamps.0.remove(&number) else {
                     return;
                 };
@@ -317,11 +316,11 @@ where
                 world.note(verdict);
                 self.step(place, id, Input::Stamp { from, stamp }, &tags.1);
             }
-            Happening::Message { .. } => {}
+            EventKind::Message { .. } => {}
         }
     }
 
-    /// The client asks.
+    /// The client makes a request.
     #[inline]
     fn request(&mut self, place: usize, id: ProcessId, request: P::Request) {
         self.world.on_request(id, &request);
@@ -330,33 +329,33 @@ where
             let stamp = self.processes[place].stamp();
             self.world.send_app_messages(id, stamp, &self.group);
         }
-        self.world.consult(place, id);
+        self.world.ask_client(place, id);
     }
 
-    /// One step of one process, other than the receipt of a message.
-    // Inlined wherever an input is made, it leaves of the process only what meets that input.
+    /// Makes a step of a process on any input but a message.
+    // Inlined at every caller, so that only the handler of that input remains.
     #[inline(always)]
     pub(crate) fn step(&mut self, place: usize, id: ProcessId, input: Input<P>, seen: &O::Tag) {
         self.world.observer.before_step(self.world.now, id, &input, seen);
         self.act(place, id, |process, ctx| process.handle(input, ctx));
     }
 
-    /// A process acts, and is judged by what it did.
+    /// Runs one handler of a process, and judges the step.
     #[inline(always)]
     fn act(&mut self, place: usize, id: ProcessId, act: impl FnOnce(&mut P, &mut Context<'_, P>)) {
         let world = &mut self.world;
         world.counts.steps += 1;
         let process = &mut self.processes[place];
-        let mut host = At { place, id, group: &self.group, world, consult: false };
+        let mut host = StepHost { place, id, group: &self.group, world, ask_client: false };
         act(process, &mut Context::new(id, &self.group, &mut host));
-        let consult = host.consult;
+        let ask_client = host.ask_client;
         if world.every_step {
             let verdict = world.ledger.monitor.after_step(id, process);
             world.note(verdict);
         }
         world.observer.after_step(world.now, id, process);
-        if consult {
-            world.consult(place, id);
+        if ask_client {
+            world.ask_client(place, id);
         }
     }
 
@@ -375,7 +374,7 @@ where
         &self.processes
     }
 
-    /// How many messages there were.
+    /// Counts of messages and steps.
     pub fn counts(&self) -> &Counts {
         &self.world.counts
     }
@@ -385,28 +384,28 @@ where
         self.world.kinds.iter()
     }
 
-    /// What broke, and when.
+    /// The violations, with their times.
     pub fn violations(&self) -> &[(Time, Violation)] {
         &self.world.violations
     }
 
-    /// Who waits for an answer.
+    /// The processes whose clients wait.
     pub fn waiting(&self) -> Vec<ProcessId> {
         self.world.ledger.application.waiting()
     }
 
-    /// Whether nobody who is up waits for an answer or has anything more to ask.
+    /// Whether no client waits, and none at a process that is up has a further request.
     pub fn is_served(&self) -> bool {
         let members = self.group.members().iter().copied();
         self.world.ledger.is_served(members.filter(|p| !self.down().contains(*p)))
     }
 
-    /// Who is down.
+    /// The processes that are down.
     pub fn down(&self) -> &ProcessSet {
         self.world.condition.down()
     }
 
-    /// Whether a fault struck.
+    /// Whether there was a fault.
     pub fn faulty(&self) -> bool {
         self.world.faulty
     }
@@ -421,7 +420,7 @@ where
         &self.world.ledger.meter
     }
 
-    /// The watcher.
+    /// The observer.
     pub fn into_observer(self) -> O {
         self.world.observer
     }

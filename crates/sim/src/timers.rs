@@ -3,9 +3,9 @@
 use prefetch_index::prefetch_index;
 use smallvec::SmallVec;
 
-/// Which timers run, and which setting of each is the valid one.
+/// The running timers. Each start of a timer has a number; events of earlier starts are void.
 pub(crate) struct Timers<N> {
-    /// By place; of most processes no more than two run at a time.
+    /// For each place, its timers and the numbers of their starts. Most processes run at most two.
     running: Vec<SmallVec<[(N, u32); 2]>>,
     settings: u32,
 }
@@ -17,7 +17,7 @@ impl<N> Default for Timers<N> {
 }
 
 impl<N: Eq> Timers<N> {
-    /// Starts `timer`, or starts it anew; the answer tells this setting from all others.
+    /// Starts or restarts `timer`; returns the number of this start.
     pub(crate) fn arm(&mut self, place: usize, timer: N) -> u32 {
         if place >= self.running.len() {
             self.running.resize_with(place + 1, SmallVec::new);
@@ -38,7 +38,7 @@ impl<N: Eq> Timers<N> {
         }
     }
 
-    /// Whether this setting of the timer is valid; if so, it is over now.
+    /// Removes the timer if this start is still valid; returns whether it was.
     pub(crate) fn expire(&mut self, place: usize, timer: &N, armed: u32) -> bool {
         let Some(running) = self.running.get_mut(place) else { return false };
         let Some(i) = running.iter().position(|(t, setting)| (t, *setting) == (timer, armed))

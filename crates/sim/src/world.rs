@@ -1,4 +1,4 @@
-//! All but the processes: the time, the queue, the network, clients, judges and measures.
+//! The state of a simulation without its processes: time, queue, network, clients, judges, measures.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use konklave_process::{
 };
 
 use crate::condition::Condition;
-use crate::event::{Event, EventOf, Happening, HappeningOf, Stamp, StampOf};
+use crate::event::{Event, EventKind, EventKindOf, EventOf, Stamp, StampOf};
 use crate::kinds::Kinds;
 use crate::network::{Fate, Network};
 use crate::observer::Incident;
@@ -25,26 +25,26 @@ pub(crate) struct World<P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) kinds: Kinds,
     pub(crate) timers: Timers<P::Timer>,
     pub(crate) ledger: Ledger<P, A, M, T>,
-    /// Whether the monitor sees every step; otherwise it sees every process in the end.
+    /// Whether the monitor sees every step; otherwise it sees every process once, at the end.
     pub(crate) every_step: bool,
     pub(crate) observer: O,
     pub(crate) violations: Vec<(Time, Violation)>,
     pub(crate) think: Pause,
     pub(crate) hold: Pause,
     pub(crate) is_hold: fn(&P::Request) -> bool,
-    /// Which places have a request of their client scheduled.
+    /// The places whose clients have a request scheduled, as a bit set.
     pub(crate) pending: Vec<u64>,
     pub(crate) condition: Condition<P, M::Tag, O::Tag>,
-    /// Messages of the application on their way, and how many there ever were.
+    /// The messages of the application in flight, and how many were ever sent.
     pub(crate) stamps: (BTreeMap<u32, StampOf<P, M, O>>, u32),
     pub(crate) faulty: bool,
-    /// In which step a client was last told something.
+    /// The last step with an indication to a client.
     pub(crate) last_told: u64,
     pub(crate) app_messages: u32,
     pub(crate) nanos_per_tick: f64,
 }
 
-/// As many violations are kept; a broken run may have millions.
+/// How many violations are kept; a bad run may have millions.
 const MOST_VIOLATIONS: usize = 100;
 
 impl<P, A, M, T, O> World<P, A, M, T, O>
@@ -71,9 +71,13 @@ where
         }
     }
 
-    /// What the client at `place` wants next, and when; none if that is scheduled already, or its
+    /// The next request of the client at `place` and its time; none if one is scheduled already, or the
     /// process is down.
-    pub(crate) fn wish(&mut self, place: usize, id: ProcessId) -> Option<(Time, P::Request)> {
+    pub(crate) fn next_request(
+        &mut self,
+        place: usize,
+        id: ProcessId,
+    ) -> Option<(Time, P::Request)> {
         if self.pending[place / 64] >> (place % 64) & 1 == 1
             || !self.condition.all_well && self.condition.down().contains(id)
         {
@@ -84,27 +88,27 @@ where
         Some((pause.after(self.now, place, &mut self.rng), request))
     }
 
-    /// Asks the client at `place` whether it wants something, and when.
-    pub(crate) fn consult(&mut self, place: usize, id: ProcessId) {
-        if let Some((at, request)) = self.wish(place, id) {
+    /// Asks the client at `place` for its next request, and schedules it.
+    pub(crate) fn ask_client(&mut self, place: usize, id: ProcessId) {
+        if let Some((at, request)) = self.next_request(place, id) {
             self.schedule(at, place, request);
         }
     }
 
-    /// The client at `place` will ask at that time.
+    /// Schedules a request of the client at `place`.
     pub(crate) fn schedule(&mut self, at: Time, place: usize, request: P::Request) {
         self.pending[place / 64] |= 1 << (place % 64);
         let incarnation = self.condition.incarnation(place);
-        let what = Happening::Request { request, incarnation };
-        self.queue.push(at, Event { place: place as u32, what });
+        let kind = EventKind::Request { request, incarnation };
+        self.queue.push(at, Event { place: place as u32, kind });
     }
 
-    /// Takes note that nothing of the client at `place` is scheduled.
-    pub(crate) fn forget_wish(&mut self, place: usize) {
+    /// Notes that the client at `place` has no request scheduled.
+    pub(crate) fn clear_pending_request(&mut self, place: usize) {
         self.pending[place / 64] &= !(1 << (place % 64));
     }
 
-    /// The client asks.
+    /// The client makes a request.
     pub(crate) fn on_request(&mut self, id: ProcessId, request: &P::Request) {
         let verdict = self.ledger.on_request(self.now, id, request);
         self.note(verdict);
@@ -126,27 +130,27 @@ where
             return self.violate(Violation::stranger(from, to));
         };
         let (place, tags) = (place as u32, (tag, seen));
-        if self.network.calm {
+        if self.network.fault_free {
             let at = self.now + self.network.delay(from, to, &mut self.rng);
             self.queue.push_with(at, || Event {
                 place,
-                what: Happening::Message { from, message, tags },
+                kind: EventKind::Message { from, message, tags },
             });
         } else {
-            let event = Event { place, what: Happening::Message { from, message, tags } };
-            self.brave(to, event, group);
+            let event = Event { place, kind: EventKind::Message { from, message, tags } };
+            self.send_through_faults(to, event, group);
         }
     }
 
-    /// A message leaves through a network in which something may happen to it.
+    /// Sends a message through a network with faults.
     #[inline(never)]
-    fn brave(&mut self, to: ProcessId, event: EventOf<P, M, O>, group: &Group) {
-        let Event { place, what: Happening::Message { from, message, tags } } = event else {
+    fn send_through_faults(&mut self, to: ProcessId, event: EventOf<P, M, O>, group: &Group) {
+        let Event { place, kind: EventKind::Message { from, message, tags } } = event else {
             return;
         };
         let kind = self.kinds.name(&message);
         let mut push = |at, message, tags| {
-            self.queue.push(at, Event { place, what: Happening::Message { from, message, tags } });
+            self.queue.push(at, Event { place, kind: EventKind::Message { from, message, tags } });
         };
         match self.network.fate(self.now, (from, to), kind, group, &mut self.rng) {
             Fate::Lost => self.lose(from, to, &message, &tags.1),
@@ -175,47 +179,48 @@ where
         self.observer.on_lost(self.now, from, to, seen);
     }
 
-    /// What reaches a process: what is for one that is down is gone, for a sleeper it waits.
+    /// Returns the event if its process can handle it now. If the process is down, the event is dropped; if it
+    /// is paused, the event waits.
     #[inline]
     pub(crate) fn reach(
         &mut self,
         place: usize,
         id: ProcessId,
-        what: HappeningOf<P, M, O>,
-    ) -> Option<HappeningOf<P, M, O>> {
+        kind: EventKindOf<P, M, O>,
+    ) -> Option<EventKindOf<P, M, O>> {
         if self.condition.all_well {
-            return Some(what);
+            return Some(kind);
         }
         if self.condition.down().contains(id) {
-            self.waste(id, what);
+            self.drop_for_crashed(id, kind);
             return None;
         }
         match self.condition.backlog(place) {
             Some(backlog) => {
-                backlog.push(what);
+                backlog.push(kind);
                 None
             }
-            None => Some(what),
+            None => Some(kind),
         }
     }
 
-    /// What was on its way to a process that is down is gone.
-    pub(crate) fn waste(&mut self, to: ProcessId, what: HappeningOf<P, M, O>) {
-        match what {
-            Happening::Message { from, message, tags } => self.lose(from, to, &message, &tags.1),
-            Happening::Stamp(number) => {
+    /// Drops an event at a process that is down; a message counts as lost.
+    pub(crate) fn drop_for_crashed(&mut self, to: ProcessId, kind: EventKindOf<P, M, O>) {
+        match kind {
+            EventKind::Message { from, message, tags } => self.lose(from, to, &message, &tags.1),
+            EventKind::Stamp(number) => {
                 if let Some(Stamp { from, tags, .. }) = self.stamps.0.remove(&number) {
                     self.observer.on_lost(self.now, from, to, &tags.1);
                 }
             }
-            Happening::Request { .. }
-            | Happening::Timer { .. }
-            | Happening::Suspect(_)
-            | Happening::Trust(_) => {}
+            EventKind::Request { .. }
+            | EventKind::Timer { .. }
+            | EventKind::Suspect(_)
+            | EventKind::Trust(_) => {}
         }
     }
 
-    /// The application talks past the algorithm; its messages carry the algorithm's clock.
+    /// The application sends messages past the algorithm; they carry the algorithm's logical clock.
     #[inline(never)]
     pub(crate) fn send_app_messages(&mut self, from: ProcessId, stamp: u64, group: &Group) {
         for _ in 0..self.app_messages.min(group.len() as u32 - 1) {
@@ -226,29 +231,29 @@ where
             let tag = self.ledger.monitor.on_send(from, None);
             let seen = self.observer.on_app_message(self.now, from, to);
             let at = self.now + self.network.delay(from, to, &mut self.rng);
-            if self.network.parts(from, to, group) {
+            if self.network.is_separated(from, to, group) {
                 self.observer.on_lost(self.now, from, to, &seen);
                 continue;
             }
             self.stamps.1 = self.stamps.1.wrapping_add(1);
             self.stamps.0.insert(self.stamps.1, Stamp { from, stamp, tags: (tag, seen) });
-            let what = Happening::Stamp(self.stamps.1);
-            self.queue.push(at, Event { place: place as u32, what });
+            let kind = EventKind::Stamp(self.stamps.1);
+            self.queue.push(at, Event { place: place as u32, kind });
         }
     }
 }
 
-/// The world as seen from one process.
-pub(crate) struct At<'a, P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
+/// The host of one step.
+pub(crate) struct StepHost<'a, P: Process, A, M: Monitor<P>, T, O: Observer<P>> {
     pub(crate) place: usize,
     pub(crate) id: ProcessId,
     pub(crate) group: &'a Group,
     pub(crate) world: &'a mut World<P, A, M, T, O>,
-    /// Whether the client has to be asked for its next wish after the step.
-    pub(crate) consult: bool,
+    /// Whether the client must be asked for its next request after the step.
+    pub(crate) ask_client: bool,
 }
 
-impl<P, A, M, T, O> Host<P> for At<'_, P, A, M, T, O>
+impl<P, A, M, T, O> Host<P> for StepHost<'_, P, A, M, T, O>
 where
     P: Inspect,
     A: Application<P>,
@@ -269,17 +274,17 @@ where
                 let verdict = world.ledger.on_indication(world.now, self.id, &indication);
                 world.note(verdict);
                 world.last_told = world.counts.steps;
-                self.consult = true;
+                self.ask_client = true;
             }
             Effect::SetTimer { timer, after } => {
                 let rate = world.condition.rate(self.place);
-                // No timer waits for six hundred years, and a smaller number is sooner divided.
+                // No timer runs for six hundred years, and dividing a smaller number is faster.
                 let nanos = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
                 let ticks = (nanos as f64 / world.nanos_per_tick / rate).round();
                 let armed = world.timers.arm(self.place, timer.clone());
-                let what = Happening::Timer { timer, armed };
+                let kind = EventKind::Timer { timer, armed };
                 let at = world.now + (ticks as Time).max(1);
-                world.queue.push(at, Event { place: self.place as u32, what });
+                world.queue.push(at, Event { place: self.place as u32, kind });
             }
             Effect::CancelTimer { timer } => world.timers.cancel(self.place, &timer),
             Effect::Save(record) => world.condition.save(self.place, self.group.len(), record),
@@ -289,7 +294,7 @@ where
         }
     }
 
-    // Inlined where the process is, a message goes from its hands to the queue without being put down.
+    // Inlined into the handler, so that a message goes straight to the queue without a copy in between.
     #[inline(always)]
     fn send(&mut self, to: ProcessId, message: P::Message) {
         self.world.send((self.id, self.place), to, message, self.group);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use konklave_algorithms::{Algorithm, Order, Problem, Setup, Simulation, Watch, Workload, erased};
-use konklave_check::{Clock, Cue, Model, Options, Outcome, Timing};
+use konklave_check::{Clock, Model, Options, Outcome, ScheduleStep, Timing};
 use konklave_process::{Group, Portable, ProcessId, Topology};
 use konklave_sim::{Config, Ending, UNIT};
 
@@ -221,11 +221,13 @@ impl<P: Algorithm + Portable> Case<P> {
     /// Plays one schedule, as `check --emit test` writes it: what broke, if anything did.
     #[track_caller]
     pub fn play(&self, schedule: &[&str]) -> Option<&'static str> {
-        let cue = |text: &&str| Cue::new(text).unwrap_or_else(|| panic!("`{text}` is no cue"));
-        let cues: Vec<Cue> = schedule.iter().map(cue).collect();
-        let played = self.model().play(&cues);
+        let cue = |text: &&str| {
+            ScheduleStep::new(text).unwrap_or_else(|| panic!("`{text}` is not a schedule step"))
+        };
+        let steps: Vec<ScheduleStep> = schedule.iter().map(step).collect();
+        let played = self.model().play(&steps);
         if let Some(&first) = played.skipped.first() {
-            panic!("`{}`, cue {}, cannot happen there", cues[first], first + 1);
+            panic!("`{}`, step {}, cannot happen there", steps[first], first + 1);
         }
         played.broken.map(|(violation, _)| violation.property)
     }

@@ -2,17 +2,17 @@
 
 use konklave_algorithms::mutex::{central::Central, ricart_agrawala::RicartAgrawala};
 use konklave_algorithms::{Algorithm, erased};
-use konklave_check::{Cue, Model, Options, Outcome};
+use konklave_check::{Model, Options, Outcome, ScheduleStep};
 use konklave_process::Portable;
 use konklave_testkit::Case;
 
 /// The schedule of a shortest witness, and what it breaks.
-fn witness<P: Algorithm + Portable>(case: &Case<P>) -> (Vec<Cue>, &'static str) {
+fn witness<P: Algorithm + Portable>(case: &Case<P>) -> (Vec<ScheduleStep>, &'static str) {
     let model = model(case);
     let Outcome::Violated(witness) = model.explore(|_| true).outcome else {
         panic!("{}: nothing breaks", P::SHEET.name)
     };
-    (witness.cues(), witness.violation.property)
+    (witness.schedule(), witness.violation.property)
 }
 
 fn model<P: Algorithm + Portable>(case: &Case<P>) -> Model {
@@ -28,8 +28,8 @@ fn model<P: Algorithm + Portable>(case: &Case<P>) -> Model {
 
 /// Plays the words of a witness, as an emitted test does.
 fn plays_again<P: Algorithm + Portable>(case: &Case<P>) {
-    let (cues, property) = witness(case);
-    let words: Vec<String> = cues.iter().map(Cue::to_string).collect();
+    let (schedule, property) = witness(case);
+    let words: Vec<String> = schedule.iter().map(ScheduleStep::to_string).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     assert_eq!(case.play(&words), Some(property), "{words:?}");
 }
@@ -63,15 +63,15 @@ fn a_long_schedule_shrinks_to_a_shortest_that_breaks_the_same() {
     let case = Case::<RicartAgrawala>::complete(3).mistake("no-tie-break");
     let alone = ["ask 2", "deliver 2>0", "deliver 2>1", "deliver 0>2", "deliver 1>2", "ask 2"];
     let starts = ["start 0", "start 1", "start 2"];
-    let mut long: Vec<Cue> = Vec::new();
-    long.extend(starts.iter().chain(&alone).filter_map(|words| Cue::new(words)));
+    let mut long: Vec<ScheduleStep> = Vec::new();
+    long.extend(starts.iter().chain(&alone).filter_map(|words| ScheduleStep::new(words)));
     let two_of_three = case.clone().requests(&[1, 1, 0]);
     long.extend(witness(&two_of_three).0.into_iter().skip(3));
     let played = model(&case).play(&long);
     assert_eq!(played.broken.map(|(v, _)| v.property), Some(property));
     let least = model(&case).shrink(&long, property).expect("it breaks");
     assert!(least.len() < long.len() && least.len() >= shortest.len(), "{least:?}");
-    assert!(!least.iter().any(|cue| cue.to_string() == "ask 2"), "{least:?}");
+    assert!(!least.iter().any(|step| step.to_string() == "ask 2"), "{least:?}");
     // Nothing of it can be left out.
     for i in 3..least.len() {
         let fewer = [&least[..i], &least[i + 1..]].concat();

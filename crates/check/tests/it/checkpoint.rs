@@ -1,4 +1,4 @@
-//! A search that is interrupted and goes on finds what one finds that is not.
+//! A search that is interrupted and resumed has the same result as one that is not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use konklave_check::{
 
 use crate::lock::model;
 
-/// A folder of its own, gone in the end.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -30,7 +30,7 @@ impl Drop for Folder {
     }
 }
 
-/// What is explored: how many visitors come how often, and whether they are served in turn.
+/// A model: the number of processes, how often each visitor enters, whether the lock is fair, the options.
 #[derive(Clone)]
 struct Case(usize, Option<u8>, bool, Options);
 
@@ -55,14 +55,14 @@ impl Case {
         self.explore((None, None), Duration::ZERO, |_| true).expect("no file is involved")
     }
 
-    /// Interrupted after each `stride` states or so, until it comes to an end; says how often.
+    /// Explores with an interruption after each `stride` states or so; returns also how many pieces it took.
     fn in_pieces(&self, file: &Path, stride: u64) -> (Report, u32) {
         let mut pieces = 0;
         loop {
             let resume = (pieces > 0).then_some(file);
             let Self(n, left, fair, options) = self.clone();
             let max_states = stride * u64::from(pieces + 1);
-            // Another number of threads each time: it does not matter.
+            // The number of threads differs each time, which must not matter.
             let threads = 1 + pieces as usize % 3;
             let piece = Self(n, left, fair, Options { max_states, threads, ..options });
             let found = piece
@@ -85,24 +85,24 @@ fn figures(report: &Report) -> String {
             format!("{:?} {:?} {:?} {}", w.violation, w.moments, w.loops_from, w.starts)
         }
     };
-    let ends = [&report.dearest, &report.cheapest]
+    let ends = [&report.costliest, &report.cheapest]
         .map(|run| run.as_ref().map(|run| format!("{:?}", run.moments)));
     let Report { states, transitions, depth, ends: count, messages, .. } = report;
     format!("{verdict} {states} {transitions} {depth} {count} {messages:?} {ends:?}")
 }
 
 #[test]
-fn in_pieces_it_finds_the_same_as_at_one_go() {
+fn resumed_search_has_the_same_report() {
     let folder = Folder::new("pieces");
     let unordered = Options { fifo: false, ..Options::default() };
     let cases = [
         Case(5, Some(2), true, Options::default()),
         Case(4, Some(3), true, Options { count_messages: true, ..unordered.clone() }),
-        // A violation by a step, one at an end, a lasso.
+        // A violation by a step, a violation at an end, a lasso.
         Case(5, Some(2), false, Options { duplicates: 1, ..unordered.clone() }),
         Case(4, Some(1), true, Options { losses: 1, crashes: 1, ..Options::default() }),
         Case(4, None, false, unordered.clone()),
-        // One state stands for many; and where that cannot be kept up, it begins anew on its way.
+        // With symmetry; the last of these restarts without it.
         Case(5, Some(2), false, Options { symmetry: true, ..unordered.clone() }),
         Case(5, Some(2), false, Options { symmetry: true, duplicates: 1, ..unordered.clone() }),
         Case(4, None, false, Options { symmetry: true, ..unordered }),
@@ -133,7 +133,7 @@ fn in_pieces_it_finds_the_same_as_at_one_go() {
 }
 
 #[test]
-fn what_is_written_on_the_way_is_as_good_as_what_is_written_at_the_end() {
+fn checkpoint_written_during_a_search_can_be_resumed() {
     let folder = Folder::new("way");
     let case = Case(5, Some(2), true, Options { fifo: false, ..Options::default() });
     let whole = case.whole();
@@ -152,7 +152,7 @@ fn what_is_written_on_the_way_is_as_good_as_what_is_written_at_the_end() {
 }
 
 #[test]
-fn the_deepest_level_may_be_another_the_next_time() {
+fn depth_limit_may_differ_when_a_search_is_resumed() {
     let folder = Folder::new("deep");
     let (n, left, fair, options) = (4, Some(2), true, Options::default());
     let shallow = Case(n, left, fair, Options { max_depth: 7, ..options.clone() });
@@ -165,7 +165,7 @@ fn the_deepest_level_may_be_another_the_next_time() {
 }
 
 #[test]
-fn what_is_no_checkpoint_of_this_search_is_refused() {
+fn damaged_checkpoints_and_those_of_other_searches_are_refused() {
     let folder = Folder::new("refused");
     let file = folder.file();
     let few = Options { max_states: 500, ..Options::default() };
@@ -179,10 +179,12 @@ fn what_is_no_checkpoint_of_this_search_is_refused() {
     assert!(resume(&case).is_ok());
 
     let other = Case(4, Some(2), true, case.3.clone());
-    assert!(resume(&other).is_err_and(|why| why.contains("another model: there 5 visitors")));
+    assert!(
+        resume(&other).is_err_and(|why| why.contains("another model (in the file: 5 visitors"))
+    );
     let other = Case(5, Some(2), true, Options { fifo: false, ..case.3.clone() });
     assert!(resume(&other).is_err_and(|why| why.contains("another choice of options")));
-    // Nothing says so but what the processes do.
+    // Only the processes behave differently.
     let other = Case(5, Some(2), false, case.3.clone());
     assert!(resume(&other).is_err_and(|why| why.contains("have changed since")));
     for unfit in [
@@ -199,10 +201,10 @@ fn what_is_no_checkpoint_of_this_search_is_refused() {
         let mut bad = good.clone();
         bad[damage] ^= 1 << i;
         fs::write(&file, &bad).expect("a file");
-        assert!(resume(&case).is_err_and(|why| why.contains("its sum is wrong")), "{damage}");
+        assert!(resume(&case).is_err_and(|why| why.contains("its checksum is wrong")), "{damage}");
     }
     for (bytes, why) in [
-        (&good[..good.len() / 3], "its sum is wrong"),
+        (&good[..good.len() / 3], "its checksum is wrong"),
         (&b"{\"schema\": 1, \"and\": \"no checkpoint at all\"}"[..], "not a checkpoint"),
         (&b""[..], "not a checkpoint"),
     ] {

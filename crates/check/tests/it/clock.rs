@@ -1,4 +1,4 @@
-//! By the clock: mistakes that take time to matter, and clients that ask everything twice.
+//! Checks with a clock: mistakes that only show after some time, and clients that retry.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use konklave_algorithms::{Algorithm, Setup, Watch, Workload, erased};
 use konklave_check::{Clock, Model, Options, Outcome, Timing};
 use konklave_process::{Group, Portable, ProcessId, Topology};
 
-/// A group, its clients, and what may happen to it: the words of the command line.
+/// A group, its clients and its faults, named as on the command line.
 #[derive(Clone, Copy, Default)]
 struct Case<'a> {
     n: usize,
@@ -28,8 +28,8 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// What breaks; none if every run was seen and all is well.
-    fn broken<P>(&self, mistake: Option<&'static str>) -> Result<(), String>
+    /// The property that is violated, as an error.
+    fn verdict<P>(&self, mistake: Option<&'static str>) -> Result<(), String>
     where
         P: Algorithm + Portable,
     {
@@ -70,15 +70,15 @@ impl Case<'_> {
         }
     }
 
-    /// The mistake breaks this, and only the mistake.
+    /// Asserts that the mistake violates this property, and that the algorithm without it does not.
     fn catches<P: Algorithm + Portable>(&self, mistake: &'static str, breaks: &str) {
-        assert_eq!(self.broken::<P>(Some(mistake)), Err(breaks.to_owned()), "{mistake}");
-        assert_eq!(self.broken::<P>(None), Ok(()), "without {mistake}");
+        assert_eq!(self.verdict::<P>(Some(mistake)), Err(breaks.to_owned()), "{mistake}");
+        assert_eq!(self.verdict::<P>(None), Ok(()), "without {mistake}");
     }
 }
 
 #[test]
-fn what_a_client_asks_again_ends_no_other_grant() {
+fn repeated_release_does_not_end_a_later_grant() {
     let set = [("clients", "0"), ("retry", "off")];
     let case = Case { n: 2, set: &set, limit: Some(1), settled: true, ..Case::default() };
     let case = Case { requests: &[2, 1], properties: &["mutual exclusion"], ..case };
@@ -86,7 +86,7 @@ fn what_a_client_asks_again_ends_no_other_grant() {
 }
 
 #[test]
-fn two_who_wait_equally_long_invite_each_other_again_and_again() {
+fn equal_waiting_times_let_two_leaders_invite_each_other_forever() {
     let case = Case { n: 2, set: &[("timeout", "1")], limit: Some(24), ..Case::default() };
     let case = Case { settled: true, properties: &["agreement"], ..case };
     case.catches::<Invitation>("equal-waits", "agreement");
@@ -112,17 +112,17 @@ const QUORUM: Case<'_> = Case {
 };
 
 #[test]
-fn a_leader_without_a_lease_stays_too_long() {
+fn leader_without_a_lease_stays_too_long() {
     QUORUM.catches::<Quorum>("no-lease", "one leader at a time");
 }
 
 #[test]
-fn a_lease_from_the_answers_is_too_long() {
+fn lease_counted_from_the_answers_is_too_long() {
     Case { early: 2, ..QUORUM }.catches::<Quorum>("lease-from-ack", "one leader at a time");
 }
 
 #[test]
-fn who_has_granted_a_lease_follows_nobody_else() {
+fn member_that_granted_a_lease_follows_no_other_leader_meanwhile() {
     let set = [("lease", "20"), ("retry", "off")];
     let case = Case { n: 3, requests: &[0, 0, 0], set: &set, breaks: 1, ..Case::default() };
     let case = Case { limit: Some(1), properties: &["one leader at a time"], ..case };
@@ -130,7 +130,7 @@ fn who_has_granted_a_lease_follows_nobody_else() {
 }
 
 #[test]
-fn who_may_be_inside_is_waited_for() {
+fn new_view_waits_for_a_holder_that_may_still_be_inside() {
     let set = [("safety", "lease"), ("lease", "20"), ("retry", "off"), ("mutex", "naimi-trehel")];
     let case = Case { n: 3, requests: &[0, 1, 1], set: &set, breaks: 1, ..Case::default() };
     let case = Case { limit: Some(1), properties: &["mutual exclusion"], ..case };
@@ -138,7 +138,7 @@ fn who_may_be_inside_is_waited_for() {
 }
 
 #[test]
-fn without_a_guard_elections_multiply() {
+fn elections_multiply_without_the_guard() {
     let case = Case { n: 5, down: &[4], requests: &[1, 0, 0, 0], ..Case::default() };
     let case = Case { bound: Some(20), properties: &["bound"], ..case };
     case.catches::<Bully>("no-guard", "bound");

@@ -1,4 +1,4 @@
-//! The engine, on processes small enough to know everything about.
+//! The search, on a lock whose states and witnesses can be counted by hand.
 
 use konklave_check::{Bounded, Options, Outcome, Report, Swarm};
 use konklave_process::ProcessId;
@@ -10,7 +10,7 @@ fn explore(n: usize, left: Option<u8>, fair: bool, options: Options) -> Report {
 }
 
 #[test]
-fn as_many_states_and_the_same_witness_for_any_number_of_threads() {
+fn any_number_of_threads_finds_the_same_states_and_witness() {
     let run = |threads| {
         let options = Options { threads, fifo: false, ..Options::default() };
         let found = explore(5, Some(3), true, options);
@@ -32,7 +32,7 @@ fn as_many_states_and_the_same_witness_for_any_number_of_threads() {
 }
 
 #[test]
-fn fingerprints_alone_find_as_many_states_in_a_fraction_of_the_memory() {
+fn compact_search_finds_as_many_states_in_less_memory() {
     let properties = vec!["mutual exclusion".to_owned(), "deadlock".to_owned()];
     let run = |compact| {
         let options = Options { compact, properties: properties.clone(), ..Options::default() };
@@ -40,12 +40,16 @@ fn fingerprints_alone_find_as_many_states_in_a_fraction_of_the_memory() {
     };
     let (exact, compact) = (run(false), run(true));
     assert_eq!((exact.states, exact.transitions), (compact.states, compact.transitions));
-    assert!(exact.missed == 0.0 && compact.missed > 0.0 && compact.missed < 1e-8);
+    assert!(
+        exact.miss_probability == 0.0
+            && compact.miss_probability > 0.0
+            && compact.miss_probability < 1e-8
+    );
     assert!(compact.peak_bytes < exact.peak_bytes);
 }
 
 #[test]
-fn fingerprints_alone_tell_whether_a_run_can_go_round_but_not_whether_that_is_fair() {
+fn compact_search_notices_cycles_but_does_not_judge_their_fairness() {
     let compact = Options { compact: true, ..Options::default() };
     let found = explore(3, None, false, compact.clone());
     assert!(matches!(found.outcome, Outcome::Bounded(Bounded::Compact)), "{:?}", found.outcome);
@@ -56,7 +60,7 @@ fn fingerprints_alone_tell_whether_a_run_can_go_round_but_not_whether_that_is_fa
 }
 
 #[test]
-fn where_runs_go_round_nobody_stands_for_another() {
+fn symmetry_is_dropped_if_runs_go_on_forever() {
     let symmetry = Options { symmetry: true, ..Options::default() };
     let few = explore(4, Some(1), true, symmetry.clone());
     let found = few.symmetry.expect("it was asked for");
@@ -69,7 +73,7 @@ fn where_runs_go_round_nobody_stands_for_another() {
 }
 
 #[test]
-fn whoever_is_passed_over_for_ever_starves_and_the_lasso_is_fair() {
+fn unfair_lock_starves_a_visitor_in_a_fair_lasso() {
     let Outcome::Violated(witness) = explore(4, None, false, Options::default()).outcome else {
         panic!("the lowest are always served first");
     };
@@ -80,20 +84,22 @@ fn whoever_is_passed_over_for_ever_starves_and_the_lasso_is_fair() {
 }
 
 #[test]
-fn of_two_visitors_one_starves_only_if_requests_overtake_releases() {
+fn one_of_two_visitors_starves_only_if_requests_overtake_releases() {
     let fifo = explore(3, None, false, Options::default());
     assert!(matches!(fifo.outcome, Outcome::Exhausted), "{:?}", fifo.outcome);
     let unordered = explore(3, None, false, Options { fifo: false, ..Options::default() });
-    let Outcome::Violated(witness) = unordered.outcome else { panic!("it is overtaken for ever") };
+    let Outcome::Violated(witness) = unordered.outcome else {
+        panic!("one visitor is overtaken forever")
+    };
     assert_eq!(witness.violation.property, "starvation");
 }
 
 #[test]
-fn the_dearest_run_has_as_many_messages_as_the_most() {
+fn costliest_run_has_the_most_messages() {
     let found = explore(3, Some(2), true, Options { count_messages: true, ..Options::default() });
     assert_eq!(found.messages, Some((12, 12)));
-    let dearest = found.dearest.expect("all is well");
-    let sent: usize = dearest
+    let costliest = found.costliest.expect("all is well");
+    let sent: usize = costliest
         .moments
         .iter()
         .map(|moment| match moment {
@@ -107,24 +113,24 @@ fn the_dearest_run_has_as_many_messages_as_the_most() {
 }
 
 #[test]
-fn a_cut_channel_leaves_its_messages_undelivered() {
+fn cut_channel_loses_its_messages() {
     let options = Options { cuts: 1, properties: vec!["deadlock".into()], ..Options::default() };
     match explore(2, Some(1), true, options).outcome {
         Outcome::Violated(witness) => assert_eq!(witness.len(), 3),
-        other => panic!("who is cut off waits for ever: {other:?}"),
+        other => panic!("a visitor that is cut off waits forever: {other:?}"),
     }
 }
 
 #[test]
-fn a_link_that_breaks_takes_both_ways_at_once_and_only_where_there_is_one() {
+fn broken_link_loses_messages_in_both_directions_and_on_no_other_link() {
     let deadlock = vec!["deadlock".to_owned()];
     let options = Options { breaks: 1, properties: deadlock, ..Options::default() };
-    // Where they are told, both are: that takes two steps more.
+    // With a detector, its news must reach both ends before the run ends: two more steps.
     for (detector, steps) in [(false, 3), (true, 5)] {
         let options = Options { detector, ..options.clone() };
         match explore(2, Some(1), true, options).outcome {
             Outcome::Violated(witness) => assert_eq!(witness.len(), steps),
-            other => panic!("who is cut off waits for ever: {other:?}"),
+            other => panic!("a visitor that is cut off waits forever: {other:?}"),
         }
     }
     // The visitors have no link, so nothing that breaks between them matters.
@@ -134,7 +140,7 @@ fn a_link_that_breaks_takes_both_ways_at_once_and_only_where_there_is_one() {
 }
 
 #[test]
-fn what_a_crash_or_a_cut_swallows_is_no_loss_of_its_own_in_a_schedule() {
+fn schedule_has_no_loss_of_its_own_for_messages_lost_by_a_crash_or_cut() {
     let deadlock = vec!["deadlock".to_owned()];
     let crash = Options { crashes: 1, properties: deadlock, ..Options::default() };
     let cut = Options { crashes: 0, cuts: 1, ..crash.clone() };
@@ -142,18 +148,18 @@ fn what_a_crash_or_a_cut_swallows_is_no_loss_of_its_own_in_a_schedule() {
     for (fault, options) in [("crash", crash), ("cut", cut), ("break", snap)] {
         let model = model(3, Some(1), true, options);
         let Outcome::Violated(witness) = model.explore(|_| true).outcome else {
-            panic!("{fault}: whom the keeper does not hear waits for ever");
+            panic!("{fault}: a visitor that the keeper does not hear waits forever");
         };
-        let cues = witness.cues();
-        let least = model.shrink(&cues, "deadlock").expect("it breaks again");
+        let schedule = witness.schedule();
+        let least = model.shrink(&schedule, "deadlock").expect("it breaks again");
         let words: Vec<String> = least.iter().map(ToString::to_string).collect();
-        assert!(words.iter().any(|cue| cue.starts_with(fault)), "{fault}: {words:?}");
-        assert!(!words.iter().any(|cue| cue.starts_with("lose")), "{fault}: {words:?}");
+        assert!(words.iter().any(|step| step.starts_with(fault)), "{fault}: {words:?}");
+        assert!(!words.iter().any(|step| step.starts_with("lose")), "{fault}: {words:?}");
     }
 }
 
 #[test]
-fn random_runs_find_what_breaks_easily_and_promise_nothing() {
+fn random_runs_find_an_easy_violation_and_never_claim_exhaustion() {
     let swarm = Swarm { shard: 0, of: 2, seed: 7, runs: 200 };
     let options = Options { swarm: Some(swarm), ..Options::default() };
     let well = explore(5, Some(2), true, options.clone());
@@ -165,7 +171,7 @@ fn random_runs_find_what_breaks_easily_and_promise_nothing() {
 }
 
 #[test]
-fn a_search_that_gives_up_says_why() {
+fn search_that_gives_up_reports_the_bound() {
     let bounded = |options| match explore(5, Some(3), true, options).outcome {
         Outcome::Bounded(bound) => bound,
         other => panic!("it gives up: {other:?}"),

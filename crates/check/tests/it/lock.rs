@@ -1,4 +1,4 @@
-//! A lock small enough to know everything about: who may be inside, and who is passed over.
+//! A lock that is small enough to know all its runs, and its visitors.
 
 use konklave_check::{Model, Options};
 use konklave_process::{
@@ -7,7 +7,7 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A lock kept by process 0, which hands it to whoever it likes: the lowest who asked.
+/// A lock kept by process 0. A fair one grants it in the order of requests, an unfair one to the lowest id.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
 struct Keeper {
     held: bool,
@@ -64,7 +64,7 @@ enum Phase {
     Inside,
 }
 
-/// Everyone but the keeper wants in, `left` times or, if that is none, again and again.
+/// All processes but the keeper enter `left` times, or again and again if that is none.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Visitors(Vec<(Phase, Option<u8>)>);
 
@@ -106,7 +106,7 @@ impl Monitor<Keeper> for Alone {
     }
 }
 
-/// A keeper and `n` − 1 visitors, who come so often.
+/// A keeper and `n` − 1 visitors, who each enter `left` times.
 pub(crate) fn model(n: usize, left: Option<u8>, fair: bool, options: Options) -> Model {
     let mut visitors = vec![(Phase::Outside, left); n];
     visitors[0] = (Phase::Outside, Some(0));

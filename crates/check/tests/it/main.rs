@@ -1,4 +1,4 @@
-//! Small models, explored whole.
+//! Small models, explored exhaustively.
 
 mod checkpoint;
 mod clock;

@@ -1,4 +1,4 @@
-//! Whatever is left out makes no difference: random processes, explored whole and reduced.
+//! Reduction and symmetry preserve verdicts: random processes, explored with and without them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A set of kinds.
+/// A state is a set of kinds.
 const STATES: u8 = 1 << KINDS;
 const KINDS: u8 = 3;
 
@@ -19,16 +19,16 @@ struct Rule {
     next: u8,
     sends: Vec<(u32, u8)>,
     says: Option<u8>,
-    /// With so many answers, of which one changes the state.
+    /// How many answers `choose` has; answer 1 resets the state.
     draws: u32,
 }
 
-/// A process whose every step is looked up in a table. A message made by a message has one life
-/// less, so that all comes to an end.
+/// A process whose steps are looked up in a table. A message sent on receipt of another has one life less,
+/// so that every run ends.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 struct Machine {
     state: u8,
-    /// Whether it sends to whoever stands so many places on, not to someone by name.
+    /// Whether receivers are relative to the sender's own id.
     #[serde(skip)]
     turned: Fixed<bool>,
     #[serde(skip)]
@@ -79,7 +79,7 @@ impl Process for Machine {
 
 impl Inspect for Machine {}
 
-/// Everyone asks once; who is said a 1 may ask once more.
+/// Clients that ask once, some of them once more after an indication of 1.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Clients(Vec<u8>);
 
@@ -100,7 +100,7 @@ impl Application<Machine> for Clients {
     }
 }
 
-/// Remembers who said what: as a set, or as a row in which order counts.
+/// Remembers the indications of each process: as a set, or as a sequence.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Judge {
     words: Vec<(ProcessId, u8)>,
@@ -134,7 +134,7 @@ impl Monitor<Machine> for Judge {
     }
 }
 
-/// Mostly a set that grows, which commutes until it is full; now and then anything.
+/// A rule: usually it adds to the set, which commutes until the set is full; sometimes it is random.
 fn rule(state: u8, kind: u8, n: u32, habit: &[(u32, u8)], rng: &mut Rng) -> Rule {
     if rng.chance(0.08) {
         let next = rng.below(STATES.into()) as u8;
@@ -190,7 +190,7 @@ fn kind(report: &Report) -> &'static str {
 }
 
 #[test]
-fn random_processes_have_the_same_verdict_and_the_same_ends_when_reduced() {
+fn reduction_preserves_verdicts_and_ends_of_random_processes() {
     let (mut smaller, mut violated) = (0, 0);
     for seed in 0..3000 {
         let fifo = seed % 2 == 0;
@@ -212,9 +212,8 @@ fn random_processes_have_the_same_verdict_and_the_same_ends_when_reduced() {
     assert!(smaller > 1000 && violated > 100, "{smaller} {violated}: both happen often");
 }
 
-/// Processes that are alike: one state for many, and one order for many, together.
 #[test]
-fn random_processes_that_are_alike_have_the_same_verdict_reduced_and_renamed_at_once() {
+fn reduction_and_symmetry_together_preserve_verdicts_of_random_processes() {
     let (mut smaller, mut violated) = (0, 0);
     for seed in 0..1500 {
         let fifo = seed % 2 == 0;
@@ -229,7 +228,7 @@ fn random_processes_that_are_alike_have_the_same_verdict_reduced_and_renamed_at_
         }
         let both = explore(true, true, 1);
         if kind(&full) == "violated" && kind(&both) == "bounded" {
-            // The runs that are left are longer, and come later.
+            // The runs left over are longer, so the bound may come first.
             continue;
         }
         assert_eq!(kind(&full), kind(&both), "seed {seed}");

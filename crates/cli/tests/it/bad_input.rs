@@ -64,7 +64,7 @@ fn names_that_nobody_has_are_answered_with_the_nearest() {
 #[test]
 fn worlds_that_cannot_be() {
     refused("run central --loss 1.5", 64, &["between 0 and 1"]);
-    refused("run central --delay warp", 64, &["`warp` is no delay", "uniform"]);
+    refused("run central --delay warp", 64, &["`warp` is not a delay", "uniform"]);
     refused("run central --fault melt:1@2", 64, &["melt", "crash:NODE@TIME"]);
     refused("run central -n 3 --fault crash:7@2", 64, &["p7 is no member", "0, 1, 2"]);
     refused("run central --hold forever", 64, &["--hold"]);
@@ -110,7 +110,7 @@ fn files_that_say_nothing_sensible() {
     for (text, word) in [
         ("", "delays.links:1: expected lines"),
         ("0 1 2\n0 9 2\n", "delays.links:2: p9 is no member"),
-        ("0 1 2\n0 1 2\n", "delays.links:2: `0 1 2` was said before, in line 1"),
+        ("0 1 2\n0 1 2\n", "delays.links:2: `0 1 2` repeats line 1"),
     ] {
         let file = folder.write("delays.links", text);
         refused(&format!("run central -n 3 --delay {file}"), 65, &[word]);

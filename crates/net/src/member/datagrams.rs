@@ -1,4 +1,4 @@
-//! Datagrams of a member: what one step says to many is one of them, to the whole group.
+//! Datagrams of a member. A message that one step sends to several receivers is one multicast datagram.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
@@ -8,22 +8,22 @@ use std::thread;
 
 use konklave_process::{Group, ProcessId};
 
-use super::wire::{Parcel, Samples};
+use super::wire::{MemberMessage, Samples};
 use crate::codec;
-use crate::transport::datagram::{Datagram, MOST};
+use crate::transport::datagram::{Datagram, MAX_DATAGRAM};
 
-/// The way out. What cannot be sent is lost, as it would be on any network.
+/// The sending side. A message that cannot be sent is lost, as on any network.
 pub(super) struct Datagrams {
     pub(super) me: ProcessId,
     pub(super) group: Group,
     pub(super) own: UdpSocket,
     pub(super) all: SocketAddrV4,
     pub(super) addresses: BTreeMap<ProcessId, SocketAddr>,
-    /// What was sent in this step, as bodies with their receivers: places and numbers.
+    /// The messages of this step: encoded bodies with their receivers.
     pub(super) pending: Vec<(Vec<u8>, Receivers)>,
 }
 
-/// Places, and the numbers of what goes there.
+/// The places of the receivers, each with its message number.
 type Receivers = Vec<(usize, u64)>;
 
 impl Datagrams {
@@ -54,23 +54,23 @@ impl Datagrams {
     }
 }
 
-/// Tells the datagrams of one group from those of others: who shares the address shares the group.
+/// The number of a group in its datagrams: groups with different multicast addresses have different ones.
 fn number(all: SocketAddrV4) -> u64 {
     u64::from(all.ip().to_bits()) << 16 | u64::from(all.port())
 }
 
-/// Reads datagrams, and hands on what is for `me`.
+/// Reads datagrams on a thread, and passes on the messages for `me`.
 pub(super) fn take_datagrams(
     socket: UdpSocket,
     all: SocketAddrV4,
     (me, group): (ProcessId, Group),
     samples: Arc<Samples>,
-    inbox: Sender<(ProcessId, Parcel)>,
+    inbox: Sender<(ProcessId, MemberMessage)>,
 ) {
     thread::spawn(move || {
-        let mut buffer = vec![0; MOST];
+        let mut buffer = vec![0; MAX_DATAGRAM];
         loop {
-            // A failed receive is about an earlier send, to one who is gone.
+            // A receive error concerns an earlier send to a member that is gone.
             let Ok(len) = socket.recv(&mut buffer) else { continue };
             let Ok(datagram) = Datagram::decode(&buffer[..len]) else { continue };
             let ours = datagram.run == number(all)

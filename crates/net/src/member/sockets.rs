@@ -1,4 +1,4 @@
-//! Where a member listens: connections, or datagrams to one and to all.
+//! The sockets on which a member listens.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
@@ -8,15 +8,15 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// The sockets of a member.
 #[derive(Debug)]
 pub enum Sockets {
-    /// It takes connections: nothing is lost while they last.
+    /// TCP connections: no message is lost while a connection lasts.
     Streams(TcpListener),
-    /// What it says to many is one datagram to a multicast address.
+    /// UDP datagrams; a message to several members is one datagram to a multicast address.
     Multicast {
-        /// What is for this member alone.
+        /// Receives datagrams for this member alone.
         own: UdpSocket,
-        /// What is for all.
+        /// Receives datagrams for the whole group.
         shared: UdpSocket,
-        /// Where all are reached.
+        /// The multicast address of the group.
         all: SocketAddrV4,
     },
 }
@@ -27,12 +27,12 @@ impl Sockets {
         Ok(Self::Streams(TcpListener::bind((listen, 0))?))
     }
 
-    /// Listens for datagrams on the interface that has the address `listen`, and joins the group `all`
+    /// Listens for datagrams on the interface with the address `listen`, and joins the multicast group `all`
     /// there.
     pub fn multicast(listen: Ipv4Addr, all: SocketAddrV4) -> io::Result<Self> {
         let own = bound(SocketAddrV4::new(listen, 0))?;
         own.set_multicast_if_v4(&listen)?;
-        // To the others on the same link, and not to ourselves.
+        // Datagrams reach only this link; without loopback they do not come back to us.
         own.set_multicast_ttl_v4(1)?;
         own.set_multicast_loop_v4(listen.is_loopback())?;
         let shared = bound(all)?;
@@ -40,7 +40,7 @@ impl Sockets {
         Ok(Self::Multicast { own: own.into(), shared: shared.into(), all })
     }
 
-    /// Where it is reached.
+    /// The address at which other members reach this one.
     pub fn address(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Streams(listener) => listener.local_addr(),

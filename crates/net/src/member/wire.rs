@@ -1,4 +1,4 @@
-//! The sockets of a member: a thread for each connection that comes in, and one for each peer.
+//! The connections of a member: a thread for each incoming connection, and one that sends to each peer.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -14,50 +14,53 @@ use serde::Serialize;
 use super::datagrams::Datagrams;
 use crate::codec;
 
-/// A peer that does not answer within this time is taken for gone, for this message.
+/// The timeout for connecting to a peer; after it, the message at hand is lost.
 const CONNECT_WITHIN: Duration = Duration::from_millis(250);
 
-/// What travels: messages of the algorithm, and of the detector beside it.
+/// A message of the algorithm, or of the failure detector beside it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub(super) enum Parcel {
+pub(super) enum MemberMessage {
     Own(AnyData),
     Detector(AnyData),
 }
 
-/// A process of the algorithm and one of the detector: they read parcels.
+/// A process of the algorithm and one of the detector, which decode messages.
 pub(super) struct Samples {
     pub(super) own: AnyProcess,
     pub(super) detector: AnyProcess,
 }
 
 impl codec::Reader for Samples {
-    type Message = Parcel;
+    type Message = MemberMessage;
 
-    fn read<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(Parcel, &'a [u8])> {
+    fn read<'a>(&self, bytes: &'a [u8]) -> postcard::Result<(MemberMessage, &'a [u8])> {
         let (variant, body) = postcard::take_from_bytes::<u32>(bytes)?;
         match variant {
-            0 => self.own.decode_message(body).map(|(m, rest)| (Parcel::Own(m), rest)),
-            1 => self.detector.decode_message(body).map(|(m, rest)| (Parcel::Detector(m), rest)),
+            0 => self.own.decode_message(body).map(|(m, rest)| (MemberMessage::Own(m), rest)),
+            1 => self
+                .detector
+                .decode_message(body)
+                .map(|(m, rest)| (MemberMessage::Detector(m), rest)),
             _ => Err(postcard::Error::DeserializeBadEnum),
         }
     }
 }
 
-/// The ways to all others.
-pub(super) struct Outlets {
+/// Sends messages to all peers.
+pub(super) struct Outgoing {
     me: ProcessId,
     frame_limit: usize,
     last_id: u64,
-    ways: Ways,
+    links: PeerLinks,
 }
 
-/// A connection to each, or datagrams.
-pub(super) enum Ways {
+/// How peers are reached: by a connection to each, or by datagrams.
+pub(super) enum PeerLinks {
     Streams(BTreeMap<ProcessId, Sender<Vec<u8>>>),
     Datagrams(Datagrams),
 }
 
-impl Ways {
+impl PeerLinks {
     pub(super) fn streams(me: ProcessId, addresses: &BTreeMap<ProcessId, SocketAddr>) -> Self {
         let others = addresses.iter().filter(|(p, _)| **p != me);
         let queues = others.map(|(&p, &address)| {
@@ -69,24 +72,24 @@ impl Ways {
     }
 }
 
-impl Outlets {
-    pub(super) fn new(me: ProcessId, frame_limit: usize, ways: Ways) -> Self {
-        Self { me, frame_limit, last_id: 0, ways }
+impl Outgoing {
+    pub(super) fn new(me: ProcessId, frame_limit: usize, links: PeerLinks) -> Self {
+        Self { me, frame_limit, last_id: 0, links }
     }
 
-    /// Sends, and does not wait. What cannot be sent is lost, as it would be on any network.
-    pub(super) fn send(&mut self, to: ProcessId, parcel: &Parcel) {
+    /// Sends without waiting. A message that cannot be sent is lost, as on any network.
+    pub(super) fn send(&mut self, to: ProcessId, parcel: &MemberMessage) {
         self.last_id += 1;
-        match &mut self.ways {
-            Ways::Streams(queues) => {
+        match &mut self.links {
+            PeerLinks::Streams(queues) => {
                 let (id, limit, mut bytes) = (self.last_id, self.frame_limit, Vec::new());
                 let framed = codec::encode(self.me, id, parcel, limit, &mut bytes);
                 if let (Ok(()), Some(queue)) = (framed, queues.get(&to)) {
-                    // The thread ends with us only.
+                    // The thread lives as long as this member.
                     let _ = queue.send(bytes);
                 }
             }
-            Ways::Datagrams(datagrams) => {
+            PeerLinks::Datagrams(datagrams) => {
                 if let Ok(body) = postcard::to_stdvec(parcel) {
                     datagrams.send(to, self.last_id, body);
                 }
@@ -94,9 +97,9 @@ impl Outlets {
         }
     }
 
-    /// The step is over: what waits for more of the same goes out.
+    /// Sends the messages that wait to be combined into one datagram. Called after each step.
     pub(super) fn flush(&mut self) {
-        if let Ways::Datagrams(datagrams) = &mut self.ways {
+        if let PeerLinks::Datagrams(datagrams) = &mut self.links {
             datagrams.flush();
         }
     }
@@ -116,13 +119,13 @@ fn write(address: SocketAddr, frames: &Receiver<Vec<u8>>) {
     }
 }
 
-/// Takes connections, and hands on what comes through them.
+/// Accepts connections on a thread, and passes on their messages.
 pub(super) fn take_connections(
     listener: TcpListener,
     group: Group,
     frame_limit: usize,
     samples: Arc<Samples>,
-    inbox: Sender<(ProcessId, Parcel)>,
+    inbox: Sender<(ProcessId, MemberMessage)>,
 ) {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -132,13 +135,13 @@ pub(super) fn take_connections(
     });
 }
 
-/// Reads frames until the connection ends, or says what no member would.
+/// Reads frames until the connection ends or a frame is invalid.
 fn read(
     mut stream: TcpStream,
     group: &Group,
     frame_limit: usize,
     samples: &Samples,
-    inbox: &Sender<(ProcessId, Parcel)>,
+    inbox: &Sender<(ProcessId, MemberMessage)>,
 ) {
     let (mut buffer, mut chunk) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = stream.read(&mut chunk) {
@@ -165,12 +168,13 @@ mod tests {
     use crate::transport::sample::sample;
 
     #[test]
-    fn parcels_have_these_bytes_and_are_read_again() {
+    fn messages_have_these_bytes_and_can_be_read() {
         let samples = Samples { own: sample(), detector: sample() };
         let text = AnyData::new("ab".to_owned());
-        for (parcel, bytes) in
-            [(Parcel::Own(text.clone()), b"\0\x02ab"), (Parcel::Detector(text), b"\x01\x02ab")]
-        {
+        for (parcel, bytes) in [
+            (MemberMessage::Own(text.clone()), b"\0\x02ab"),
+            (MemberMessage::Detector(text), b"\x01\x02ab"),
+        ] {
             assert_eq!(postcard::to_stdvec(&parcel).unwrap(), bytes);
             assert_eq!(codec::read_body(&samples, bytes), Ok(parcel));
         }

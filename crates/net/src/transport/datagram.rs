@@ -1,8 +1,8 @@
 //! Datagrams on the loopback interface: one to each receiver, or one to the whole group.
 //!
-//! Nothing is sent again and nobody says that something is missing: what a full buffer or a rule of
-//! the firewall drops is lost, and the algorithms have to cope. A message that has not arrived after
-//! [`OVERDUE`] counts as lost; if it comes then, it is refused.
+//! Datagrams are not retransmitted or acknowledged. If a full buffer or a firewall drops one, it is lost, and
+//! the algorithm has to cope. A message that has not arrived after [`OVERDUE`] counts as lost; if it
+//! arrives later, it is refused.
 //!
 //! ```text
 //! datagram:  magic "KNKL" | version u8 | run u64 | sender u32
@@ -27,22 +27,23 @@ use tokio::time::{Instant, sleep};
 
 pub(crate) use self::frame::Datagram;
 use crate::codec::{self, CodecError, End};
-use crate::node::Parcel;
-use crate::transport::{Arrival, Fates};
+use crate::node::OutgoingMessage;
+use crate::transport::{Arrival, TransportEvents};
 use crate::{Trouble, Warning};
 
-/// A datagram of IPv4 carries no more.
-pub(crate) const MOST: usize = 65_507;
+/// The maximum payload of a UDP datagram over IPv4, in bytes.
+pub(crate) const MAX_DATAGRAM: usize = 65_507;
 
-/// On a loopback interface nothing takes as long as this, however busy the machine is.
+/// A message counts as lost after this time. On a loopback interface none takes as long, however busy the
+/// machine is.
 const OVERDUE: Duration = Duration::from_secs(1);
 
-/// What the system shall keep for a process that is busy. It may keep less.
+/// The socket buffer requested, in bytes; the system may grant less.
 const BUFFER: usize = 4 << 20;
 
 pub(crate) struct Network {
     mesh: Arc<Mesh>,
-    /// Who looks for messages that are overdue; it ends with the network.
+    /// The task that reports overdue messages; it ends with the network.
     _watch: Mutex<JoinSet<()>>,
 }
 
@@ -51,15 +52,15 @@ struct Mesh {
     group: Group,
     /// Tells this run from all others on the machine.
     number: u64,
-    /// Where the whole group is reached, if it is.
+    /// The multicast address of the group, if there is one.
     all: Option<SocketAddrV4>,
     limit: usize,
     /// Reads messages.
     sample: AnyProcess,
     directory: RwLock<Vec<Option<SocketAddr>>>,
-    /// Since when messages are on their way.
-    flying: Mutex<BTreeMap<u64, Instant>>,
-    fates: Arc<dyn Fates>,
+    /// When each message in flight was sent.
+    sent_at: Mutex<BTreeMap<u64, Instant>>,
+    events: Arc<dyn TransportEvents>,
 }
 
 pub(crate) struct Inbox {
@@ -68,21 +69,21 @@ pub(crate) struct Inbox {
     me: ProcessId,
     own: UdpSocket,
     all: Option<UdpSocket>,
-    /// For what comes to us alone, and to all.
+    /// Receive buffers for the own socket and the group's.
     buffers: [Vec<u8>; 2],
 }
 
 pub(crate) struct Outlet {
     mesh: Arc<Mesh>,
     me: ProcessId,
-    /// The same socket as the inbox's. The system itself says whether there is room: the runtime
-    /// knows nothing of a socket that it has not looked at yet.
+    /// The inbox's socket, outside of tokio: sending must not wait, and only the system knows whether there
+    /// is room.
     own: std::net::UdpSocket,
-    /// What was sent in this step, as bodies with their receivers: places and numbers.
+    /// The messages of this step: encoded bodies with their receivers.
     pending: Vec<(Vec<u8>, Receivers)>,
 }
 
-/// Places, and the numbers of what goes there.
+/// The places of the receivers, each with its message number.
 type Receivers = Vec<(usize, u64)>;
 
 impl Network {
@@ -91,27 +92,28 @@ impl Network {
         frame_limit: usize,
         multicast: bool,
         sample: AnyProcess,
-        fates: Arc<dyn Fates>,
+        events: Arc<dyn TransportEvents>,
     ) -> io::Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()) << 40;
         let number = Rng::new(nonce).next_u64();
-        // 239.255.0.0/16 is for use within a site. Two runs that choose alike refuse each other's.
+        // 239.255.0.0/16 is for use within a site. Two runs with the same address ignore each other's
+        // datagrams.
         let [a, b, ..] = number.to_be_bytes();
         let address = Ipv4Addr::new(239, 255, a, b);
         let all = multicast.then(|| free_port(address)).transpose()?;
         let mesh = Arc::new(Mesh {
             number,
             all,
-            limit: frame_limit.min(MOST),
+            limit: frame_limit.min(MAX_DATAGRAM),
             sample,
             directory: RwLock::new(vec![None; group.len()]),
-            flying: Mutex::default(),
+            sent_at: Mutex::default(),
             group,
-            fates,
+            events,
         });
         let mut watch = JoinSet::new();
-        watch.spawn(look_for_overdue(mesh.clone()));
+        watch.spawn(report_overdue(mesh.clone()));
         Ok(Self { mesh, _watch: Mutex::new(watch) })
     }
 
@@ -139,7 +141,7 @@ impl Network {
             me,
             own,
             all,
-            buffers: [vec![0; MOST], vec![0; MOST]],
+            buffers: [vec![0; MAX_DATAGRAM], vec![0; MAX_DATAGRAM]],
         };
         let outlet = Outlet { mesh: mesh.clone(), me, own: out, pending: Vec::new() };
         Ok((inbox, outlet))
@@ -155,40 +157,40 @@ impl Network {
     }
 }
 
-/// A socket that shares its address with others who ask for the same.
+/// A socket bound to `address`; a multicast address can be shared.
 fn bound(address: SocketAddrV4) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
     if address.ip().is_multicast() {
         socket.set_reuse_address(true)?;
     }
-    // The system gives what it likes to give.
+    // The system may grant smaller buffers, which is fine.
     let _ = socket.set_recv_buffer_size(BUFFER);
     let _ = socket.set_send_buffer_size(BUFFER);
     socket.bind(&SocketAddr::V4(address).into())?;
     Ok(socket)
 }
 
-/// A port of `address` that nobody has now.
+/// A port of `address` that is free now.
 fn free_port(address: Ipv4Addr) -> io::Result<SocketAddrV4> {
     let found = bound(SocketAddrV4::new(address, 0))?.local_addr()?;
     let port = found.as_socket_ipv4().map_or(0, |found| found.port());
     Ok(SocketAddrV4::new(address, port))
 }
 
-async fn look_for_overdue(mesh: Arc<Mesh>) {
+async fn report_overdue(mesh: Arc<Mesh>) {
     loop {
         sleep(OVERDUE / 5).await;
         let now = Instant::now();
         let mut overdue = Vec::new();
-        mesh.flying().retain(|id, since| {
+        mesh.sent_at().retain(|id, since| {
             let late = now.duration_since(*since) > OVERDUE;
             if late {
                 overdue.push(*id);
             }
             !late
         });
-        overdue.into_iter().for_each(|id| mesh.fates.lost(id));
+        overdue.into_iter().for_each(|id| mesh.events.lost(id));
     }
 }
 
@@ -201,19 +203,19 @@ impl Mesh {
         self.directory.read().unwrap_or_else(PoisonError::into_inner)[place]
     }
 
-    fn flying(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Instant>> {
-        self.flying.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sent_at(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Instant>> {
+        self.sent_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lose(&self, id: u64) {
-        if self.flying().remove(&id).is_some() {
-            self.fates.lost(id);
+        if self.sent_at().remove(&id).is_some() {
+            self.events.lost(id);
         }
     }
 }
 
 impl Inbox {
-    /// Loses nothing when it is given up: a datagram is taken from the system in one go.
+    /// The next arrival. Cancelling this future loses nothing, since a datagram is received in one call.
     pub(super) async fn next(&mut self) -> Option<Arrival> {
         loop {
             let Self { own, all, buffers: [one, many], .. } = self;
@@ -224,7 +226,7 @@ impl Inbox {
                     received = all.recv(many) => received.map(|len| (1, len)),
                 },
             };
-            // A failed receive is about an earlier send, to one who is gone.
+            // A receive error concerns an earlier send to a process that is gone.
             let Ok((which, len)) = received else { continue };
             if let Some(arrival) = self.read(which, len) {
                 return Some(arrival);
@@ -232,17 +234,17 @@ impl Inbox {
         }
     }
 
-    /// What the first bytes of a buffer say to us, if they do.
+    /// Decodes the first bytes of a buffer; none if they hold no message for this process.
     fn read(&self, which: usize, len: usize) -> Option<Arrival> {
         let bytes = self.buffers.get(which)?.get(..len)?;
         let datagram = match Datagram::decode(bytes) {
-            // Another run, or no run at all, on the same address: not our business.
+            // A datagram of another run or of another protocol on the same address is ignored.
             Err(CodecError::Magic) => return None,
             Ok(datagram) if datagram.run != self.mesh.number => return None,
             Ok(datagram) => datagram,
             Err(error) => {
                 let trouble = Trouble::Hello(error);
-                self.mesh.fates.warn(Warning { at: self.me, trouble });
+                self.mesh.events.warn(Warning { at: self.me, trouble });
                 return None;
             }
         };
@@ -250,12 +252,12 @@ impl Inbox {
         let id = datagram.id_for(self.place)?;
         match codec::read_body(&self.mesh.sample, datagram.body) {
             Ok(message) => {
-                self.mesh.flying().remove(&id);
+                self.mesh.sent_at().remove(&id);
                 Some(Arrival::Message { from, id, message })
             }
             Err(error) => {
                 let trouble = Trouble::Frame { from, error };
-                self.mesh.fates.warn(Warning { at: self.me, trouble });
+                self.mesh.events.warn(Warning { at: self.me, trouble });
                 self.mesh.lose(id);
                 None
             }
@@ -264,13 +266,13 @@ impl Inbox {
 }
 
 impl Outlet {
-    pub(super) fn send(&mut self, Parcel { to, id, message }: Parcel) {
-        self.mesh.flying().insert(id, Instant::now());
+    pub(super) fn send(&mut self, OutgoingMessage { to, id, message }: OutgoingMessage) {
+        self.mesh.sent_at().insert(id, Instant::now());
         let body = match postcard::to_stdvec(&message) {
             Ok(body) => body,
             Err(error) => return self.refuse(to, id, CodecError::Body(error)),
         };
-        // What one step says to many is one datagram to the group.
+        // A message that one step sends to several receivers is one datagram to the group.
         match self.pending.last_mut() {
             Some((last, receivers))
                 if self.mesh.all.is_some()
@@ -283,7 +285,7 @@ impl Outlet {
         }
     }
 
-    /// Hands all that was sent to the system.
+    /// Sends the messages of the step.
     pub(super) fn flush(&mut self) {
         for (body, receivers) in std::mem::take(&mut self.pending) {
             let (run, sender) = (self.mesh.number, self.me);
@@ -300,7 +302,7 @@ impl Outlet {
                 (_, [(place, _), ..]) => self.mesh.look_up(*place),
                 (_, []) => None,
             };
-            // Who is not there has crashed; where there is no room, datagrams are dropped.
+            // A receiver without an address has crashed; if a buffer is full, the datagram is dropped.
             let sent = target.map(|target| self.own.send_to(&bytes, target));
             if !matches!(sent, Some(Ok(_))) {
                 receivers.iter().for_each(|(_, id)| self.mesh.lose(*id));
@@ -310,7 +312,7 @@ impl Outlet {
 
     fn refuse(&self, to: usize, id: u64, error: CodecError) {
         let to = self.mesh.group.id(to);
-        self.mesh.fates.warn(Warning { at: self.me, trouble: Trouble::Unsendable { to, error } });
+        self.mesh.events.warn(Warning { at: self.me, trouble: Trouble::Unsendable { to, error } });
         self.mesh.lose(id);
     }
 }

@@ -1,4 +1,4 @@
-//! A process for tests, of which only the messages matter.
+//! A process for tests that need only its messages.
 
 use konklave_process::{
     AnyProcess, Context, Inspect, NoRecord, NoRequest, NoTimer, Process, ProcessId,

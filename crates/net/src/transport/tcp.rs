@@ -1,8 +1,8 @@
-//! Sockets on the loopback interface.
+//! TCP on the loopback interface.
 //!
-//! Each process listens on a port of its own. A process that sends to another for the first time
-//! connects to it; the connection carries messages this one way. What is lost with a broken
-//! connection is lost for good: it is counted, and the next message goes through a new connection.
+//! Each process listens on a port of its own. A process connects to a receiver when it first sends to it; the
+//! connection carries messages in this direction only. Messages lost with a broken connection are counted
+//! as lost and not sent again. The next message goes through a new connection.
 
 mod reader;
 #[cfg(test)]
@@ -20,10 +20,10 @@ use tokio::sync::mpsc::{Receiver, UnboundedSender, channel, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::codec::End;
-use crate::node::Parcel;
-use crate::transport::{Arrival, Fates};
+use crate::node::OutgoingMessage;
+use crate::transport::{Arrival, TransportEvents};
 
-/// As many messages wait in an inbox before its sockets are read no further.
+/// How many messages an inbox holds before its sockets are not read any further.
 const INBOX: usize = 1024;
 
 pub(crate) struct Network(Arc<Mesh>);
@@ -37,12 +37,12 @@ struct Mesh {
     /// Reads messages.
     sample: AnyProcess,
     directory: RwLock<Vec<Option<Entry>>>,
-    fates: Arc<dyn Fates>,
+    events: Arc<dyn TransportEvents>,
     /// Writers outlive their processes: what was sent goes out.
     writers: Mutex<JoinSet<()>>,
 }
 
-/// Where a process listens.
+/// The address at which an incarnation of a process listens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
     address: SocketAddr,
@@ -58,7 +58,7 @@ pub(crate) struct Inbox {
 pub(crate) struct Outlet {
     me: End,
     mesh: Arc<Mesh>,
-    writers: Vec<Option<UnboundedSender<Parcel>>>,
+    writers: Vec<Option<UnboundedSender<OutgoingMessage>>>,
 }
 
 impl Network {
@@ -66,7 +66,7 @@ impl Network {
         group: Group,
         frame_limit: usize,
         sample: AnyProcess,
-        fates: Arc<dyn Fates>,
+        events: Arc<dyn TransportEvents>,
     ) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()) << 40;
@@ -76,7 +76,7 @@ impl Network {
             sample,
             directory: RwLock::new(vec![None; group.len()]),
             group,
-            fates,
+            events,
             writers: Mutex::default(),
         }))
     }
@@ -127,7 +127,7 @@ impl Inbox {
 }
 
 impl Outlet {
-    pub(super) fn send(&mut self, parcel: Parcel) {
+    pub(super) fn send(&mut self, parcel: OutgoingMessage) {
         let (me, mesh, to) = (self.me, &self.mesh, parcel.to);
         let writer = self.writers[to].get_or_insert_with(|| {
             let (sender, parcels) = unbounded_channel();

@@ -5,19 +5,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 use konklave_process::{Group, ProcessId};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::node::Parcel;
+use crate::node::OutgoingMessage;
 use crate::transport::Arrival;
 
-/// Whom to reach where, in node order. They change when a process comes up again.
-type Doors = Arc<RwLock<Vec<UnboundedSender<Arrival>>>>;
+/// The senders into all inboxes, in node order. A sender is replaced when its process restarts.
+type Inboxes = Arc<RwLock<Vec<UnboundedSender<Arrival>>>>;
 
-pub(crate) struct Network(Doors);
+pub(crate) struct Network(Inboxes);
 
 pub(crate) struct Inbox(UnboundedReceiver<Arrival>);
 
 pub(crate) struct Outlet {
     me: ProcessId,
-    doors: Doors,
+    inboxes: Inboxes,
 }
 
 impl Network {
@@ -29,7 +29,7 @@ impl Network {
     pub(super) fn attach(&self, place: usize, me: ProcessId) -> (Inbox, Outlet) {
         let (sender, receiver) = unbounded_channel();
         self.0.write().unwrap_or_else(PoisonError::into_inner)[place] = sender;
-        (Inbox(receiver), Outlet { me, doors: self.0.clone() })
+        (Inbox(receiver), Outlet { me, inboxes: self.0.clone() })
     }
 }
 
@@ -40,9 +40,9 @@ impl Inbox {
 }
 
 impl Outlet {
-    pub(super) fn send(&self, Parcel { to, id, message }: Parcel) {
-        let doors = self.doors.read().unwrap_or_else(PoisonError::into_inner);
-        // Who is not there has crashed, and the message was counted as lost then.
-        let _ = doors[to].send(Arrival::Message { from: self.me, id, message });
+    pub(super) fn send(&self, OutgoingMessage { to, id, message }: OutgoingMessage) {
+        let inboxes = self.inboxes.read().unwrap_or_else(PoisonError::into_inner);
+        // If the receiver has crashed, the message was counted as lost then.
+        let _ = inboxes[to].send(Arrival::Message { from: self.me, id, message });
     }
 }

@@ -1,5 +1,4 @@
-//! The algorithms of the catalog on real tasks and sockets: no violation, and the very number of
-//! messages that the book says.
+//! The algorithms on real tasks and sockets: no violation, and exactly the number of messages in the formula.
 
 use konklave_algorithms::election::Properties;
 use konklave_algorithms::election::chang_roberts::ChangRoberts;
@@ -20,7 +19,7 @@ fn config(transport: Transport) -> NetConfig {
     NetConfig { transport, time_limit: millis(15_000), ..NetConfig::default() }
 }
 
-/// Runs to the end and checks all that holds of every run without faults.
+/// Runs to the end and checks what every run without faults must satisfy.
 async fn run_well(
     algorithm: &'static dyn AnyAlgorithm,
     setup: &Setup,

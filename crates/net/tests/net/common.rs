@@ -1,4 +1,4 @@
-//! How tests run an algorithm of the catalog on the network.
+//! Runs an algorithm on the network, for tests.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub(crate) async fn start(
     start_group(setup.group.clone(), parts, config, is_hold(algorithm), None).await.unwrap()
 }
 
-/// What the data sheet says of the messages of this run.
+/// The number of messages of this run by the formula of the data sheet.
 pub(crate) fn messages_hold(
     algorithm: &'static dyn AnyAlgorithm,
     setup: &Setup,

@@ -1,4 +1,4 @@
-//! Algorithms that can do without reliable channels, on datagrams.
+//! Algorithms that need no reliable channels, on datagrams.
 
 use konklave_algorithms::multicast::ack::Ack;
 use konklave_algorithms::multicast::nack::Nack;

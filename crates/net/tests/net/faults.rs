@@ -1,4 +1,4 @@
-//! Crashes, restarts, strangers at the door, and mistakes of our own.
+//! Crashes, restarts, foreign connections, and processes with bugs.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use konklave_algorithms::mutex::ricart_agrawala::RicartAgrawala;
 use konklave_algorithms::{Setup, Workload, erased};
 use konklave_net::codec::{self, Hello};
 use konklave_net::{
-    Counts, Ending, FaultKind, IsHold, NetConfig, NetError, NetFault, Parts, Transport, Trouble,
-    Wish, no_pause, run_group,
+    Counts, Ending, FaultKind, IsHold, NetConfig, NetError, NetFault, Parts, PauseContext,
+    Transport, Trouble, no_pause, run_group,
 };
 use konklave_process::{
     AnyApplication, AnyMeter, AnyMonitor, AnyProcess, Application, Context, Group, Inspect,
@@ -38,7 +38,7 @@ fn config(transport: Transport, time_limit: u64, faults: Vec<NetFault>) -> NetCo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn survivors_suspect_who_crashed_and_trust_who_came_back() {
+async fn survivors_suspect_a_crashed_process_and_trust_it_after_its_restart() {
     let mut setup = Setup::new(Group::of(5), Topology::complete(5));
     // A busy machine must not look like a crash: three missed periods are 300 ms.
     setup.unit = millis(50);
@@ -78,13 +78,13 @@ async fn news_of_a_crash_mends_the_ring() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_crash_loses_is_counted_and_the_rest_waits_in_vain() {
+async fn messages_lost_by_a_crash_are_counted_and_clients_wait_forever() {
     let setup = Setup::new(Group::of(3), Topology::complete(3));
     for world in WORLDS {
         let config = config(world, 5000, vec![crash(30, 2)]);
         let workload = Workload { initiators: Vec::new(), requests: vec![100_000, 100_000, 0] };
         let outcome = run(erased::<RicartAgrawala>(), &setup, &workload, config).await;
-        // Nobody gets in without the reply of the crashed one, and nothing moves any more.
+        // No client enters without the reply of the crashed process, so the run is quiet.
         assert_eq!(outcome.ending, Ending::Quiet);
         assert_eq!(outcome.violations, []);
         assert_eq!(outcome.waiting, [ProcessId(0), ProcessId(1)]);
@@ -95,12 +95,12 @@ async fn what_a_crash_loses_is_counted_and_the_rest_waits_in_vain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_do_no_harm() {
+async fn foreign_connections_do_no_harm() {
     let setup = Setup::new(Group::of(3), Topology::complete(3));
     let workload = Workload { initiators: Vec::new(), requests: vec![60; 3] };
     let config = config(Transport::Tcp, 30_000, vec![]);
-    // One after the other is inside for a while: the run takes a second.
-    let pause = Box::new(|wish: Wish| if wish.hold { millis(5) } else { Duration::ZERO });
+    // The clients hold the lock for a while, one after the other: the run takes a second.
+    let pause = Box::new(|wish: PauseContext| if wish.hold { millis(5) } else { Duration::ZERO });
     let running = start(erased::<RicartAgrawala>(), &setup, &workload, config, pause).await;
     let addresses = running.addresses();
     assert_eq!(addresses.len(), 3);
@@ -128,13 +128,13 @@ async fn strangers_do_no_harm() {
 
 async fn is_shown_the_door(address: std::net::SocketAddr, knock: &[u8]) -> bool {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // The door may close before all is said.
+    // The connection may be closed before all bytes are written.
     let _ = stream.write_all(knock).await;
     let answer = tokio::time::timeout(millis(3000), stream.read(&mut [0; 8])).await;
     matches!(answer, Ok(Ok(0) | Err(_)))
 }
 
-/// Counts how often it came up, and does what its number says.
+/// Counts its starts, and misbehaves in a way that depends on its id.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 struct Odd {
     lives: u32,
@@ -228,7 +228,7 @@ fn never() -> IsHold {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn misuse_is_a_violation_or_a_loss_and_never_a_panic() {
+async fn misuse_of_effects_is_a_violation_or_a_loss_and_never_a_panic() {
     let config = NetConfig { frame_limit: 1000, ..config(Transport::Tcp, 5000, vec![]) };
     let outcome = run_group(Group::of(4), odd(4), config, never(), None).await;
     let outcome = outcome.unwrap();
@@ -249,7 +249,7 @@ async fn misuse_is_a_violation_or_a_loss_and_never_a_panic() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_saved_outlives_a_crash() {
+async fn saved_record_outlives_a_crash() {
     for world in WORLDS {
         let faults = vec![crash(20, 2), restart(30, 2), crash(40, 2), restart(50, 2)];
         let config = config(world, 5000, faults);
@@ -257,10 +257,10 @@ async fn what_was_saved_outlives_a_crash() {
         let outcome = run_group(Group::of(4), odd(4), config, never(), Some(recorder)).await;
         let outcome = outcome.unwrap();
         assert_eq!(outcome.ending, Ending::Quiet);
-        // Its memory is gone each time, its record is not.
+        // Each restart loses its memory but not its saved record.
         assert_eq!(*outcome.processes[2].get::<Odd>(), Odd { lives: 3, heard: 1 });
-        // On a busy machine a life may be over before its timer. Those that were long enough sent
-        // two messages to p3, which arrive whatever becomes of p2, and one that p2 may miss.
+        // On a busy machine an incarnation may crash before its timer fires. Each one that lives long enough
+        // sends two messages to p3, which always arrive, and one that p2 may miss.
         let Counts { sent, delivered, lost, .. } = outcome.counts;
         let to_nobody = 1;
         assert_eq!(u64::from(outcome.processes[3].get::<Odd>().heard), (sent - to_nobody) / 3 * 2);
@@ -272,7 +272,7 @@ async fn what_was_saved_outlives_a_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_makes_no_run_is_told() {
+async fn invalid_configuration_is_an_error() {
     let run = |parts, faults| {
         let config = config(Transport::Threads, 1000, faults);
         run_group(Group::of(4), parts, config, never(), None)
@@ -280,10 +280,10 @@ async fn what_makes_no_run_is_told() {
     let error = run(odd(3), vec![]).await.unwrap_err();
     assert_eq!(error.to_string(), "3 processes for a group of 4");
     let error = run(odd(4), vec![crash(1, 8)]).await.unwrap_err();
-    assert_eq!(error.to_string(), "a fault names p8, which is no member");
+    assert_eq!(error.to_string(), "a fault names p8, which is not a member");
 }
 
-/// Says nine to p1, who cannot bear it.
+/// p0 sends 9 to p1, which panics on it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 struct Nine;
 
@@ -310,7 +310,7 @@ impl Process for Nine {
 impl Inspect for Nine {}
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_panics_ends_the_run_with_its_last_words() {
+async fn panic_of_a_process_ends_the_run_with_its_message() {
     for world in WORLDS {
         let (parts, config) = (parts(Nine, 2), config(world, 2000, vec![]));
         let error = run_group(Group::of(2), parts, config, never(), None).await.unwrap_err();
@@ -320,7 +320,7 @@ async fn a_process_that_panics_ends_the_run_with_its_last_words() {
     }
 }
 
-/// Every process but p0 is never at rest.
+/// A process that is never at rest, except p0.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 struct Restless(bool);
 
@@ -347,7 +347,7 @@ impl Inspect for Restless {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_live_process_that_is_not_at_rest_in_the_end_is_a_violation() {
+async fn live_process_not_at_rest_at_the_end_is_a_violation() {
     for world in WORLDS {
         let (parts, config) = (parts(Restless(false), 4), config(world, 2000, vec![crash(1, 1)]));
         let recorder = Recorder::new(Header::new("restless", vec![0, 1, 2, 3]));

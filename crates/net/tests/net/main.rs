@@ -1,4 +1,4 @@
-//! The network with algorithms of the catalog: one binary, one module for each concern.
+//! Tests of the network with real algorithms.
 
 mod algorithms;
 mod common;

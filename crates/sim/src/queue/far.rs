@@ -1,4 +1,4 @@
-//! What lies beyond the wheel: windows of time, and a heap for what lies beyond these.
+//! The events beyond the wheel: windows of time, and a heap for events beyond these.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,32 +7,31 @@ use super::Time;
 
 /// How many ticks a window has.
 pub(super) const WINDOW: Time = 2048;
-/// How many windows there are: two thousand message delays, which is more than most timers take.
+/// The number of windows. Together they span two thousand message delays, more than most timers take.
 const WINDOWS: usize = 1024;
 const WORDS: usize = WINDOWS / 64;
-/// A heap of more events than this costs more than windows do; of fewer, less.
+/// From this many events on, windows are faster than a heap.
 const CROWD: usize = 512;
-/// How many windows that are empty keep their room for others.
+/// How many empty windows keep their memory for reuse.
 const SPARE: usize = 32;
 
 /// Events that are too late for the wheel.
 ///
-/// A few are kept in a heap. Where there are many, those of one window stand in the order in which
-/// they were scheduled; the wheel, which takes a window as a whole, puts each at its tick. So an event
-/// costs no comparison with any other, however many wait. Only what is later than all windows stays
-/// in the heap.
+/// A few events are kept in a heap. If there are many, the events of a window are kept in the order in which
+/// they were scheduled. The wheel takes a window as a whole and puts each event at its tick, so events are
+/// never compared with each other. Only events later than all windows stay in the heap.
 #[derive(Debug)]
 pub(super) struct Far<E> {
     windows: Vec<Vec<(Time, E)>>,
     /// Which windows hold events.
     busy: [u64; WORDS],
-    /// Whether windows are used: if not, all are empty.
+    /// Whether windows are used; if not, all are empty.
     crowded: bool,
-    /// The first window that is here; those before it are in the wheel or gone.
+    /// The first window kept here; earlier ones are in the wheel or gone.
     base: u64,
     beyond: BinaryHeap<Reverse<Late<E>>>,
     scheduled: u64,
-    /// Empty windows that have room: memory grows with the events pending, not with the windows.
+    /// Empty windows with memory for reuse, so that memory grows with the pending events, not with the windows.
     spare: Vec<Vec<(Time, E)>>,
 }
 
@@ -61,7 +60,7 @@ impl<E> Ord for Late<E> {
 }
 
 impl<E> Far<E> {
-    /// Nothing yet; the windows before `base` are the wheel's.
+    /// No events; the windows before `base` are the wheel's.
     pub(super) fn new(base: u64) -> Self {
         Self {
             windows: Vec::new(),
@@ -91,7 +90,7 @@ impl<E> Far<E> {
         at / WINDOW < self.base + WINDOWS as u64
     }
 
-    /// There are too many for a heap: all that have a window go there.
+    /// Starts to use windows, since the heap has become too large.
     #[cold]
     fn open_windows(&mut self) {
         self.crowded = true;
@@ -99,8 +98,8 @@ impl<E> Far<E> {
         self.fill_windows();
     }
 
-    /// Moves those from the heap to the windows that have one, the earliest first. Whatever a window
-    /// gets in this way was scheduled before all that it gets directly.
+    /// Moves events from the heap to their windows, the earliest first. They were scheduled before all events
+    /// that a window gets directly.
     fn fill_windows(&mut self) {
         while let Some(Reverse(late)) = self.beyond.peek()
             && self.has_window(late.at)
@@ -110,8 +109,7 @@ impl<E> Far<E> {
         }
     }
 
-    /// Takes the first event if it comes before `end` and no window is used; nothing before `end`
-    /// is left here then.
+    /// Takes the first event if it comes before `end`. Only for use without windows.
     pub(super) fn pop_before(&mut self, end: Time) -> Option<(Time, E)> {
         debug_assert!(!self.crowded, "it might stand in a window");
         if self.beyond.peek().is_some_and(|Reverse(late)| late.at < end) {
@@ -148,7 +146,7 @@ impl<E> Far<E> {
         }
     }
 
-    /// The first window, counted from the beginning of time, that holds an event.
+    /// The number of the first window that holds an event, counted from time 0.
     fn next_busy(&self) -> Option<u64> {
         if !self.crowded {
             return None;
@@ -165,8 +163,8 @@ impl<E> Far<E> {
         Some(self.base + ((index + WINDOWS - from) % WINDOWS) as u64)
     }
 
-    /// Gives all events of the windows before `base`, which are the wheel's from now on: those of
-    /// one tick in the order in which they were scheduled.
+    /// Hands out all events of the windows before `base`, which are the wheel's from now on. Events of the same
+    /// tick come in the order in which they were scheduled.
     pub(super) fn hand_out(&mut self, base: u64, mut take: impl FnMut(Time, E)) {
         while let Some(window) = self.next_busy()
             && window < base

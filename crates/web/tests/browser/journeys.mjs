@@ -132,7 +132,7 @@ const journeys = {
     await page.fill('[data-fault="0"]', 'boil:0@1');
     await page.press('[data-fault="0"]', 'Enter');
     await page.waitForSelector('#trouble:not([hidden])');
-    assert.match(await text(page, '#trouble'), /`boil:0@1` is no fault/);
+    assert.match(await text(page, '#trouble'), /`boil:0@1` is not a fault/);
     await page.fill('[data-fault="0"]', '');
     await page.press('[data-fault="0"]', 'Enter');
     await another(page, second);

@@ -1,18 +1,18 @@
-//! One datagram as bytes.
+//! The encoding of a datagram.
 
 use konklave_process::ProcessId;
 
 use crate::codec::{CodecError, MAGIC, VERSION};
 
-/// A message, to one or to many.
+/// A message to one receiver or several.
 pub(crate) struct Datagram<'a, R> {
-    /// Which run it belongs to.
+    /// The number of the run.
     pub(crate) run: u64,
-    /// Who sent it.
+    /// The sender.
     pub(crate) sender: ProcessId,
-    /// For whom it is: places, and the number of the message for each.
+    /// The places of the receivers, each with its message number.
     pub(crate) receivers: R,
-    /// The message.
+    /// The encoded message.
     pub(crate) body: &'a [u8],
 }
 
@@ -30,7 +30,7 @@ impl Datagram<'_, &Vec<(usize, u64)>> {
         bytes.push(VERSION);
         bytes.extend_from_slice(&self.run.to_be_bytes());
         bytes.extend_from_slice(&self.sender.0.to_be_bytes());
-        // More receivers than this do not fit into a datagram: it is too long and will be refused.
+        // With more receivers than this, the datagram is too long and will be refused anyway.
         let count = u16::try_from(self.receivers.len()).unwrap_or(u16::MAX);
         bytes.extend_from_slice(&count.to_be_bytes());
         for (place, id) in self.receivers {
@@ -63,7 +63,7 @@ impl<'a> Datagram<'a, Receivers<'a>> {
         })
     }
 
-    /// The number of the message for who stands at `place`; none if it is not for it.
+    /// The message number for the process at `place`; none if it is not a receiver.
     pub(crate) fn id_for(&self, place: usize) -> Option<u64> {
         let mut entries = self.receivers.0.chunks_exact(RECEIVER);
         entries.find_map(|entry| {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_cut_short_it_is_refused() {
+    fn datagram_is_decoded_and_a_truncated_one_refused() {
         let receivers = vec![(1, 70), (4, 71)];
         let sender = ProcessId(9);
         let bytes = Datagram { run: 5, sender, receivers: &receivers, body: b"abc" }.encode();

@@ -1,4 +1,4 @@
-//! Real datagrams on the loopback interface.
+//! Tests with real datagrams on the loopback interface.
 
 use konklave_process::AnyData;
 use tokio::time::timeout;
@@ -7,14 +7,14 @@ use super::*;
 use crate::transport::Link;
 use crate::transport::sample::sample;
 
-/// Writes down what becomes of messages.
+/// Records what the transport reports.
 #[derive(Default)]
-struct Notes {
+struct RecordedEvents {
     lost: Mutex<Vec<u64>>,
     troubles: Mutex<Vec<Trouble>>,
 }
 
-impl Fates for Notes {
+impl TransportEvents for RecordedEvents {
     fn lost(&self, id: u64) {
         self.lost.lock().unwrap().push(id);
     }
@@ -26,16 +26,17 @@ impl Fates for Notes {
 
 type Ends = (Inbox, Outlet);
 
-async fn network(n: usize, multicast: bool) -> (Network, Arc<Notes>, Vec<Ends>) {
-    let notes = Arc::new(Notes::default());
-    let network = Network::new(Group::of(n), 1 << 20, multicast, sample(), notes.clone()).unwrap();
+async fn network(n: usize, multicast: bool) -> (Network, Arc<RecordedEvents>, Vec<Ends>) {
+    let recorded = Arc::new(RecordedEvents::default());
+    let network =
+        Network::new(Group::of(n), 1 << 20, multicast, sample(), recorded.clone()).unwrap();
     let end = |p: usize| End { process: ProcessId(p as u32), incarnation: 0 };
     let ends = (0..n).map(|p| network.attach(p, end(p)).unwrap()).collect();
-    (network, notes, ends)
+    (network, recorded, ends)
 }
 
-fn parcel(to: usize, id: u64, text: &str) -> Parcel {
-    Parcel { to, id, message: AnyData::new(text.to_owned()) }
+fn parcel(to: usize, id: u64, text: &str) -> OutgoingMessage {
+    OutgoingMessage { to, id, message: AnyData::new(text.to_owned()) }
 }
 
 async fn next(inbox: &mut Inbox) -> (u32, u64, String) {
@@ -49,9 +50,9 @@ async fn next(inbox: &mut Inbox) -> (u32, u64, String) {
 }
 
 #[tokio::test]
-async fn what_is_sent_arrives_once_and_with_its_own_number() {
+async fn message_arrives_once_with_its_own_number() {
     for multicast in [false, true] {
-        let (_network, notes, mut ends) = network(4, multicast).await;
+        let (_network, recorded, mut ends) = network(4, multicast).await;
         for to in 1..4 {
             ends[0].1.send(parcel(to, 10 + to as u64, "to all"));
         }
@@ -66,47 +67,50 @@ async fn what_is_sent_arrives_once_and_with_its_own_number() {
             for _ in &expected {
                 heard.push(next(&mut end.0).await);
             }
-            // What comes to all and what comes to one come by different sockets, in any order.
+            // Multicast and unicast datagrams arrive on different sockets, in any order.
             heard.sort_unstable();
             assert_eq!(heard, expected, "multicast: {multicast}");
         }
         sleep(2 * OVERDUE).await;
-        assert!(notes.lost.lock().unwrap().is_empty() && notes.troubles.lock().unwrap().is_empty());
+        assert!(
+            recorded.lost.lock().unwrap().is_empty()
+                && recorded.troubles.lock().unwrap().is_empty()
+        );
     }
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_and_says_so() {
-    let (_network, notes, mut ends) = network(2, false).await;
+async fn message_that_does_not_fit_is_lost_with_a_warning() {
+    let (_network, recorded, mut ends) = network(2, false).await;
     ends[0].1.send(parcel(1, 1, &"x".repeat(70_000)));
     ends[0].1.send(parcel(1, 2, "short"));
     ends[0].1.flush();
     assert_eq!(next(&mut ends[1].0).await, (0, 2, "short".to_owned()));
-    assert_eq!(*notes.lost.lock().unwrap(), [1]);
-    let troubles = notes.troubles.lock().unwrap();
+    assert_eq!(*recorded.lost.lock().unwrap(), [1]);
+    let troubles = recorded.troubles.lock().unwrap();
     let [trouble] = &troubles[..] else { panic!("{troubles:?}") };
     assert!(trouble.to_string().contains("is longer than 65507"), "{trouble}");
 }
 
 #[tokio::test]
-async fn what_nobody_takes_is_lost_after_a_while() {
-    let (network, notes, mut ends) = network(2, false).await;
-    // Nobody listens where the second member was.
+async fn message_to_a_closed_socket_is_lost_after_a_while() {
+    let (network, recorded, mut ends) = network(2, false).await;
+    // The socket of the second member is closed.
     drop(ends.remove(1));
     ends[0].1.send(parcel(1, 1, "into the void"));
     ends[0].1.flush();
     sleep(2 * OVERDUE).await;
-    assert_eq!(*notes.lost.lock().unwrap(), [1]);
-    // Who has left has no address: that is known at once.
+    assert_eq!(*recorded.lost.lock().unwrap(), [1]);
+    // A detached member has no address, so the loss is known at once.
     network.detach(1);
     ends[0].1.send(parcel(1, 2, "to nobody"));
     ends[0].1.flush();
-    assert_eq!(*notes.lost.lock().unwrap(), [1, 2]);
+    assert_eq!(*recorded.lost.lock().unwrap(), [1, 2]);
 }
 
 #[tokio::test]
-async fn strangers_and_other_runs_are_not_heard() {
-    let (network, notes, mut ends) = network(2, false).await;
+async fn datagrams_of_strangers_and_other_runs_are_dropped() {
+    let (network, recorded, mut ends) = network(2, false).await;
     let (other, _notes, _ends) = self::network(2, false).await;
     let target = network.addresses()[1];
     let stranger = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -125,6 +129,6 @@ async fn strangers_and_other_runs_are_not_heard() {
     ends[0].1.send(parcel(1, 9, "ours"));
     ends[0].1.flush();
     assert_eq!(next(&mut ends[1].0).await, (0, 9, "ours".to_owned()));
-    let troubles = notes.troubles.lock().unwrap();
+    let troubles = recorded.troubles.lock().unwrap();
     assert!(matches!(troubles[..], [Trouble::Hello(_), Trouble::Frame { .. }]), "{troubles:?}");
 }

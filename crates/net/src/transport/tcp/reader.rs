@@ -1,4 +1,4 @@
-//! The receiving side: nothing that comes in is trusted.
+//! The receiving side of TCP. No bytes received are trusted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,30 +15,30 @@ use crate::codec::{self, CodecError, End, HELLO_LEN, Hello};
 use crate::transport::{Arrival, Link};
 use crate::{Trouble, Warning};
 
-/// A hello comes within this time.
+/// The timeout for the hello of a new connection.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
 
-/// The pause after a connection could not be taken: there may be no file descriptor left.
+/// The pause after accepting failed: there may be no file descriptor left.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 
-/// As many bytes are read at once.
+/// How many bytes are read at once.
 const CHUNK: usize = 16 << 10;
 
-/// Takes connections until it is given up, and all of them with it.
+/// Accepts connections and reads them, until this future is dropped.
 pub(super) async fn listen(
     listener: TcpListener,
     mesh: Arc<Mesh>,
     me: End,
     inbox: Sender<Arrival>,
 ) {
-    // Every peer has one connection, and maybe a broken one that we have not seen the end of.
+    // Every peer may have one connection, and a broken one whose end has not been noticed yet.
     let most = 2 * mesh.group.len() + 16;
-    let warn = |trouble| mesh.fates.warn(Warning { at: me.process, trouble });
+    let warn = |trouble| mesh.events.warn(Warning { at: me.process, trouble });
     let mut readers = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok(_) if readers.len() >= most => warn(Trouble::Crowd),
+                Ok(_) if readers.len() >= most => warn(Trouble::TooManyConnections),
                 Ok((stream, _)) => {
                     readers.spawn(serve(stream, mesh.clone(), me, inbox.clone()));
                 }
@@ -52,9 +52,9 @@ pub(super) async fn listen(
     }
 }
 
-/// One connection, from hello to end.
+/// Reads one connection, from its hello to its end.
 async fn serve(mut stream: TcpStream, mesh: Arc<Mesh>, me: End, inbox: Sender<Arrival>) {
-    let warn = |trouble| mesh.fates.warn(Warning { at: me.process, trouble });
+    let warn = |trouble| mesh.events.warn(Warning { at: me.process, trouble });
     let link = match greet(&mut stream, &mesh, me).await {
         Ok(link) => link,
         Err(trouble) => return warn(trouble),
@@ -62,7 +62,7 @@ async fn serve(mut stream: TcpStream, mesh: Arc<Mesh>, me: End, inbox: Sender<Ar
     if let Err(trouble) = read(&mut stream, &mesh, link, &inbox).await {
         warn(trouble);
     }
-    // The process may be gone: then nobody wants to know.
+    // If the process is gone, the inbox is closed, and the end does not matter.
     let _ = inbox.send(Arrival::End(link)).await;
 }
 
@@ -96,7 +96,7 @@ async fn read(
     let mut buffer = Vec::new();
     loop {
         buffer.reserve(CHUNK);
-        // A connection that is reset has ended, too: what its sender lost, it will say.
+        // A reset connection has ended, too; its sender reports the messages lost.
         let read = stream.read_buf(&mut buffer).await.unwrap_or(0);
         if read == 0 {
             return if buffer.is_empty() { Ok(()) } else { Err(Trouble::Truncated(from)) };

@@ -1,4 +1,4 @@
-//! Raw sockets against our doors.
+//! Tests the receiving side with raw sockets.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::{Trouble, Warning};
 
 const LIMIT: usize = 200;
 
-/// Writes down what becomes of messages.
+/// Records what the transport reports.
 #[derive(Default)]
-struct Notes {
+struct RecordedEvents {
     closed: Mutex<Vec<(Link, u64)>>,
     troubles: Mutex<Vec<Trouble>>,
 }
 
-impl Fates for Notes {
+impl TransportEvents for RecordedEvents {
     fn lost(&self, id: u64) {
         panic!("message {id} fits into a frame");
     }
@@ -34,9 +34,9 @@ impl Fates for Notes {
     }
 }
 
-fn network(n: usize) -> (Network, Arc<Notes>) {
-    let notes = Arc::new(Notes::default());
-    (Network::new(Group::of(n), LIMIT, sample(), notes.clone()), notes)
+fn network(n: usize) -> (Network, Arc<RecordedEvents>) {
+    let recorded = Arc::new(RecordedEvents::default());
+    (Network::new(Group::of(n), LIMIT, sample(), recorded.clone()), recorded)
 }
 
 fn end(p: u32, incarnation: u32) -> End {
@@ -60,8 +60,8 @@ async fn next_message(inbox: &mut Inbox) -> (u32, u64, String) {
     }
 }
 
-fn parcel(id: u64, message: &str) -> Parcel {
-    Parcel { to: 0, id, message: AnyData::new(message.to_owned()) }
+fn parcel(id: u64, message: &str) -> OutgoingMessage {
+    OutgoingMessage { to: 0, id, message: AnyData::new(message.to_owned()) }
 }
 
 fn frame(sender: u32, id: u64, message: &str) -> Vec<u8> {
@@ -70,9 +70,9 @@ fn frame(sender: u32, id: u64, message: &str) -> Vec<u8> {
     bytes
 }
 
-/// Says a proper hello as p1 to p0, and then `bytes`: what arrives, and what is wrong.
+/// Sends a valid hello as p1 to p0, and then `bytes`; returns the messages that arrive and the warnings.
 async fn say(bytes: &[u8]) -> (Vec<u64>, Vec<Trouble>) {
-    let (network, notes) = network(2);
+    let (network, recorded) = network(2);
     let (mut inbox, _outlet) = attach(&network, end(0, 0)).await;
     let hello =
         Hello { group: network.0.number, sender: end(1, 0), receiver: end(0, 0), connection: 1 };
@@ -88,12 +88,12 @@ async fn say(bytes: &[u8]) -> (Vec<u64>, Vec<Trouble>) {
         }
     };
     assert_eq!((link.sender, link.receiver, link.connection), (end(1, 0), end(0, 0), 1));
-    let troubles = std::mem::take(&mut *notes.troubles.lock().unwrap());
+    let troubles = std::mem::take(&mut *recorded.troubles.lock().unwrap());
     (arrived, troubles)
 }
 
 #[tokio::test]
-async fn a_frame_that_cannot_be_read_ends_the_connection_after_all_before_it() {
+async fn invalid_frame_ends_the_connection_after_the_frames_before_it() {
     let good = [frame(1, 1, "a"), frame(1, 2, "b")].concat();
     let trouble = |error| Trouble::Frame { from: ProcessId(1), error };
     assert_eq!(say(&good).await, (vec![1, 2], vec![]));
@@ -113,14 +113,14 @@ async fn a_frame_that_cannot_be_read_ends_the_connection_after_all_before_it() {
 }
 
 #[tokio::test]
-async fn a_hello_must_name_a_member_and_mean_us() {
+async fn hello_must_name_this_group_a_member_and_this_incarnation() {
     for (sender, receiver, group) in [
         (end(7, 0), end(0, 0), 0),
         (end(1, 0), end(1, 0), 0),
         (end(1, 0), end(0, 1), 0),
         (end(1, 0), end(0, 0), 1),
     ] {
-        let (network, notes) = network(2);
+        let (network, recorded) = network(2);
         let (_inbox, _outlet) = attach(&network, end(0, 0)).await;
         let group_number = network.0.number ^ group;
         let hello = Hello { group: group_number, sender, receiver, connection: 1 };
@@ -132,13 +132,13 @@ async fn a_hello_must_name_a_member_and_mean_us() {
             (_, 1) => Trouble::OtherGroup,
             _ => Trouble::NotForUs(ProcessId(1)),
         };
-        assert_eq!(*notes.troubles.lock().unwrap(), [expected]);
+        assert_eq!(*recorded.troubles.lock().unwrap(), [expected]);
     }
 }
 
 #[tokio::test]
 async fn messages_of_a_channel_keep_their_order() {
-    let (network, notes) = network(2);
+    let (network, recorded) = network(2);
     let (mut inbox, mut own) = attach(&network, end(0, 0)).await;
     let (_other, mut outlet) = attach(&network, end(1, 0)).await;
     for id in 0..3000 {
@@ -149,17 +149,17 @@ async fn messages_of_a_channel_keep_their_order() {
     }
     own.send(parcel(9, "to myself"));
     assert_eq!(next_message(&mut inbox).await, (0, 9, "to myself".to_owned()));
-    // What was sent goes out, even if its sender is gone at once.
+    // A message goes out even if its sender is gone right after sending it.
     outlet.send(parcel(3000, "last words"));
     drop(outlet);
     assert_eq!(next_message(&mut inbox).await, (1, 3000, "last words".to_owned()));
     assert!(matches!(next(&mut inbox).await, Arrival::End(_)));
-    assert!(notes.troubles.lock().unwrap().is_empty());
+    assert!(recorded.troubles.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_peer_that_comes_up_again_is_found_again() {
-    let (network, notes) = network(2);
+async fn restarted_peer_is_reached_through_a_new_connection() {
+    let (network, recorded) = network(2);
     let (mut inbox, _) = attach(&network, end(0, 0)).await;
     let (_other, mut outlet) = attach(&network, end(1, 5)).await;
     outlet.send(parcel(1, "first"));
@@ -171,7 +171,7 @@ async fn a_peer_that_comes_up_again_is_found_again() {
     let (mut inbox, _) = attach(&network, end(0, 1)).await;
     outlet.send(parcel(3, "again"));
     assert_eq!(next_message(&mut inbox).await, (1, 3, "again".to_owned()));
-    let closed = notes.closed.lock().unwrap().clone();
+    let closed = recorded.closed.lock().unwrap().clone();
     let link = |incarnation, connection| Link {
         sender: end(1, 5),
         receiver: end(0, incarnation),
@@ -181,10 +181,10 @@ async fn a_peer_that_comes_up_again_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_writer_keeps_calling_until_someone_answers() {
+async fn writer_retries_until_the_peer_listens() {
     let (network, _) = network(2);
     let (_other, mut outlet) = attach(&network, end(1, 0)).await;
-    // An address where nobody listens yet.
+    // An address at which no process listens yet.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

@@ -1,4 +1,4 @@
-//! The sending side: connects when there is something to send, and again when it must.
+//! The sending side of TCP: connects when there is a message to send, and reconnects if necessary.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -12,34 +12,34 @@ use tokio::time::sleep;
 
 use super::{Entry, Mesh};
 use crate::codec::{self, End, Hello};
-use crate::node::Parcel;
+use crate::node::OutgoingMessage;
 use crate::transport::Link;
 use crate::{Trouble, Warning};
 
-/// As many messages go out in one write.
+/// How many messages go out in one write.
 const BATCH: usize = 256;
 
-/// The first pause before a connection is tried again; each one is twice as long as the last.
+/// The first pause before connecting is retried; each pause is twice as long as the one before.
 const BACK_OFF_MIN: Duration = Duration::from_millis(1);
 
 /// The longest pause.
 const BACK_OFF_MAX: Duration = Duration::from_millis(200);
 
-/// One way from one process to another.
+/// Sends messages from one process to another.
 struct Writer {
     mesh: Arc<Mesh>,
     me: End,
     to: usize,
     peer: ProcessId,
     open: Option<Connection>,
-    /// How many connections there were.
+    /// How many connections were made so far.
     connections: u32,
 }
 
 struct Connection {
     stream: TcpStream,
     link: Link,
-    /// The last message that was given to it.
+    /// The last message written to it.
     last: u64,
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn write(
     mesh: Arc<Mesh>,
     me: End,
     to: usize,
-    mut parcels: UnboundedReceiver<Parcel>,
+    mut parcels: UnboundedReceiver<OutgoingMessage>,
 ) {
     let peer = mesh.group.id(to);
     let mut writer = Writer { mesh, me, to, peer, open: None, connections: 0 };
@@ -65,12 +65,12 @@ pub(super) async fn write(
         }
         bytes.clear();
         let mut last = None;
-        for Parcel { id, message, .. } in batch.drain(..) {
+        for OutgoingMessage { id, message, .. } in batch.drain(..) {
             match codec::encode(me.process, id, &message, writer.mesh.frame_limit, &mut bytes) {
                 Ok(()) => last = Some(id),
                 Err(error) => {
                     writer.warn(Trouble::Unsendable { to: peer, error });
-                    writer.mesh.fates.lost(id);
+                    writer.mesh.events.lost(id);
                 }
             }
         }
@@ -81,7 +81,7 @@ pub(super) async fn write(
     writer.close();
 }
 
-/// The other side closes a connection; there is nothing else that it could say.
+/// Waits until the receiver closes the connection; it never sends anything.
 async fn end_of(open: &mut Option<Connection>) {
     match open {
         Some(connection) => {
@@ -92,20 +92,21 @@ async fn end_of(open: &mut Option<Connection>) {
 }
 
 impl Writer {
-    /// Sends `bytes`, which end with message `last`. If the peer has crashed, all of them were
-    /// counted as lost.
+    /// Sends `bytes`, whose last message is `last`. If the peer has crashed, these messages were counted as
+    /// lost then.
     async fn send(&mut self, bytes: &[u8], last: u64) {
         self.connect().await;
         let Some(connection) = &mut self.open else { return };
         connection.last = last;
         if let Err(error) = connection.stream.write_all(bytes).await {
-            // What got through is not known here. It is lost if it does not arrive, not sent twice.
+            // The sender cannot know which messages got through. Those that did not are lost; sending them
+            // again could deliver a message twice.
             self.warn(Trouble::Write { to: self.peer, error: error.to_string() });
             self.close();
         }
     }
 
-    /// Connects to the peer as it is now, unless it is down.
+    /// Connects to the current incarnation of the peer, unless it is down.
     async fn connect(&mut self) {
         let mut pause = BACK_OFF_MIN;
         loop {
@@ -123,7 +124,8 @@ impl Writer {
                     return;
                 }
                 Err(error) => {
-                    // Once is enough: that a peer is gone may be known here before it is entered.
+                    // The first failure is not reported: the peer may just have crashed, before the
+                    // directory says so.
                     if pause > BACK_OFF_MIN {
                         self.warn(Trouble::Connect { to: self.peer, error: error.to_string() });
                     }
@@ -147,11 +149,11 @@ impl Writer {
     fn close(&mut self) {
         if let Some(Connection { link, last, stream }) = self.open.take() {
             drop(stream);
-            self.mesh.fates.closed(link, last);
+            self.mesh.events.closed(link, last);
         }
     }
 
     fn warn(&self, trouble: Trouble) {
-        self.mesh.fates.warn(Warning { at: self.me.process, trouble });
+        self.mesh.events.warn(Warning { at: self.me.process, trouble });
     }
 }

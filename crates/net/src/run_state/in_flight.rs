@@ -1,4 +1,4 @@
-//! What is on its way.
+//! The messages in flight.
 
 use std::collections::BTreeMap;
 
@@ -6,39 +6,44 @@ use konklave_process::{AnyData, AnyTag, ProcessId};
 
 use crate::transport::Link;
 
-/// A message on its way. The tag stays here: the wire carries what the algorithm says, and no more.
-pub(super) struct Flight {
+/// A message in flight. The monitor's tag stays here; the wire carries only the algorithm's message.
+pub(super) struct MessageInFlight {
     pub(super) from: ProcessId,
     pub(super) to: ProcessId,
     pub(super) message: AnyData,
     pub(super) tag: AnyTag,
 }
 
-/// All messages on their way, by number. A later message of a channel has a higher number.
+/// All messages in flight, by number. A later message of a channel has a higher number.
 #[derive(Default)]
-pub(super) struct Flights {
-    all: BTreeMap<u64, Flight>,
+pub(super) struct MessagesInFlight {
+    all: BTreeMap<u64, MessageInFlight>,
     half_closed: Vec<HalfClosed>,
 }
 
-/// A connection of which one end is closed. When both are, what is still on its way is lost.
+/// A connection closed at one end. When both ends are closed, its messages still in flight are lost.
 struct HalfClosed {
     link: Link,
-    /// The last message given to it, if it was the sender who closed.
+    /// The last message written to it, if the sender closed it.
     last: Option<u64>,
 }
 
-impl Flights {
+impl MessagesInFlight {
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    pub(super) fn depart(&mut self, id: u64, flight: Flight) {
+    pub(super) fn depart(&mut self, id: u64, flight: MessageInFlight) {
         self.all.insert(id, flight);
     }
 
-    /// Takes message `id`, if it is on its way from `from` to `to`.
-    pub(super) fn arrive(&mut self, from: ProcessId, to: ProcessId, id: u64) -> Option<Flight> {
+    /// Takes message `id`, if it is in flight from `from` to `to`.
+    pub(super) fn arrive(
+        &mut self,
+        from: ProcessId,
+        to: ProcessId,
+        id: u64,
+    ) -> Option<MessageInFlight> {
         let flight = self.all.get(&id)?;
         if (flight.from, flight.to) != (from, to) {
             return None;
@@ -46,12 +51,12 @@ impl Flights {
         self.all.remove(&id)
     }
 
-    pub(super) fn remove(&mut self, id: u64) -> Option<Flight> {
+    pub(super) fn remove(&mut self, id: u64) -> Option<MessageInFlight> {
         self.all.remove(&id)
     }
 
-    /// What went through earlier connections and comes too late now that message `id` is here:
-    /// channels keep their order.
+    /// The messages sent through earlier connections that are still in flight when message `id` arrives.
+    /// Channels keep their order, so they must not be delivered any more.
     pub(super) fn overtaken(&self, from: ProcessId, to: ProcessId, id: u64) -> Vec<u64> {
         let earlier = self.half_closed.iter().filter_map(|HalfClosed { link, last }| {
             let same = (link.sender.process, link.receiver.process) == (from, to);
@@ -60,7 +65,7 @@ impl Flights {
         earlier.max().map_or(Vec::new(), |last| self.up_to(from, to, last))
     }
 
-    /// The sender closed `link` after it had given message `last` to it: what is lost by that.
+    /// The sender closed `link` after writing message `last` to it; returns the messages lost by that.
     pub(super) fn closed(&mut self, link: Link, last: u64) -> Vec<u64> {
         if self.take(link).is_some() {
             return self.up_to(link.sender.process, link.receiver.process, last);
@@ -69,7 +74,7 @@ impl Flights {
         Vec::new()
     }
 
-    /// The receiver handled all that came through `link`: what is lost by that.
+    /// The receiver has handled all messages of `link`; returns the messages lost by that.
     pub(super) fn drained(&mut self, link: Link) -> Vec<u64> {
         if let Some(HalfClosed { last: Some(last), .. }) = self.take(link) {
             return self.up_to(link.sender.process, link.receiver.process, last);
@@ -78,7 +83,7 @@ impl Flights {
         Vec::new()
     }
 
-    /// Nothing reaches `p` any more: what is lost by that.
+    /// `p` has crashed; returns the messages lost by that.
     pub(super) fn cut_off(&mut self, p: ProcessId) -> Vec<u64> {
         self.half_closed.retain(|half| half.link.receiver.process != p);
         self.all.iter().filter(|(_, flight)| flight.to == p).map(|(id, _)| *id).collect()
@@ -110,54 +115,54 @@ mod tests {
     }
 
     /// Messages 1 to 5 go from p to q, message 6 goes back.
-    fn flights() -> Flights {
-        let mut flights = Flights::default();
+    fn in_flight() -> MessagesInFlight {
+        let mut in_flight = MessagesInFlight::default();
         for id in 1..=6 {
             let (from, to) = if id == 6 { (Q, P) } else { (P, Q) };
             let (message, tag) = (AnyData::new(()), AnyTag::default());
-            flights.depart(id, Flight { from, to, message, tag });
+            in_flight.depart(id, MessageInFlight { from, to, message, tag });
         }
-        flights
+        in_flight
     }
 
     #[test]
-    fn a_message_arrives_once_and_where_it_was_sent() {
-        let mut flights = flights();
-        assert!(flights.arrive(P, Q, 6).is_none());
-        assert!(flights.arrive(P, Q, 7).is_none());
-        assert!(flights.arrive(Q, P, 6).is_some());
-        assert!(flights.arrive(Q, P, 6).is_none());
+    fn message_arrives_once_and_at_its_receiver() {
+        let mut in_flight = in_flight();
+        assert!(in_flight.arrive(P, Q, 6).is_none());
+        assert!(in_flight.arrive(P, Q, 7).is_none());
+        assert!(in_flight.arrive(Q, P, 6).is_some());
+        assert!(in_flight.arrive(Q, P, 6).is_none());
     }
 
     #[test]
-    fn what_is_left_when_both_ends_are_closed_is_lost() {
+    fn messages_left_after_both_ends_closed_are_lost() {
         for sender_first in [true, false] {
-            let mut flights = flights();
-            flights.arrive(P, Q, 1);
+            let mut in_flight = in_flight();
+            in_flight.arrive(P, Q, 1);
             let lost = if sender_first {
-                assert_eq!(flights.closed(link(1), 3), [0; 0]);
-                flights.drained(link(1))
+                assert_eq!(in_flight.closed(link(1), 3), [0; 0]);
+                in_flight.drained(link(1))
             } else {
-                assert_eq!(flights.drained(link(1)), [0; 0]);
-                flights.closed(link(1), 3)
+                assert_eq!(in_flight.drained(link(1)), [0; 0]);
+                in_flight.closed(link(1), 3)
             };
             assert_eq!(lost, [2, 3]);
         }
     }
 
     #[test]
-    fn what_a_new_connection_overtakes_is_lost() {
-        let mut flights = flights();
-        assert_eq!(flights.overtaken(P, Q, 4), [0; 0]);
-        flights.closed(link(1), 2);
-        assert_eq!(flights.overtaken(P, Q, 2), [0; 0]);
-        assert_eq!(flights.overtaken(Q, P, 6), [0; 0]);
-        assert_eq!(flights.overtaken(P, Q, 4), [1, 2]);
+    fn messages_overtaken_by_a_new_connection_are_lost() {
+        let mut in_flight = in_flight();
+        assert_eq!(in_flight.overtaken(P, Q, 4), [0; 0]);
+        in_flight.closed(link(1), 2);
+        assert_eq!(in_flight.overtaken(P, Q, 2), [0; 0]);
+        assert_eq!(in_flight.overtaken(Q, P, 6), [0; 0]);
+        assert_eq!(in_flight.overtaken(P, Q, 4), [1, 2]);
     }
 
     #[test]
-    fn who_is_cut_off_gets_nothing() {
-        assert_eq!(flights().cut_off(Q), [1, 2, 3, 4, 5]);
-        assert_eq!(flights().cut_off(P), [6]);
+    fn messages_to_a_crashed_process_are_lost() {
+        assert_eq!(in_flight().cut_off(Q), [1, 2, 3, 4, 5]);
+        assert_eq!(in_flight().cut_off(P), [6]);
     }
 }

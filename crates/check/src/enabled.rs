@@ -1,5 +1,5 @@
-//! What may happen next, and what an end is, by the plain rules: for schedules that
-//! are played, and for the second opinion.
+//! Which actions are enabled in a state, and what an end is, by the plain rules. Schedules and the
+//! stateright test use them.
 
 use konklave_process::{Application, End, Inspect, Monitor, ProcessId, Verdict, judge_rest};
 
@@ -10,12 +10,12 @@ use crate::state::{Flight, State};
 use crate::verdicts::deadlock;
 
 impl Action {
-    /// Whether it belongs to a run without faults.
+    /// Whether it is an action of runs without faults.
     pub(crate) fn is_progress(self) -> bool {
         match self {
             Self::Deliver(_) | Self::Fire(_) | Self::Ask(_) | Self::Learn(_) => true,
             Self::Pass => true,
-            Self::Tell(..)
+            Self::AppMessage(..)
             | Self::Crash(_)
             | Self::Cut(..)
             | Self::Break(..)
@@ -27,7 +27,7 @@ impl Action {
 }
 
 impl Model {
-    /// All that may happen next, in a fixed order.
+    /// All enabled actions, in a fixed order.
     pub(crate) fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         actions.clear();
         let options = &self.options;
@@ -58,7 +58,7 @@ impl Model {
         if spent.app_messages < options.app_messages {
             for from in (0..self.n()).filter(|&p| state.is_up(p)) {
                 let others = (0..self.n()).filter(|&to| to != from);
-                actions.extend(others.map(|to| Action::Tell(from, to)));
+                actions.extend(others.map(|to| Action::AppMessage(from, to)));
             }
         }
         if spent.crashes < options.crashes {
@@ -96,20 +96,20 @@ impl Model {
         }
     }
 
-    /// Whether this is an end, if these are all that may happen: nothing but a fault does. Where the clock
-    /// stops with a timer running, the run would go on; it may be judged all the same.
+    /// Whether this state is an end, given its enabled actions: all of them are faults. If the clock has
+    /// reached its limit with a timer running, the run has not ended, unless the limit settles it.
     pub(crate) fn is_over(&self, state: &State, actions: &[Action]) -> bool {
         let settles = self.options.clock.is_some_and(|clock| clock.settles(state.spent.time));
         let over = !self.is_stopped(state) || settles;
         over && !actions.iter().any(|action| action.is_progress())
     }
 
-    /// Whether a timer runs at an end: then it is none, but the clock has stopped.
+    /// Whether a timer still runs, so that only the clock's limit has stopped the run.
     fn is_stopped(&self, state: &State) -> bool {
         self.options.clock.is_some() && !state.timers.is_empty()
     }
 
-    /// Whether the message at `i` may be the next of its channel; of equal ones, the first.
+    /// Whether the message at `i` may be delivered next: the first of its channel, or the first of equal ones.
     fn may_arrive(&self, state: &State, i: usize) -> bool {
         let channel = state.flight[i].channel;
         if self.options.fifo {
@@ -118,9 +118,9 @@ impl Model {
         self.is_first_of_its_kind(state, i)
     }
 
-    /// Whether the news at `i` may arrive. In the synchronous model a crash is told from a delay:
-    /// by then, all that the crashed process sent has arrived; and so is a broken link, over which
-    /// nothing is on its way any more.
+    /// Whether the news at `i` may reach their process. In the synchronous model, a crash is reported only
+    /// after all messages of the crashed process have arrived, so that it cannot be a delay. The same holds
+    /// for a broken link and the messages sent over it.
     fn may_be_known(&self, state: &State, i: usize) -> bool {
         let (to, peer, up) = state.news[i];
         if !is_first_news(&state.news, i) {
@@ -153,7 +153,7 @@ impl Model {
     }
 }
 
-/// Whether no older news of the same process are on their way to the same one.
+/// Whether no older news of the same peer are on their way to the same process.
 pub(crate) fn is_first_news(news: &[(u32, ProcessId, bool)], i: usize) -> bool {
     let of = |i: usize| (news[i].0, news[i].1);
     i == 0 || of(i - 1) != of(i)

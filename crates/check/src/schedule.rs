@@ -1,7 +1,7 @@
-//! A schedule in words: which of all that may happen does happen, and in which order.
+//! A schedule in words: which actions happen, and in which order.
 //!
-//! Cues name processes and channels, not numbers of states, so that a schedule can be pasted into a
-//! test, and still means something if some of it is left out.
+//! Its steps name processes and channels, not indices of a search. So a schedule can be pasted into a test,
+//! and keeps its meaning when some steps are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,24 +9,24 @@ use std::fmt;
 use konklave_process::{AnyProcess, Application, Input, ProcessId, Violation};
 
 use crate::draws::Draws;
+use crate::enabled::is_first_news;
 use crate::model::{Action, Model};
-use crate::plain::is_first_news;
 use crate::state::{Running, State};
-use crate::witness::{Happened, Log, Moment, Witness};
+use crate::witness::{Moment, Witness, WitnessRecorder, WorldEvent};
 
-/// A schedule of so few cues is shrunk by every row of them that can be left out, not only by halves,
-/// quarters and so on: a client's whole visit goes at once or not at all.
-const FEW: usize = 200;
+/// A schedule of at most this many steps is shrunk by leaving out every run of adjacent steps, not only
+/// halves, quarters and so on. That matters for a client's request and release, which must go together.
+const EXHAUSTIVE_LIMIT: usize = 200;
 
-/// One thing that shall happen, in words: `ask 0`, `deliver 0>1`, `crash 2`.
+/// One step of a schedule, in words: `ask 0`, `deliver 0>1`, `crash 2`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cue {
+pub struct ScheduleStep {
     words: String,
-    /// What `choose` shall answer; after that, 0.
+    /// The answers of `choose`; after them, 0.
     draws: Vec<u32>,
 }
 
-impl fmt::Display for Cue {
+impl fmt::Display for ScheduleStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)?;
         for (i, draw) in self.draws.iter().enumerate() {
@@ -36,8 +36,8 @@ impl fmt::Display for Cue {
     }
 }
 
-impl Cue {
-    /// The cue that these words are; none if what is drawn are no numbers.
+impl ScheduleStep {
+    /// The step with these words; none if the draws are not numbers.
     pub fn new(text: &str) -> Option<Self> {
         let (words, draws) = text.split_once(" drawing ").unwrap_or((text, ""));
         let draws = draws.split(',').filter(|d| !d.is_empty()).map(str::parse);
@@ -45,59 +45,59 @@ impl Cue {
     }
 }
 
-/// Writes the cues of a run down while it is read.
+/// Records the schedule of a run while its moments are read.
 #[derive(Debug, Default)]
-pub struct Prompter {
-    cues: Vec<Cue>,
-    /// What is on its way, by channel.
+pub struct ScheduleRecorder {
+    schedule: Vec<ScheduleStep>,
+    /// The messages in flight, by channel.
     flight: BTreeMap<(ProcessId, ProcessId), Vec<u64>>,
     channels: BTreeMap<u64, (ProcessId, ProcessId)>,
-    /// Who is down, and which channels are cut: what goes there is lost by itself.
+    /// The processes that are down and the channels that are cut: messages there are lost by themselves.
     down: BTreeSet<ProcessId>,
     cut: BTreeSet<(ProcessId, ProcessId)>,
 }
 
-impl Prompter {
-    /// A process made a step; the number of the message, where it was one.
+impl ScheduleRecorder {
+    /// Records a step of a process; `id` is the number of the message if the input was one.
     pub fn step(&mut self, at: ProcessId, input: &Input<AnyProcess>, id: u64, draws: &[u32]) {
         let words = match input {
             Input::Start => format!("start {}", at.0),
-            // The cue is the restart, which comes before.
+            // The restart was recorded just before.
             Input::Recover(_) => {
-                if let Some(cue) = self.cues.last_mut() {
-                    cue.draws = draws.to_vec();
+                if let Some(step) = self.schedule.last_mut() {
+                    step.draws = draws.to_vec();
                 }
                 return;
             }
             Input::Request(_) => format!("ask {}", at.0),
-            Input::Message { .. } | Input::Stamp { .. } => self.of("deliver", id, true),
+            Input::Message { .. } | Input::Stamp { .. } => self.name_message("deliver", id, true),
             Input::Timer(timer) => format!("fire {} {timer:?}", at.0),
             Input::Suspect(peer) => format!("learn {} down {}", at.0, peer.0),
             Input::Trust(peer) => format!("learn {} up {}", at.0, peer.0),
         };
-        self.cues.push(Cue { words, draws: draws.to_vec() });
+        self.schedule.push(ScheduleStep { words, draws: draws.to_vec() });
     }
 
-    /// A message left.
+    /// Records a message sent.
     pub fn sent(&mut self, from: ProcessId, to: ProcessId, id: u64) {
         self.flight.entry((from, to)).or_default().push(id);
         self.channels.insert(id, (from, to));
     }
 
-    /// A message was lost, in flight or at a process that is down. The latter is no fault of its own:
-    /// if the crash is left out of the schedule, the message arrives.
+    /// Records a lost message. If its receiver is down or its channel is cut, the step is a delivery: without
+    /// that crash or cut, the message arrives.
     pub fn lost(&mut self, id: u64) {
         let unheard = self
             .channels
             .get(&id)
             .is_some_and(|channel| self.down.contains(&channel.1) || self.cut.contains(channel));
-        let words = self.of(if unheard { "deliver" } else { "lose" }, id, true);
+        let words = self.name_message(if unheard { "deliver" } else { "lose" }, id, true);
         self.push(words);
     }
 
-    /// A message was doubled.
+    /// Records a duplicated message.
     pub fn duplicated(&mut self, id: u64) {
-        let words = self.of("duplicate", id, false);
+        let words = self.name_message("duplicate", id, false);
         self.push(words);
         let channel = self.channels.get(&id).and_then(|channel| self.flight.get_mut(channel));
         if let Some(row) = channel
@@ -107,38 +107,38 @@ impl Prompter {
         }
     }
 
-    /// Something happened to the world; the number of the message, where it was one.
-    pub fn happened(&mut self, happened: Happened, id: u64) {
+    /// Records an event outside all handlers; `id` is the number of the message if it sent one.
+    pub fn happened(&mut self, happened: WorldEvent, id: u64) {
         let words = match happened {
-            Happened::Crash(p) => format!("crash {}", p.0),
-            Happened::Restart(p) => format!("restart {}", p.0),
-            Happened::Cut(from, to) => format!("cut {}>{}", from.0, to.0),
-            Happened::Break(one, other) => format!("break {}-{}", one.0, other.0),
-            Happened::Tell(from, to) => format!("tell {}>{}", from.0, to.0),
-            Happened::Pass => "pass".to_owned(),
+            WorldEvent::Crash(p) => format!("crash {}", p.0),
+            WorldEvent::Restart(p) => format!("restart {}", p.0),
+            WorldEvent::Cut(from, to) => format!("cut {}>{}", from.0, to.0),
+            WorldEvent::Break(one, other) => format!("break {}-{}", one.0, other.0),
+            WorldEvent::AppMessage(from, to) => format!("tell {}>{}", from.0, to.0),
+            WorldEvent::Pass => "pass".to_owned(),
         };
         self.push(words);
         match happened {
-            Happened::Crash(p) => drop(self.down.insert(p)),
-            Happened::Restart(p) => drop(self.down.remove(&p)),
-            Happened::Cut(from, to) => drop(self.cut.insert((from, to))),
-            Happened::Break(one, other) => self.cut.extend([(one, other), (other, one)]),
-            Happened::Tell(from, to) => self.sent(from, to, id),
-            Happened::Pass => {}
+            WorldEvent::Crash(p) => drop(self.down.insert(p)),
+            WorldEvent::Restart(p) => drop(self.down.remove(&p)),
+            WorldEvent::Cut(from, to) => drop(self.cut.insert((from, to))),
+            WorldEvent::Break(one, other) => self.cut.extend([(one, other), (other, one)]),
+            WorldEvent::AppMessage(from, to) => self.sent(from, to, id),
+            WorldEvent::Pass => {}
         }
     }
 
-    /// All cues.
-    pub fn finish(self) -> Vec<Cue> {
-        self.cues
+    /// The schedule recorded.
+    pub fn finish(self) -> Vec<ScheduleStep> {
+        self.schedule
     }
 
     fn push(&mut self, words: String) {
-        self.cues.push(Cue { words, draws: Vec::new() });
+        self.schedule.push(ScheduleStep { words, draws: Vec::new() });
     }
 
-    /// Names message `id` by its channel and its place in it, which it leaves if `gone`.
-    fn of(&mut self, verb: &str, id: u64, gone: bool) -> String {
+    /// Names message `id` by its channel and its position there; removes it from the channel if `gone`.
+    fn name_message(&mut self, verb: &str, id: u64, gone: bool) -> String {
         let Some(&(from, to)) = self.channels.get(&id) else { return format!("{verb} ?") };
         let row = self.flight.entry((from, to)).or_default();
         let Some(at) = row.iter().position(|m| *m == id) else { return format!("{verb} ?") };
@@ -151,75 +151,75 @@ impl Prompter {
 }
 
 impl Witness {
-    /// The schedule that leads to it.
-    pub fn cues(&self) -> Vec<Cue> {
-        let mut prompter = Prompter::default();
+    /// The schedule of this run.
+    pub fn schedule(&self) -> Vec<ScheduleStep> {
+        let mut recorder = ScheduleRecorder::default();
         for moment in &self.moments {
             match moment {
                 Moment::Step { at, input, message, draws, effects, .. } => {
-                    prompter.step(*at, input, *message, draws);
+                    recorder.step(*at, input, *message, draws);
                     for (effect, id) in effects {
                         if let konklave_process::Effect::Send { to, .. } = effect {
-                            prompter.sent(*at, *to, *id);
+                            recorder.sent(*at, *to, *id);
                         }
                     }
                 }
-                Moment::Lost(id) => prompter.lost(*id),
-                Moment::Duplicated(id) => prompter.duplicated(*id),
-                Moment::World(happened, id) => prompter.happened(*happened, *id),
+                Moment::Lost(id) => recorder.lost(*id),
+                Moment::Duplicated(id) => recorder.duplicated(*id),
+                Moment::World(happened, id) => recorder.happened(*happened, *id),
             }
         }
-        prompter.finish()
+        recorder.finish()
     }
 }
 
-/// What came of a schedule.
+/// The result of playing a schedule.
 #[derive(Clone, Debug)]
-pub struct Played {
-    /// What happened; its violation is the first that was judged, if any.
+pub struct Playback {
+    /// All steps and events.
     pub moments: Vec<Moment>,
-    /// How many of the moments are the members coming up.
+    /// How many of the first moments are the members starting.
     pub starts: usize,
-    /// What broke, and at which cue; at the end, all cues.
+    /// The violation, and how many steps of the schedule led to it.
     pub broken: Option<(Violation, usize)>,
-    /// The cues that could not be followed, by index.
+    /// The steps that were not possible, by index.
     pub skipped: Vec<usize>,
 }
 
 impl Model {
-    /// Lets happen what the cues say, by the plain rules and whatever the budgets; what cannot happen
-    /// is skipped. Ends where something breaks; else, if nothing more can happen, judges the end.
-    pub fn play(&self, cues: &[Cue]) -> Played {
-        let starts = cues.iter().take_while(|cue| cue.words.starts_with("start ")).count();
-        let drawn = cues[..starts].iter().flat_map(|cue| cue.draws.iter().copied());
-        let mut log = Log::default();
+    /// Plays a schedule by the plain rules, without regard to fault budgets. Skips steps that are not
+    /// possible. Stops at the first violation; otherwise, if the last state is an end, judges it.
+    pub fn play(&self, schedule: &[ScheduleStep]) -> Playback {
+        let starts = schedule.iter().take_while(|step| step.words.starts_with("start ")).count();
+        let drawn = schedule[..starts].iter().flat_map(|step| step.draws.iter().copied());
+        let mut log = WitnessRecorder::default();
         let (mut state, verdict) =
             self.initial(&mut Draws::of(drawn.collect()), &mut Some(&mut log));
         let came_up = log.moments.len();
         let mut broken = self.filter(verdict).err().map(|violation| (violation, starts));
         let mut skipped = Vec::new();
-        for (i, cue) in cues.iter().enumerate().skip(starts) {
+        for (i, step) in schedule.iter().enumerate().skip(starts) {
             if broken.is_some() {
                 break;
             }
-            let Some(action) = self.follow(&state, &cue.words) else {
+            let Some(action) = self.action_for(&state, &step.words) else {
                 skipped.push(i);
                 continue;
             };
-            let mut draws = Draws::of(cue.draws.clone());
+            let mut draws = Draws::of(step.draws.clone());
             let verdict = self.apply(&mut state, action, &mut draws, &mut Some(&mut log));
             broken = self.filter(verdict).err().map(|violation| (violation, i + 1));
         }
         let mut actions = Vec::new();
         self.actions(&state, &mut actions);
         if broken.is_none() && self.is_over(&state, &actions) {
-            broken = self.judge_end(&state).err().map(|violation| (violation, cues.len()));
+            broken = self.judge_end(&state).err().map(|violation| (violation, schedule.len()));
         }
-        Played { moments: log.moments, starts: came_up, broken, skipped }
+        Playback { moments: log.moments, starts: came_up, broken, skipped }
     }
 
-    /// What these words mean now, if that can happen.
-    fn follow(&self, state: &State, words: &str) -> Option<Action> {
+    /// The action that these words name, if it is possible in this state.
+    fn action_for(&self, state: &State, words: &str) -> Option<Action> {
         if words == "pass" {
             return self.may_pass(state).then_some(Action::Pass);
         }
@@ -240,11 +240,11 @@ impl Model {
             let heard = state.is_up(to) && !self.is_cut(state, from, to);
             return match verb {
                 "deliver" => message.filter(|_| in_order).map(Action::Deliver),
-                // It gets lost by itself where nobody hears it.
+                // A message to a process that is down, or on a cut channel, is lost by its delivery.
                 "lose" if !heard => message.filter(|_| in_order).map(Action::Deliver),
                 "lose" => message.map(Action::Lose),
                 "duplicate" => message.map(Action::Duplicate),
-                "tell" => state.is_up(from).then_some(Action::Tell(from, to)),
+                "tell" => state.is_up(from).then_some(Action::AppMessage(from, to)),
                 "cut" => {
                     (from != to && !self.is_cut(state, from, to)).then_some(Action::Cut(from, to))
                 }
@@ -282,18 +282,19 @@ impl Model {
         }
     }
 
-    /// The fewest of `cues`, in their order, that still break `property`: none of those left can be
-    /// left out alone. None if they do not break it.
-    pub fn shrink(&self, cues: &[Cue], property: &str) -> Option<Vec<Cue>> {
-        let breaks = |cues: &[Cue]| -> Option<Vec<Cue>> {
-            let played = self.play(cues);
+    /// Shrinks a schedule that violates `property`: leaves out steps until no single step can be left out.
+    /// None if the schedule does not violate it.
+    pub fn shrink(&self, schedule: &[ScheduleStep], property: &str) -> Option<Vec<ScheduleStep>> {
+        let breaks = |schedule: &[ScheduleStep]| -> Option<Vec<ScheduleStep>> {
+            let played = self.play(schedule);
             let (violation, end) = played.broken?;
-            let used = (0..end).filter(|i| !played.skipped.contains(i)).map(|i| cues[i].clone());
+            let used =
+                (0..end).filter(|i| !played.skipped.contains(i)).map(|i| schedule[i].clone());
             (violation.property == property).then(|| used.collect())
         };
-        let mut least = breaks(cues)?;
-        // Everyone comes up, whatever happens then.
-        let starts = least.iter().take_while(|cue| cue.words.starts_with("start ")).count();
+        let mut least = breaks(schedule)?;
+        // The members' starts stay.
+        let starts = least.iter().take_while(|step| step.words.starts_with("start ")).count();
         let mut size = least.len().saturating_sub(starts).div_ceil(2);
         while size > 0 {
             let (mut at, mut smaller) = (starts, false);
@@ -301,13 +302,13 @@ impl Model {
                 let fewer = [&least[..at], &least[at + size..]].concat();
                 match breaks(&fewer) {
                     Some(found) => (least, smaller) = (found, true),
-                    None if least.len() <= FEW => at += 1,
+                    None if least.len() <= EXHAUSTIVE_LIMIT => at += 1,
                     None => at += size,
                 }
             }
             size = match size {
                 1 if smaller => 1,
-                _ if least.len() <= FEW => size - 1,
+                _ if least.len() <= EXHAUSTIVE_LIMIT => size - 1,
                 _ => size / 2,
             };
         }

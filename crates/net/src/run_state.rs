@@ -1,8 +1,7 @@
-//! All that is kept of a run while it happens: who asks, judges, measures and records, what is on
-//! its way, and who is up.
+//! The state of a run: clients, judges, measures, recorder, messages in flight, and which processes are up.
 
-mod flights;
 mod host;
+mod in_flight;
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -16,18 +15,18 @@ use tokio::time::Instant;
 
 use crate::node::{Event, Node};
 use crate::transport::Link;
-use crate::{Counts, Ending, IsHold, Parts, Pauses, Trouble, Warning, Wish};
-use flights::{Flight, Flights};
-use host::At;
+use crate::{Counts, Ending, IsHold, Parts, PauseContext, Pauses, Trouble, Warning};
+use host::StepHost;
+use in_flight::{MessageInFlight, MessagesInFlight};
 
-/// As many violations and warnings are kept; a broken run may have millions.
+/// How many violations and how many warnings are kept; a bad run may have millions.
 const MOST_KEPT: usize = 100;
 
-/// Whatever takes longer than this takes this long: clocks have an end.
+/// All durations are limited to this, so that adding them to a clock does not overflow.
 pub(crate) const LONGEST: Duration = Duration::from_secs(1 << 30);
 
 /// The state of a run, apart from the processes.
-pub(crate) struct Judge {
+pub(crate) struct RunState {
     pub(crate) group: Group,
     pub(crate) ledger: Ledger<AnyProcess, AnyApplication, AnyMonitor, AnyMeter>,
     pub(crate) recorder: Option<Recorder<Run>>,
@@ -42,28 +41,28 @@ pub(crate) struct Judge {
     pub(crate) kinds: Vec<(String, u64)>,
     start: Instant,
     clock: Instant,
-    flights: Flights,
+    in_flight: MessagesInFlight,
     last_id: u64,
     places: Vec<Place>,
-    /// How much will happen by itself at all places together.
+    /// How many timers, requests and news are pending at all places together.
     active: usize,
-    /// How much is planned from outside.
+    /// How many faults and commands are planned.
     planned: usize,
 }
 
-/// What is known of the process at a place.
+/// The host's record of the process at a place.
 struct Place {
     up: bool,
     incarnation: u32,
-    /// Timers and wishes.
+    /// How many timers and requests are pending.
     own: usize,
-    /// News of the failure detector.
+    /// How many news of the failure detector are pending.
     news: usize,
-    /// Its stable storage.
+    /// The stable storage of the process.
     saved: Option<AnyData>,
 }
 
-impl Judge {
+impl RunState {
     pub(crate) fn new(
         group: Group,
         parts: Parts,
@@ -89,15 +88,15 @@ impl Judge {
             faulty: false,
             start,
             clock: start,
-            flights: Flights::default(),
+            in_flight: MessagesInFlight::default(),
             last_id: 0,
             active: 0,
             planned: 0,
         }
     }
 
-    /// All until the next look happens at this time.
-    pub(crate) fn look_at_the_clock(&mut self) {
+    /// Reads the clock: all events until the next reading get this time.
+    pub(crate) fn read_clock(&mut self) {
         self.clock = Instant::now();
     }
 
@@ -112,15 +111,15 @@ impl Judge {
 
     /// Whether nothing more can happen.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.flights.is_empty() && self.active == 0 && self.planned == 0
+        self.in_flight.is_empty() && self.active == 0 && self.planned == 0
     }
 
-    /// So much is planned from outside.
+    /// Sets how many faults and commands are planned.
     pub(crate) fn plan(&mut self, planned: usize) {
         self.planned = planned;
     }
 
-    /// News for the process at `place` is handed over; false if nobody is there to take it.
+    /// Counts news sent to the process at `place`; returns false if it is down.
     pub(crate) fn expect_news(&mut self, place: usize) -> bool {
         let Place { up, news, .. } = &mut self.places[place];
         if *up {
@@ -130,7 +129,7 @@ impl Judge {
         *up
     }
 
-    /// Makes a step; false when the process makes no more.
+    /// Makes a step; returns false if the process makes no more steps.
     pub(crate) fn step(&mut self, node: &mut Node, event: Event) -> bool {
         let place = &mut self.places[node.place];
         if !place.up || place.incarnation != node.me.incarnation {
@@ -146,9 +145,9 @@ impl Judge {
                 message_id = id;
                 Input::Message { from, message }
             }
-            Event::Wish(request) => {
+            Event::Request(request) => {
                 if self.ledger.application.next(me).as_ref() != Some(&request) {
-                    self.consult(node);
+                    self.ask_client(node);
                     return true;
                 }
                 let verdict = self.ledger.on_request(self.now(), me, &request);
@@ -175,39 +174,39 @@ impl Judge {
         }
         let asked = matches!(input, Input::Request(_));
         let Node { group, place, process, rng, timers, outbox, .. } = node;
-        let mut host = At { judge: self, me, place: *place, rng, timers, outbox, consult: asked };
+        let mut host =
+            StepHost { state: self, me, place: *place, rng, timers, outbox, ask_client: asked };
         process.handle(input, &mut Context::new(me, group, &mut host));
-        let consult = host.consult;
+        let ask_client = host.ask_client;
         let verdict = self.ledger.monitor.after_step(me, process);
         self.note(verdict);
         if let Some(recorder) = &mut self.recorder {
             recorder.end(process);
         }
-        if consult {
-            self.consult(node);
+        if ask_client {
+            self.ask_client(node);
         } else {
-            self.account(node);
+            self.count_active(node);
         }
         true
     }
 
-    /// Asks the client whether it wants something, and when.
-    pub(crate) fn consult(&mut self, node: &mut Node) {
+    /// Asks the client for its next request, and schedules it after its pause.
+    pub(crate) fn ask_client(&mut self, node: &mut Node) {
         let at = node.me.process;
-        if node.wish.is_none()
+        if node.next_request.is_none()
             && let Some(request) = self.ledger.application.next(at)
         {
             let hold = (self.is_hold)(&request);
-            let wish = Wish { at, hold, now: self.elapsed() };
-            let pause = (self.pause)(wish);
-            node.wish = Some((request, self.clock + pause.min(LONGEST)));
+            let pause = (self.pause)(PauseContext { at, hold, now: self.elapsed() });
+            node.next_request = Some((request, self.clock + pause.min(LONGEST)));
         }
-        self.account(node);
+        self.count_active(node);
     }
 
-    /// Counts what will happen by itself at a place.
-    fn account(&mut self, node: &Node) {
-        let own = node.timers.len() + usize::from(node.wish.is_some());
+    /// Counts the pending timers and requests of a place.
+    fn count_active(&mut self, node: &Node) {
+        let own = node.timers.len() + usize::from(node.next_request.is_some());
         let place = &mut self.places[node.place];
         self.active = self.active - place.own + own;
         place.own = own;
@@ -219,14 +218,14 @@ impl Judge {
         self.active = self.active.saturating_sub(1);
     }
 
-    /// A frame arrives; false if it belongs to no message on its way.
+    /// Receives a message; returns false if no such message is in flight.
     fn receive(&mut self, from: ProcessId, at: ProcessId, id: u64, message: &AnyData) -> bool {
-        let Some(flight) = self.flights.arrive(from, at, id) else {
+        let Some(flight) = self.in_flight.arrive(from, at, id) else {
             self.counts.refused += 1;
             self.warn(Warning { at, trouble: Trouble::Refused { from, id } });
             return false;
         };
-        let overtaken = self.flights.overtaken(from, at, id);
+        let overtaken = self.in_flight.overtaken(from, at, id);
         self.lose_all(overtaken);
         self.counts.delivered += 1;
         let verdict = self.ledger.monitor.on_receive(at, Some(message), &flight.tag);
@@ -238,7 +237,7 @@ impl Judge {
         true
     }
 
-    /// A message leaves: the place it travels to, if there is one and someone is there.
+    /// Sends a message; returns the place of its receiver, if that is a member and up.
     fn send(
         &mut self,
         from: ProcessId,
@@ -253,7 +252,7 @@ impl Judge {
             self.violate(Violation::stranger(from, to));
             return None;
         };
-        self.flights.depart(id, Flight { from, to, message: message.clone(), tag });
+        self.in_flight.depart(id, MessageInFlight { from, to, message: message.clone(), tag });
         if self.places[place].up {
             return Some(place);
         }
@@ -271,7 +270,7 @@ impl Judge {
 
     /// Message `id` will not arrive.
     pub(crate) fn lose(&mut self, id: u64) {
-        let Some(flight) = self.flights.remove(id) else { return };
+        let Some(flight) = self.in_flight.remove(id) else { return };
         self.faulty = true;
         self.counts.lost += 1;
         self.ledger.monitor.on_lost(&flight.message);
@@ -285,29 +284,29 @@ impl Judge {
         lost.into_iter().for_each(|id| self.lose(id));
     }
 
-    /// The sender closed `link` after it had given message `last` to it.
+    /// The sender closed `link`; message `last` was the last one written to it.
     pub(crate) fn closed(&mut self, link: Link, last: u64) {
         if self.is_current(link) {
-            let lost = self.flights.closed(link, last);
+            let lost = self.in_flight.closed(link, last);
             self.lose_all(lost);
         }
     }
 
-    /// The receiver handled all that came through `link`.
+    /// The receiver has handled all messages that came through `link`.
     pub(crate) fn drained(&mut self, link: Link) {
         if self.is_current(link) {
-            let lost = self.flights.drained(link);
+            let lost = self.in_flight.drained(link);
             self.lose_all(lost);
         }
     }
 
-    /// Whether the receiver of `link` is still the one it was made to.
+    /// Whether the receiver of `link` is still up, in the same incarnation.
     fn is_current(&self, link: Link) -> bool {
         let place = self.group.place(link.receiver.process).map(|place| &self.places[place]);
         place.is_some_and(|place| place.up && place.incarnation == link.receiver.incarnation)
     }
 
-    /// The process at `place` stops; false if it is down already.
+    /// The process at `place` crashes; returns false if it is down already.
     pub(crate) fn crash(&mut self, place: usize) -> bool {
         let Place { up, own, news, .. } = &mut self.places[place];
         if !std::mem::replace(up, false) {
@@ -320,19 +319,19 @@ impl Judge {
         if let Some(recorder) = &mut self.recorder {
             recorder.incident(now, IncidentKind::Crash(p.0));
         }
-        // What is in its sockets, or on the way to them, goes with it.
-        let lost = self.flights.cut_off(p);
+        // Messages in its sockets, or on the way to them, are lost with it.
+        let lost = self.in_flight.cut_off(p);
         self.lose_all(lost);
         true
     }
 
-    /// Which incarnation would be the next at `place`; none if the process is up.
+    /// The number of the next incarnation at `place`; none if the process is up.
     pub(crate) fn next_incarnation(&self, place: usize) -> Option<u32> {
         let place = &self.places[place];
         (!place.up).then_some(place.incarnation + 1)
     }
 
-    /// The process of `node` comes up again, in its next incarnation.
+    /// The process of `node` restarts, in its next incarnation.
     pub(crate) fn restart(&mut self, node: &mut Node) {
         let place = &mut self.places[node.place];
         place.up = true;
@@ -344,17 +343,17 @@ impl Judge {
             recorder.incident(now, IncidentKind::Restart { node: p.0, memory });
         }
         self.step(node, Event::Recover);
-        self.consult(node);
+        self.ask_client(node);
     }
 
-    /// Who is down.
+    /// The processes that are down.
     pub(crate) fn down(&self) -> ProcessSet {
         let places = self.places.iter().enumerate().filter(|(_, place)| !place.up);
         places.map(|(place, _)| self.group.id(place)).collect()
     }
 
-    /// Judges the end of the run; `processes` are the last states, in node order.
-    pub(crate) fn judge(&mut self, ending: Ending, processes: &[AnyProcess]) {
+    /// Judges the end of the run; `processes` are in their last states, in node order.
+    pub(crate) fn judge_end(&mut self, ending: Ending, processes: &[AnyProcess]) {
         let down = self.down();
         let alive = self.group.members().iter().copied().filter(|p| !down.contains(*p)).collect();
         let quiet = ending == Ending::Quiet;
@@ -382,7 +381,7 @@ impl Judge {
         }
     }
 
-    /// Something went wrong below the processes.
+    /// Reports a problem of the transport.
     #[cold]
     pub(crate) fn warn(&mut self, warning: Warning) {
         self.counts.warnings += 1;
@@ -393,10 +392,10 @@ impl Judge {
     }
 }
 
-/// The first word of a message: the name of its kind.
+/// The kind of a message: the first word of its debug text.
 fn name_of(message: &AnyData) -> String {
     let mut word = FirstWord(String::new());
-    // Fails after the first word: the rest is not needed.
+    // Writing fails after the first word; the rest is not needed.
     let _ = write!(word, "{message:?}");
     let FirstWord(word) = word;
     if word.starts_with(|c: char| c.is_alphabetic() || c == '_') {

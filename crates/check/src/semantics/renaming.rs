@@ -1,30 +1,33 @@
-//! What becomes of everything if processes change places: found by asking all that is alike at once.
+//! Finds out what each permutation of the places makes of each value.
 //!
-//! A question and all that it is renamed to are worked out together, so the tables are closed under
-//! renaming at any time; the answers must be renamed alike, or the permutation is refuted.
+//! A query and all its renamed forms (its *orbit*) are computed together, so the tables are closed under
+//! renaming at any time. If the answers are not renamed in the same way, the permutation is refuted.
 
 use konklave_process::Violation;
 
-use super::{Ended, Workshop};
+use super::{EndSituation, Semantics};
 use crate::symmetry::{CLIENTS, JUDGES, SENDS, STARTS, STEPS, Symmetry};
 use crate::tables::{
-    BREAK, CUT, DOUBLED, EARLY, LOST, Miss, Outcome, PASSED, Tables, UNHEARD, UNSEEN,
+    BREAK, CUT, DUPLICATED, EARLY, LOST, Query, StepOutcome, TIME_STEP, Tables, UNDELIVERED,
+    UNOBSERVED,
 };
 
-/// The numbers of a start: locals, ambient, messages in the order in which they were sent.
+/// The numbers of a start state: locals, environment, messages in the order in which they were sent.
 pub(super) type Row = (Vec<u32>, u32, Vec<u32>);
 
-impl Workshop<'_> {
-    /// Works out what was missed, and all that it can be renamed to.
+impl Semantics<'_> {
+    /// Computes the answer to `query` and to all its renamed forms.
     pub(super) fn resolve_alike(
         &mut self,
-        miss: Miss,
+        query: Query,
         symmetry: &mut Symmetry,
         tables: &mut Tables,
     ) {
-        match miss {
-            Miss::Act(actor, input) => self.act_alike(actor, input, symmetry, tables),
-            Miss::React(ambient, sign) => self.react_alike(ambient, sign, symmetry, tables),
+        match query {
+            Query::Act(actor, input) => self.act_alike(actor, input, symmetry, tables),
+            Query::React(environment, observation) => {
+                self.react_alike(environment, observation, symmetry, tables)
+            }
         }
     }
 
@@ -32,10 +35,10 @@ impl Workshop<'_> {
         let begins: Vec<u32> = (0..symmetry.len())
             .map(|by| {
                 let (actor, input) = match actor {
-                    LOST | UNHEARD | DOUBLED => (actor, symmetry.messages.get(input, by)),
+                    LOST | UNDELIVERED | DUPLICATED => (actor, symmetry.messages.get(input, by)),
                     CUT => (CUT, symmetry.channel(input, by)),
                     BREAK => (BREAK, symmetry.link(input, by)),
-                    EARLY | PASSED => (actor, input),
+                    EARLY | TIME_STEP => (actor, input),
                     local => (symmetry.locals.get(local, by), symmetry.input(input, by)),
                 };
                 if tables.acts.get(actor, input).is_none() {
@@ -44,14 +47,17 @@ impl Workshop<'_> {
                 tables.acts.get(actor, input).expect("it was worked out just now")
             })
             .collect();
-        let is_local = ![LOST, UNHEARD, DOUBLED, CUT, BREAK, EARLY, PASSED].contains(&actor);
+        let is_local =
+            ![LOST, UNDELIVERED, DUPLICATED, CUT, BREAK, EARLY, TIME_STEP].contains(&actor);
         for draw in 0.. {
             let outcomes = begins.iter().map(|begin| tables.outcomes[(begin + draw) as usize]);
-            let outcomes: Vec<Outcome> = outcomes.collect();
+            let outcomes: Vec<StepOutcome> = outcomes.collect();
             let first = outcomes[0];
             let others = outcomes.iter().enumerate();
-            let unlike = others
-                .filter(|(_, o)| (o.last, o.sign == UNSEEN) != (first.last, first.sign == UNSEEN));
+            let unlike = others.filter(|(_, o)| {
+                (o.last, o.observation == UNOBSERVED)
+                    != (first.last, first.observation == UNOBSERVED)
+            });
             symmetry.refute(unlike.map(|(by, _)| by), STEPS);
             if symmetry.is_refuted() {
                 return;
@@ -60,9 +66,9 @@ impl Workshop<'_> {
                 let orbit: Vec<u32> = outcomes.iter().map(|outcome| outcome.local).collect();
                 learn_local(&orbit, STEPS, symmetry, tables);
             }
-            if first.sign != UNSEEN {
-                let orbit: Vec<u32> = outcomes.iter().map(|outcome| outcome.sign).collect();
-                let refuted = symmetry.signs.learn(&orbit, &symmetry.products);
+            if first.observation != UNOBSERVED {
+                let orbit: Vec<u32> = outcomes.iter().map(|outcome| outcome.observation).collect();
+                let refuted = symmetry.observations.learn(&orbit, &symmetry.products);
                 symmetry.refute(refuted, STEPS);
             }
             if first.last || symmetry.is_refuted() {
@@ -73,33 +79,33 @@ impl Workshop<'_> {
 
     fn react_alike(
         &mut self,
-        ambient: u32,
-        sign: u32,
+        environment: u32,
+        observation: u32,
         symmetry: &mut Symmetry,
         tables: &mut Tables,
     ) {
         let numbers: Vec<u32> = (0..symmetry.len())
             .map(|by| {
-                let ambient = symmetry.ambients.get(ambient, by);
-                let sign = symmetry.signs.get(sign, by);
-                if tables.reacts.get(ambient, sign).is_none() {
-                    self.react(ambient, sign, tables);
+                let environment = symmetry.environments.get(environment, by);
+                let observation = symmetry.observations.get(observation, by);
+                if tables.reacts.get(environment, observation).is_none() {
+                    self.react(environment, observation, tables);
                 }
-                tables.reacts.get(ambient, sign).expect("it was worked out just now")
+                tables.reacts.get(environment, observation).expect("it was worked out just now")
             })
             .collect();
         let broken = |number: &u32| self.violations.get(number).map(|v| v.property);
         let judged = numbers.iter().enumerate();
         let unlike = judged.filter(|(_, number)| broken(number) != broken(&numbers[0]));
         symmetry.refute(unlike.map(|(by, _)| by), JUDGES);
-        let of = |number: &u32| tables.reactions[*number as usize].ambient;
+        let of = |number: &u32| tables.reactions[*number as usize].environment;
         let orbit: Vec<u32> = numbers.iter().map(of).collect();
-        learn_ambient(&orbit, symmetry, tables);
+        learn_environment(&orbit, symmetry, tables);
         let sent: Vec<&[u32]> = numbers.iter().map(|number| &*self.sent[number]).collect();
         learn_messages(&sent, symmetry, tables);
     }
 
-    /// The starts are renamed to each other.
+    /// Finds out to which start state each permutation renames each start state.
     pub(super) fn name_starts(&self, rows: &[Row], symmetry: &mut Symmetry, tables: &Tables) {
         for row in rows {
             let mut orbit = Vec::new();
@@ -119,15 +125,15 @@ impl Workshop<'_> {
                 let locals: Vec<u32> = orbit.iter().enumerate().map(at).collect();
                 learn_local(&locals, STARTS, symmetry, tables);
             }
-            let ambients: Vec<u32> = orbit.iter().map(|(_, ambient, _)| *ambient).collect();
-            learn_ambient(&ambients, symmetry, tables);
+            let environments: Vec<u32> =
+                orbit.iter().map(|(_, environment, _)| *environment).collect();
+            learn_environment(&environments, symmetry, tables);
             let flights: Vec<&[u32]> = orbit.iter().map(|(.., flight)| &**flight).collect();
             learn_messages(&flights, symmetry, tables);
         }
     }
 
-    /// Whether the one start may be the other renamed. If there are several, since something is drawn,
-    /// values are compared.
+    /// Whether `other` may be `row` renamed. If draws lead to several start states, values are compared.
     fn starts_alike(
         &self,
         rows: &[Row],
@@ -144,14 +150,19 @@ impl Workshop<'_> {
         rows.len() == 1 || (0..row.0.len() as u32).all(alike)
     }
 
-    /// Judges an end, and all that it can be renamed to.
-    pub(super) fn judge_ends_alike(&mut self, ambient: u32, ended: Ended, symmetry: &mut Symmetry) {
+    /// Judges an end and all its renamed forms.
+    pub(super) fn judge_ends_alike(
+        &mut self,
+        environment: u32,
+        ended: EndSituation,
+        symmetry: &mut Symmetry,
+    ) {
         let property = |found: Option<Violation>| found.map(|violation| violation.property);
         let judged: Vec<_> = (0..symmetry.len())
             .map(|by| {
-                let ambient = symmetry.ambients.get(ambient, by);
+                let environment = symmetry.environments.get(environment, by);
                 let alive = symmetry.alive(ended.alive, by);
-                property(self.judged_end(ambient, Ended { alive, ..ended }))
+                property(self.judged_end(environment, EndSituation { alive, ..ended }))
             })
             .collect();
         let unlike = (0..judged.len()).filter(|by| judged[*by] != judged[0]);
@@ -170,19 +181,19 @@ fn learn_local(orbit: &[u32], why: &'static str, symmetry: &mut Symmetry, tables
     }
 }
 
-fn learn_ambient(orbit: &[u32], symmetry: &mut Symmetry, tables: &Tables) {
-    let facts = |ambient: u32| tables.ambients[ambient as usize];
+fn learn_environment(orbit: &[u32], symmetry: &mut Symmetry, tables: &Tables) {
+    let facts = |environment: u32| tables.environments[environment as usize];
     let fits =
-        |by: &usize| symmetry.fits_ambient((facts(orbit[0]), facts(orbit[*by])), *by, tables);
+        |by: &usize| symmetry.fits_environment((facts(orbit[0]), facts(orbit[*by])), *by, tables);
     let unlike: Vec<usize> = (0..orbit.len()).filter(|by| !fits(by)).collect();
     symmetry.refute(unlike, CLIENTS);
     if !symmetry.is_refuted() {
-        let refuted = symmetry.ambients.learn(orbit, &symmetry.products);
+        let refuted = symmetry.environments.learn(orbit, &symmetry.products);
         symmetry.refute(refuted, CLIENTS);
     }
 }
 
-/// Messages are renamed to those of the renamed channel, in the order in which they were sent.
+/// The k-th message of a channel is renamed to the k-th message of the renamed channel.
 fn learn_messages(sent: &[&[u32]], symmetry: &mut Symmetry, tables: &Tables) {
     let channel = |message: &u32| tables.messages[*message as usize].channel;
     let unlike = (0..sent.len()).filter(|by| sent[*by].len() != sent[0].len());

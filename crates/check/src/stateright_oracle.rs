@@ -1,5 +1,5 @@
-//! stateright as an independent second opinion: the plain rules of a model, searched by another
-//! engine, must give the same states and the same verdicts.
+//! Tests the search against stateright: that engine, searching the plain rules of a model, must find the same
+//! states and the same verdicts.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -99,7 +99,7 @@ impl fmt::Debug for Seen {
     }
 }
 
-/// A group of the algorithm `P`, whose problem's properties are judged.
+/// A model of algorithm `P`, with the judges of its problem.
 pub(crate) fn model<P>(setup: &Setup, workload: &Workload, options: Options) -> Model
 where
     P: Algorithm + Portable,
@@ -114,7 +114,7 @@ where
     }
 }
 
-/// Explores with both engines; says how many states there are, or none if something breaks.
+/// Explores with both engines; returns the number of states, or none if a property is violated.
 fn both<P>(setup: &Setup, workload: &Workload, options: Options) -> Option<u64>
 where
     P: Algorithm + Portable,
@@ -128,7 +128,7 @@ where
         return None;
     }
     assert_eq!(theirs.unique_state_count() as u64, ours.states, "{}", P::SHEET.name);
-    // It counts the start, too.
+    // stateright counts the start as a transition, too.
     assert_eq!(theirs.state_count() as u64 - 1, ours.transitions, "{}", P::SHEET.name);
     Some(ours.states)
 }
@@ -142,7 +142,7 @@ fn setup(topology: Topology, mistake: Option<&'static str>) -> Setup {
 }
 
 #[test]
-fn another_engine_finds_the_same_states_in_every_order_of_messages() {
+fn stateright_finds_the_same_states_with_and_without_fifo() {
     let three = setup(Topology::complete(3), None);
     for fifo in [true, false] {
         let options = Options { fifo, ..Options::default() };
@@ -156,7 +156,7 @@ fn another_engine_finds_the_same_states_in_every_order_of_messages() {
 }
 
 #[test]
-fn another_engine_finds_the_same_states_under_every_fault() {
+fn stateright_finds_the_same_states_under_every_fault() {
     let ring = setup(Topology::directed_ring(3), None);
     let all = everyone(&ring, &[1, 1, 1]);
     let unjudged = vec!["nothing".to_owned()];
@@ -224,7 +224,7 @@ fn another_engine_finds_the_same_states_by_the_clock() {
 }
 
 #[test]
-fn another_engine_finds_the_same_states_whoever_may_crash() {
+fn stateright_finds_the_same_states_for_every_choice_of_victims() {
     use crate::Victim::{Anyone, Arbiter, Holder, Idle, Waiting};
     let three = setup(Topology::complete(3), None);
     let all = everyone(&three, &[1, 1, 1]);
@@ -236,7 +236,7 @@ fn another_engine_finds_the_same_states_whoever_may_crash() {
 }
 
 #[test]
-fn another_engine_refutes_the_same_mistakes() {
+fn stateright_refutes_the_same_mistakes() {
     let two = setup(Topology::complete(2), Some("no-tie-break"));
     let options = Options::default();
     assert_eq!(both::<RicartAgrawala>(&two, &everyone(&two, &[1, 1]), options.clone()), None);
@@ -251,8 +251,8 @@ fn another_engine_refutes_the_same_mistakes() {
     assert_eq!(both::<Central>(&three, &everyone(&three, &[1, 1, 1]), lossy), None);
 }
 
-/// Explores whole and reduced: the same verdict, the same ends, the same messages. Says whether the
-/// reduced search needed fewer states.
+/// Explores with and without reduction: verdict, ends and messages must be the same. Returns whether the
+/// reduction saved states.
 fn reduced<P: Algorithm + Portable>(setup: &Setup, requests: &[u32], fifo: bool) -> bool {
     let workload = everyone(setup, requests);
     let explore = |reduce| {
@@ -270,7 +270,7 @@ fn reduced<P: Algorithm + Portable>(setup: &Setup, requests: &[u32], fifo: bool)
 }
 
 #[test]
-fn a_reduced_search_comes_to_the_same_verdicts_and_the_same_ends() {
+fn reduction_preserves_verdicts_and_ends() {
     let three = setup(Topology::complete(3), None);
     let ring = setup(Topology::ring(3), None);
     for fifo in [true, false] {

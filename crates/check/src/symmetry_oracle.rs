@@ -1,5 +1,5 @@
-//! A second opinion on symmetry: all states by the plain rules, renamed as *text*, which knows nothing
-//! of numbers and orbits. As many as differ under renaming is what the search must count.
+//! Tests symmetry against an independent count: all states of the plain rules are printed, and the *text* is
+//! renamed. The search must count as many states as there are texts that differ under renaming.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
@@ -13,11 +13,11 @@ use konklave_algorithms::{Algorithm, Setup};
 use konklave_process::{Group, Portable, Topology};
 
 use crate::draws::Draws;
-use crate::second_opinion::{everyone, model};
 use crate::state::{Content, State};
+use crate::stateright_oracle::{everyone, model};
 use crate::{Model, Options, Outcome, Report};
 
-/// Text with `p0`, `p1`, … renamed, and what is in braces put in order: sets and maps have none.
+/// Renames `p0`, `p1`, … in a text and sorts what is in braces, since sets and maps have no order.
 fn renamed(text: &str, to: &[u32]) -> String {
     let mut chars = text.chars().peekable();
     let (mut out, mut before) = (String::new(), ' ');
@@ -38,7 +38,7 @@ fn renamed(text: &str, to: &[u32]) -> String {
     ordered(&mut out.chars())
 }
 
-/// Reads up to the bracket that closes, and puts in order what is in braces.
+/// Reads up to the closing bracket and sorts what is in braces.
 fn ordered(chars: &mut impl Iterator<Item = char>) -> String {
     let (mut parts, mut part) = (Vec::new(), String::new());
     while let Some(c) = chars.next() {
@@ -63,12 +63,12 @@ fn ordered(chars: &mut impl Iterator<Item = char>) -> String {
 }
 
 fn text(value: &impl Debug, to: &[u32]) -> String {
-    // A set of few, which the judges of locks keep as a sorted list.
+    // `Few` is a small set that the judges of locks keep as a sorted list.
     renamed(&format!("{value:?}").replace("Few([", "Few({"), to)
 }
 
 /// A whole state as text, with places renamed.
-fn told(state: &State, fifo: bool, to: &[u32]) -> String {
+fn state_text(state: &State, fifo: bool, to: &[u32]) -> String {
     let n = to.len();
     let place = |p: u32| to[p as usize];
     let mut processes: Vec<_> =
@@ -116,7 +116,7 @@ fn told(state: &State, fifo: bool, to: &[u32]) -> String {
     )
 }
 
-/// All states by the plain rules, as deep as the search goes.
+/// All states by the plain rules, up to the depth of the search.
 fn all(model: &Model) -> Vec<State> {
     let (mut known, mut found) = (HashSet::new(), Vec::new());
     let mut draws = Draws::default();
@@ -172,7 +172,7 @@ fn explore<P: Algorithm + Portable>(
     model::<P>(setup, &everyone(setup, requests), options).explore(|_| true)
 }
 
-/// All permutations of these places, the others staying where they are.
+/// All permutations that move only these places.
 fn moving(n: u32, places: &[u32]) -> Vec<Vec<u32>> {
     let Some((last, rest)) = places.split_last() else { return vec![(0..n).collect()] };
     let mut found = Vec::new();
@@ -198,7 +198,7 @@ fn compare<P: Algorithm + Portable>(
     group: &[Vec<u32>],
 ) {
     let all = all(&model::<P>(setup, &everyone(setup, requests), options.clone()));
-    let least = |state| group.iter().map(|to| told(state, options.fifo, to)).min();
+    let least = |state| group.iter().map(|to| state_text(state, options.fifo, to)).min();
     let kinds: HashSet<_> = all.iter().map(least).collect();
     let full = explore::<P>(setup, requests, options, false, 1);
     let few = explore::<P>(setup, requests, options, true, 1);
@@ -211,7 +211,7 @@ fn compare<P: Algorithm + Portable>(
     assert_eq!(few.depth, full.depth, "{name}");
     let verdict = |report: &Report| std::mem::discriminant(&report.outcome);
     assert_eq!(verdict(&few), verdict(&full), "{name}: the same verdict");
-    // One order for many besides: fewer states, as many kinds of ends, the same verdict.
+    // With reduction besides: no more states, as many kinds of ends, the same verdict.
     let reduced =
         explore::<P>(setup, requests, &Options { reduce: true, ..options.clone() }, true, 1);
     assert_eq!(verdict(&reduced), verdict(&few), "{name}: reduced");
@@ -225,7 +225,7 @@ fn compare<P: Algorithm + Portable>(
 }
 
 #[test]
-fn one_state_of_each_kind_is_visited_and_no_more() {
+fn search_visits_one_state_of_each_orbit() {
     for fifo in [true, false] {
         let options = Options { fifo, ..Options::default() };
         let four = setup(Topology::complete(4));
@@ -235,20 +235,20 @@ fn one_state_of_each_kind_is_visited_and_no_more() {
         compare::<Central>(&four, &[1, 1, 1, 2], &options, &moving(4, &[1, 2]));
         compare::<NaimiTrehel>(&four, &[1; 4], &options, &but_the_first);
         compare::<Raymond>(&star, &[1; 4], &options, &but_the_first);
-        // Those who compare ids, or stand in a line, are no others' equals.
+        // Processes that compare ids, or stand in a line, are not interchangeable.
         let three = setup(Topology::complete(3));
         compare::<RicartAgrawala>(&three, &[1; 3], &options, &moving(3, &[]));
         compare::<SuzukiKasami>(&three, &[1; 3], &options, &moving(3, &[]));
         let ring = setup(Topology::directed_ring(3));
         compare::<TokenRing>(&ring, &[1; 3], &options, &moving(3, &[]));
-        // Who is anonymous on a ring may stand anywhere on it. They draw for ever.
+        // Anonymous processes on a ring can be rotated. They may draw forever, so the depth is limited.
         let some = Options { max_depth: 9, ..options };
         compare::<ItaiRodeh>(&ring, &[], &some, &turning(3));
     }
 }
 
 #[test]
-fn so_it_is_under_every_fault() {
+fn search_visits_one_state_of_each_orbit_under_every_fault() {
     let unjudged = vec!["nothing".to_owned()];
     let plain = Options { properties: unjudged, ..Options::default() };
     let three = setup(Topology::complete(3));
@@ -269,7 +269,7 @@ fn so_it_is_under_every_fault() {
 }
 
 #[test]
-fn mistakes_are_found_by_runs_as_short_and_as_real() {
+fn witnesses_with_symmetry_are_as_short() {
     fn go<P: Algorithm + Portable>(topology: Topology, requests: &[u32]) -> usize {
         let mut found = 0;
         for mistake in P::SHEET.mistakes {
@@ -304,8 +304,8 @@ fn mistakes_are_found_by_runs_as_short_and_as_real() {
 }
 
 #[test]
-fn what_is_told_of_a_witness_is_told_of_the_run_that_is_shown() {
-    // Whose grant is lost waits for ever: in the run that is shown it is the one who is named.
+fn violation_names_the_process_of_the_run_that_is_shown() {
+    // The client whose grant is lost waits forever; the violation must name this client.
     let four = setup(Topology::complete(4));
     let options = Options { losses: 1, ..Options::default() };
     let few = explore::<Central>(&four, &[0, 1, 1, 1], &options, true, 1);
@@ -319,18 +319,18 @@ fn what_is_told_of_a_witness_is_told_of_the_run_that_is_shown() {
 }
 
 #[test]
-fn why_some_are_not_interchangeable_is_said() {
+fn report_says_why_processes_are_not_interchangeable() {
     let three = setup(Topology::complete(3));
     let found = explore::<RicartAgrawala>(&three, &[1; 3], &Options::default(), true, 1);
     let found = found.symmetry.expect("it was asked for");
     assert_eq!((found.permutations, found.classes.len()), (1, 0));
     assert!(found.refuted.is_some_and(|why| why.contains(": they do not")));
-    // Alone, there is nobody to change places with.
+    // A single process has no permutations.
     let one = setup(Topology::complete(1));
     let found = explore::<RicartAgrawala>(&one, &[1], &Options::default(), true, 1);
     let found = found.symmetry.expect("it was asked for");
     assert_eq!((found.permutations, found.refuted), (1, None));
-    // Nobody asked.
+    // Symmetry was not asked for.
     let found = explore::<RicartAgrawala>(&one, &[1], &Options::default(), false, 1);
     assert_eq!(found.symmetry, None);
 }
