@@ -212,7 +212,7 @@ impl Leader {
             return;
         }
         if !self.makes(&NO_DELAY) {
-            self.run(ctx, |group, ctx| group.set_loyal(true, ctx));
+            self.run(ctx, |group, ctx| group.set_bound_to_leader(true, ctx));
             ctx.set_timer(Timer::Free, lease);
         }
         ctx.send(from, Message::Grant { view: self.view().id, round });
@@ -268,7 +268,7 @@ impl Process for Leader {
                 self.rounds.retain(|(round, _)| *round % 8 != u32::from(slot));
                 self.count(ctx);
             }
-            Timer::Free => self.run(ctx, |group, ctx| group.set_loyal(false, ctx)),
+            Timer::Free => self.run(ctx, |group, ctx| group.set_bound_to_leader(false, ctx)),
         }
     }
 
