@@ -79,7 +79,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Cost {
             metric: Metric::Time,
             formula: "4T from the first stop to the next view",
-            when: "one member asks for a new view, nobody fails, comes or goes, and delays have a limit",
+            when: "one member asks for a new view, no process fails, joins or leaves, and delays have a limit",
             bound: |f| {
                 let reform = f.setup.chosen(&SHEET, "reform");
                 let one_asks = !reform.is("none") && reform.0.parse::<u32>().is_ok();
