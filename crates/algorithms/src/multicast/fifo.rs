@@ -32,8 +32,8 @@ pub struct Fifo {
 pub struct Stream {
     /// How many were delivered.
     delivered: u32,
-    /// What came too early, by its place in the stream.
-    early: BTreeMap<u32, u32>,
+    /// What came too out_of_order, by its place in the stream.
+    out_of_order: BTreeMap<u32, u32>,
 }
 
 /// What the processes say.
@@ -74,8 +74,8 @@ impl Process for Fifo {
         if *self.mistake == Some(FORGETFUL.name) && seq > stream.delivered + 1 {
             return;
         }
-        stream.early.insert(seq, number);
-        while let Some(number) = stream.early.remove(&(stream.delivered + 1)) {
+        stream.out_of_order.insert(seq, number);
+        while let Some(number) = stream.out_of_order.remove(&(stream.delivered + 1)) {
             stream.delivered += 1;
             ctx.indicate(Indication::Delivered(Unit { from, number }));
         }

@@ -41,7 +41,7 @@ pub struct Isis {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Entry {
     priority: Priority,
-    last: bool,
+    is_final: bool,
     number: u32,
 }
 
@@ -82,13 +82,13 @@ impl Isis {
             return None;
         }
         self.highest += 1;
-        let entry = Entry { priority: (self.highest, me), last: false, number };
+        let entry = Entry { priority: (self.highest, me), is_final: false, number };
         self.queue.insert((from, seq), entry);
         Some(self.highest)
     }
 
     /// One more has proposed; after the last, the highest is final.
-    fn count(&mut self, seq: u32, by: Priority, ctx: &mut Context<'_, Self>) {
+    fn on_proposal(&mut self, seq: u32, by: Priority, ctx: &mut Context<'_, Self>) {
         let Some((highest, missing)) = self.ballots.get_mut(&seq) else { return };
         *highest = by.max(*highest);
         missing.remove(by.1);
@@ -102,7 +102,7 @@ impl Isis {
 
     fn settle(&mut self, id: (ProcessId, u32), priority: Priority, ctx: &mut Context<'_, Self>) {
         let Some(entry) = self.queue.get_mut(&id) else { return };
-        *entry = Entry { priority, last: true, ..*entry };
+        *entry = Entry { priority, is_final: true, ..*entry };
         if !self.makes(&OWN_ONLY) {
             self.highest = self.highest.max(priority.0);
         }
@@ -113,10 +113,10 @@ impl Isis {
             (e.priority.0, if ties { e.priority.1 } else { others })
         };
         let first = |queue: &BTreeMap<(ProcessId, u32), Entry>| {
-            let rest = queue.iter().filter(|(_, e)| e.last || !skips);
+            let rest = queue.iter().filter(|(_, e)| e.is_final || !skips);
             rest.min_by_key(|(id, e)| rank(id.0, e)).map(|(id, e)| (*id, *e))
         };
-        while let Some((id, entry)) = first(&self.queue).filter(|(_, e)| e.last) {
+        while let Some((id, entry)) = first(&self.queue).filter(|(_, e)| e.is_final) {
             self.queue.remove(&id);
             ctx.indicate(Indication::Delivered(Unit { from: id.0, number: entry.number }));
         }
@@ -139,7 +139,7 @@ impl Process for Isis {
         if let Some(own) = self.enqueue(me, me, seq, number) {
             let members = ctx.group().members().iter().copied().collect();
             self.ballots.insert(seq, ((own, me), members));
-            self.count(seq, (own, me), ctx);
+            self.on_proposal(seq, (own, me), ctx);
         }
     }
 
@@ -150,7 +150,7 @@ impl Process for Isis {
                     ctx.send(from, Message::Propose { seq, priority });
                 }
             }
-            Message::Propose { seq, priority } => self.count(seq, (priority, from), ctx),
+            Message::Propose { seq, priority } => self.on_proposal(seq, (priority, from), ctx),
             Message::Final { seq, priority } => self.settle((from, seq), priority, ctx),
         }
     }

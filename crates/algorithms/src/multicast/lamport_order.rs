@@ -27,7 +27,7 @@ pub struct LamportOrder {
     #[serde(serialize_with = "super::pairs")]
     queue: BTreeMap<(u32, ProcessId), u32>,
     /// The last time we heard from each.
-    heard: ProcessMap<u32>,
+    latest: ProcessMap<u32>,
     #[serde(skip)]
     mistake: Fixed<Option<&'static str>>,
 }
@@ -54,8 +54,8 @@ impl LamportOrder {
         *self.mistake == Some(mistake.name)
     }
 
-    fn hear(&mut self, from: ProcessId, time: u32) {
-        if let Some(heard) = self.heard.get_mut(from) {
+    fn note_time(&mut self, from: ProcessId, time: u32) {
+        if let Some(heard) = self.latest.get_mut(from) {
             *heard = time.max(*heard);
         }
         self.clock.witness(time);
@@ -66,7 +66,7 @@ impl LamportOrder {
         while let Some((&(time, from), &number)) = self.queue.first_key_value() {
             let hasty = self.makes(&HASTY);
             let later = |(p, heard): (ProcessId, &u32)| p == me || (*heard, p) >= (time, from);
-            if !hasty && !self.heard.iter().all(later) {
+            if !hasty && !self.latest.iter().all(later) {
                 return;
             }
             self.queue.remove(&(time, from));
@@ -93,14 +93,14 @@ impl Process for LamportOrder {
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Data { time, number } => {
-                self.hear(from, time);
+                self.note_time(from, time);
                 self.queue.insert((time, from), number);
                 if !self.makes(&SILENT) {
                     let time = self.clock.tick();
                     ctx.send_to_others(Message::Ack { time });
                 }
             }
-            Message::Ack { time } => self.hear(from, time),
+            Message::Ack { time } => self.note_time(from, time),
         }
         self.deliver_due(ctx);
     }

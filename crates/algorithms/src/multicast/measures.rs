@@ -7,7 +7,7 @@ use konklave_process::topology::Hops;
 use konklave_process::{Meter, Process, ProcessId, ProcessMap};
 use serde::Serialize;
 
-use super::few::Few;
+use super::unit_map::UnitMap;
 use super::{Indication, Note, Properties, Request, Unit};
 use crate::sample::{Sample, Spread};
 use crate::{Metric, Setup};
@@ -29,7 +29,7 @@ pub struct Measures {
     /// each link to the source.
     missed: BTreeMap<Unit, Option<u64>>,
     /// What each misses, and since when.
-    missing: ProcessMap<Few<u64>>,
+    missing: ProcessMap<UnitMap<u64>>,
     /// How much that is, of all.
     lacking: u64,
     /// From multicast to each delivery.
@@ -57,7 +57,7 @@ impl Measures {
             unwanted: 0,
             open: BTreeMap::new(),
             missed: BTreeMap::new(),
-            missing: ProcessMap::new(group, Few::default()),
+            missing: ProcessMap::new(group, UnitMap::default()),
             lacking: 0,
             latency: Sample::default(),
             last_latency: Sample::default(),

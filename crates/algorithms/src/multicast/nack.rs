@@ -31,11 +31,11 @@ pub struct Nack {
     /// What we can still send again, by its place in our stream.
     kept: BTreeMap<u32, u32>,
     /// What was sent again a moment ago, and for how many rounds it was asked for since.
-    cooling: Vec<u32>,
+    just_repaired: Vec<u32>,
     /// How many heartbeats, and after them stops, have followed our last message.
     beats: u32,
     /// Who has not yet said that it has all of our stream.
-    open: ProcessSet,
+    unanswered: ProcessSet,
     /// Whom the detector takes for crashed: for them nobody waits.
     suspected: ProcessSet,
     streams: BTreeMap<ProcessId, Stream>,
@@ -147,16 +147,16 @@ impl Nack {
             };
             for (seq, number) in wanted {
                 // One repair serves all who ask within a round trip.
-                if self.cooling.contains(&seq) {
+                if self.just_repaired.contains(&seq) {
                     continue;
                 }
-                self.cooling.push(seq);
+                self.just_repaired.push(seq);
                 ctx.set_timer(Timer::Cool(seq), self.settings.unit * ROUND_TRIP);
                 ctx.indicate(Indication::Note(Note::Repaired(Unit { from: me, number })));
                 ctx.send_to_others(Message::Repair { life: self.life, seq, number });
             }
         }
-        self.cooling.sort_unstable();
+        self.just_repaired.sort_unstable();
     }
 }
 
@@ -212,7 +212,7 @@ impl Process for Nack {
         match timer {
             Timer::Beat => self.beat(ctx),
             Timer::Ask(from) => self.ask(from, ctx),
-            Timer::Cool(seq) => self.cooling.retain(|s| *s != seq),
+            Timer::Cool(seq) => self.just_repaired.retain(|s| *s != seq),
         }
     }
 

@@ -9,7 +9,7 @@ use konklave_process::{
 };
 
 use self::orders::{Causes, Log};
-use super::table::Table;
+use super::sender_map::SenderMap;
 use super::{Indication, Note, Numbers, Request, Unit};
 use crate::{Assumption, DataSheet, Guarantee, Order, Watch};
 
@@ -22,7 +22,7 @@ pub struct Properties {
     /// How many it had multicast when it crashed: what came after is owed again.
     before: ProcessMap<u32>,
     /// What each member has delivered, by sender: only senders cost anything.
-    delivered: ProcessMap<Table<Numbers>>,
+    delivered: ProcessMap<SenderMap<Numbers>>,
     /// What each member was told to be gone.
     gone: Vec<(ProcessId, Unit)>,
     log: Option<Log>,
@@ -69,7 +69,7 @@ impl Properties {
         Self {
             sent: ProcessMap::new(group, 0),
             before: ProcessMap::new(group, 0),
-            delivered: ProcessMap::new(group, Table::default()),
+            delivered: ProcessMap::new(group, SenderMap::default()),
             gone: Vec::new(),
             log: (all || claims(Guarantee::TotalOrder)).then(|| Log::new(group)),
             causes: (all || claims(Guarantee::CausalOrder)).then(Causes::default),
@@ -106,7 +106,7 @@ impl Properties {
         let up = || self.delivered.iter().filter(|(p, _)| !self.crashed.contains(*p));
         let mut missing = 0;
         for (from, &sent) in self.sent.iter() {
-            let upto = |own: &Table<Numbers>| own.get(from).map_or(0, Numbers::upto);
+            let upto = |own: &SenderMap<Numbers>| own.get(from).map_or(0, Numbers::upto);
             let all_have = up().map(|(_, own)| upto(own)).min().unwrap_or(sent);
             for number in all_have + 1..=sent {
                 let unit = Unit { from, number };

@@ -14,7 +14,7 @@ use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId, ProcessMap}
 use serde::{Deserialize, Serialize};
 
 use self::sheet::{ANY_TURN, HASTY, OWN_TURN, SHEET, TWICE};
-use super::table::Table;
+use super::sender_map::SenderMap;
 use super::{Indication, Note, Request, Unit};
 use crate::{Bound, Facts, Mistake};
 
@@ -44,11 +44,11 @@ pub struct Sequencer {
     /// How many we have delivered: the next number is this one.
     delivered: u32,
     /// How many of each sender we have delivered.
-    streams: Table<u32>,
+    streams: SenderMap<u32>,
     /// All below this number we hold, message and number.
     held: u32,
     /// The sequencer's own.
-    desk: Desk,
+    numbering: Numbering,
     /// Uniform: below which number each member holds all.
     holds: Option<ProcessMap<u32>>,
     /// Committed: below which number a majority holds all.
@@ -59,11 +59,11 @@ pub struct Sequencer {
 
 /// What the sequencer does.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
-pub struct Desk {
+pub struct Numbering {
     /// The next number to give.
     next: u32,
     /// How many of each sender have a number.
-    numbered: Table<u32>,
+    numbered: SenderMap<u32>,
     /// Numbers that have not gone out.
     batch: Vec<(ProcessId, u32)>,
 }
@@ -135,7 +135,7 @@ impl Sequencer {
     fn accept(&mut self, from: ProcessId, seq: u32, number: u32, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         if me == self.settings.sequencer {
-            let numbered = self.desk.numbered.of(from);
+            let numbered = self.numbering.numbered.of(from);
             if seq <= *numbered && !self.makes(&TWICE) && !self.makes(&ANY_TURN) {
                 return;
             }
@@ -154,20 +154,20 @@ impl Sequencer {
 
     /// The next of this sender, if it is here.
     fn due(&self, from: ProcessId) -> Option<u32> {
-        let next = self.desk.numbered.get(from).copied().unwrap_or(0) + 1;
+        let next = self.numbering.numbered.get(from).copied().unwrap_or(0) + 1;
         self.bodies.contains_key(&(from, next)).then_some(next)
     }
 
     fn give_number(&mut self, from: ProcessId, seq: u32, ctx: &mut Context<'_, Self>) {
-        let position = self.desk.next;
-        self.desk.next += 1;
-        *self.desk.numbered.of(from) = seq;
+        let position = self.numbering.next;
+        self.numbering.next += 1;
+        *self.numbering.numbered.of(from) = seq;
         self.order.insert(position, (from, seq));
         if self.settings.bb {
-            self.desk.batch.push((from, seq));
-            if self.desk.batch.len() >= self.settings.batch {
+            self.numbering.batch.push((from, seq));
+            if self.numbering.batch.len() >= self.settings.batch {
                 self.send_batch(ctx);
-            } else if self.desk.batch.len() == 1 {
+            } else if self.numbering.batch.len() == 1 {
                 ctx.set_timer(Timer::Batch, self.settings.wait);
             }
         } else {
@@ -178,12 +178,12 @@ impl Sequencer {
     }
 
     fn send_batch(&mut self, ctx: &mut Context<'_, Self>) {
-        let ids = std::mem::take(&mut self.desk.batch);
+        let ids = std::mem::take(&mut self.numbering.batch);
         if self.settings.batch > 1 {
             ctx.cancel_timer(Timer::Batch);
         }
         if !ids.is_empty() {
-            let first = self.desk.next - ids.len() as u32;
+            let first = self.numbering.next - ids.len() as u32;
             ctx.send_to_others(Message::Order { first, ids });
         }
     }
@@ -203,7 +203,7 @@ impl Sequencer {
                 Delivery::Agreed => {}
                 Delivery::Uniform => {
                     ctx.send_to_others(Message::Held(self.held));
-                    self.holds(me, self.held);
+                    self.note_held(me, self.held);
                 }
                 Delivery::Committed if me == sequencer => self.on_held(me, self.held, ctx),
                 Delivery::Committed => ctx.send(sequencer, Message::Held(self.held)),
@@ -213,7 +213,7 @@ impl Sequencer {
     }
 
     /// Below which number `p` holds all.
-    fn holds(&mut self, p: ProcessId, below: u32) {
+    fn note_held(&mut self, p: ProcessId, below: u32) {
         if let Some(held) = self.holds.as_mut().and_then(|holds| holds.get_mut(p)) {
             *held = below.max(*held);
         }
@@ -228,7 +228,7 @@ impl Sequencer {
     }
 
     fn on_held(&mut self, from: ProcessId, below: u32, ctx: &mut Context<'_, Self>) {
-        self.holds(from, below);
+        self.note_held(from, below);
         if self.settings.delivery == Delivery::Committed {
             let majority = self.majority();
             if majority > self.committed {

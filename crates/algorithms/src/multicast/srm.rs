@@ -2,7 +2,7 @@
 //!
 //! Requests and repairs go to the whole group. Timers that grow with the distance, and chance where
 //! distances are equal, let one member speak for many: who hears a request for what it lacks waits
-//! instead of asking, who hears a repair does not send its own. Messages have lasting names, so any
+//! instead of missing, who hears a repair does not send its own. Messages have lasting names, so any
 //! member can repair, even when the source is gone. There is no order; session messages tell how far
 //! each source has come, and go on until all agree on it.
 
@@ -21,25 +21,25 @@ use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId, ProcessSet}
 use serde::{Deserialize, Serialize};
 
 pub use self::adapt::{Side, Tuning};
-pub use self::recovery::{Repairing, Request as Asking};
-use super::few::Few;
-use super::table::Table;
+pub use self::recovery::{PendingRepair, Recovery};
+use super::sender_map::SenderMap;
+use super::unit_map::UnitMap;
 use super::{Indication, Numbers, Request, Unit};
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Srm {
     /// What we have, by source.
-    held: Table<Numbers>,
+    held: SenderMap<Numbers>,
     /// How far each source has come, as far as we know.
-    high: Table<u32>,
+    high: SenderMap<u32>,
     /// What we lack.
-    asking: Few<Asking>,
+    missing: UnitMap<Recovery>,
     /// What we are about to repair, and for whom.
-    repairing: Few<Repairing>,
+    pending_repairs: UnitMap<PendingRepair>,
     /// What was repaired a moment ago.
-    #[serde(serialize_with = "super::few::units")]
-    resting: Few<()>,
+    #[serde(serialize_with = "super::unit_map::units")]
+    held_down: UnitMap<()>,
     tuning: Tuning,
     /// How many session messages we have sent since the last news.
     sessions: u32,
@@ -48,7 +48,7 @@ pub struct Srm {
     /// Whom the detector takes for crashed.
     suspected: ProcessSet,
     /// Whether we are going to send a session message, where they end with agreement.
-    talking: bool,
+    session_pending: bool,
     #[serde(skip)]
     settings: Fixed<Settings>,
 }
@@ -164,20 +164,20 @@ impl Process for Srm {
         let Request::Multicast(number) = request;
         let unit = Unit { from: ctx.me(), number };
         ctx.send_to_others(Message::Data(number));
-        self.take(unit, ctx);
+        self.receive(unit, ctx);
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Data(number) => {
-                self.take(Unit { from, number }, ctx);
-                self.learn(from, number, ctx);
+                self.receive(Unit { from, number }, ctx);
+                self.on_highest(from, number, ctx);
             }
             Message::Request { unit, distance, radius } => {
-                self.on_asked(from, unit, distance, radius, ctx);
+                self.on_repair_request(from, unit, distance, radius, ctx);
             }
             Message::Repair { unit, asker, distance } => {
-                self.on_repaired(unit, asker, distance, ctx);
+                self.on_repair(unit, asker, distance, ctx);
             }
             Message::Session { high, settled } => self.on_session(from, high, settled, ctx),
         }
@@ -189,7 +189,7 @@ impl Process for Srm {
             Timer::Listen(unit) => self.listen(unit),
             Timer::Repair(unit) => self.repair(unit, ctx),
             Timer::Rest(unit) => {
-                self.resting.remove(unit);
+                self.held_down.remove(unit);
             }
             Timer::Session => self.session(ctx),
         }

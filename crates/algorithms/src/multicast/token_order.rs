@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use self::sheet::{NO_COPY, ONE_VISIT, SILENT_LAG, TWICE};
 pub use self::token::Token;
-use super::window::Window;
+use super::number_map::NumberMap;
 use super::{Indication, Note, Request, Unit};
 use crate::Mistake;
 
@@ -27,7 +27,7 @@ pub struct TokenOrder {
     /// Our messages that have no number.
     backlog: VecDeque<u32>,
     /// What is here and may be asked for, or is not delivered, by its number in the order.
-    bodies: Window<Unit>,
+    bodies: NumberMap<Unit>,
     /// All numbers up to here are here.
     aru: u32,
     /// All up to here are delivered.
@@ -35,24 +35,24 @@ pub struct TokenOrder {
     /// All up to here are at every member.
     safe: u32,
     /// What the token said when it left us last.
-    left: Left,
+    last_visit: Visit,
     /// The token, while it stays here.
-    hand: Option<Token>,
+    held_token: Option<Token>,
     /// The token as we passed it on, until we know that it arrived.
-    copy: Option<Token>,
+    sent_token: Option<Token>,
     /// Whether the token rests, as far as we know.
     resting: bool,
     /// The first of the ring: for how many rounds someone has lacked the same.
-    stuck: u32,
+    stalled: u32,
     /// Whether someone on the ring is down: then only a view change helps.
-    broken: bool,
+    ring_broken: bool,
     #[serde(skip)]
     settings: Fixed<Settings>,
 }
 
 /// What a member remembers of the token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize)]
-pub struct Left {
+pub struct Visit {
     /// Which visit of the token it was, counted around the ring.
     serial: u32,
     /// The last number given.
@@ -138,7 +138,7 @@ impl TokenOrder {
     /// The token is here for the first time on this round.
     fn visit(&mut self, mut token: Token, ctx: &mut Context<'_, Self>) {
         self.resting = false;
-        self.forget_copy(ctx);
+        self.forget_sent_token(ctx);
         if !self.backlog.is_empty() {
             ctx.cancel_timer(Timer::Wake);
         }
@@ -147,14 +147,14 @@ impl TokenOrder {
         let sent = self.send_due(&mut token, ctx);
         self.ask(&mut token);
         token.mark(ctx.me(), arrived, self.aru, self.makes(&SILENT_LAG));
-        let before = if self.makes(&ONE_VISIT) { token.aru } else { self.left.aru };
+        let before = if self.makes(&ONE_VISIT) { token.aru } else { self.last_visit.aru };
         self.safe = before.min(token.aru).max(self.safe);
         let still = sent == 0 && !lacked && token.lacking.is_empty() && token.aru == token.seq;
         token.idle = if still { token.idle.saturating_add(1) } else { 0 };
-        let lags = token.aru < token.seq && token.aru == self.left.aru;
+        let lags = token.aru < token.seq && token.aru == self.last_visit.aru;
         let counts = lags && ctx.me() == self.settings.first;
-        self.stuck = if counts { self.stuck.saturating_add(1) } else { 0 };
-        self.left = Left { serial: token.serial, seq: token.seq, aru: token.aru, sent };
+        self.stalled = if counts { self.stalled.saturating_add(1) } else { 0 };
+        self.last_visit = Visit { serial: token.serial, seq: token.seq, aru: token.aru, sent };
         self.deliver(ctx);
         self.go_on(token, ctx);
     }
@@ -173,7 +173,7 @@ impl TokenOrder {
 
     /// Numbers and sends what is due of our own, as far as the window goes.
     fn send_due(&mut self, token: &mut Token, ctx: &mut Context<'_, Self>) -> u32 {
-        token.flow = token.flow.saturating_sub(self.left.sent);
+        token.flow = token.flow.saturating_sub(self.last_visit.sent);
         let allowed = self.settings.burst.min(self.settings.window.saturating_sub(token.flow));
         let due = (self.backlog.len() as u32).min(allowed);
         for _ in 0..due {
@@ -193,7 +193,7 @@ impl TokenOrder {
     /// Asks for what is not here. What was numbered on this very round may still be on its way: the
     /// token is no slower than the messages.
     fn ask(&self, token: &mut Token) {
-        let upto = if self.settings.patient { self.left.seq } else { token.seq };
+        let upto = if self.settings.patient { self.last_visit.seq } else { token.seq };
         let here = |seq: &u32| self.bodies.contains(*seq);
         token.ask((self.aru + 1..=upto).filter(|seq| !here(seq)));
     }
@@ -204,9 +204,9 @@ impl TokenOrder {
         if first && token.idle as usize >= 2 * ctx.group_size() {
             ctx.send_to_others(Message::Resting(token.serial));
             self.resting = true;
-            self.hand = Some(token);
-        } else if first && self.stuck > 1 {
-            self.hand = Some(token);
+            self.held_token = Some(token);
+        } else if first && self.stalled > 1 {
+            self.held_token = Some(token);
             self.set(Timer::Hold, ctx);
         } else {
             self.pass(token, ctx);
@@ -217,24 +217,24 @@ impl TokenOrder {
         token.serial += 1;
         ctx.send(self.settings.successor, Message::Token(token.clone()));
         if !self.makes(&NO_COPY) {
-            self.copy = Some(token);
+            self.sent_token = Some(token);
             self.set(Timer::Token, ctx);
         }
     }
 
-    fn forget_copy(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.copy.take().is_some() {
+    fn forget_sent_token(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.sent_token.take().is_some() {
             ctx.cancel_timer(Timer::Token);
         }
     }
 
     fn set(&self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        if self.broken {
+        if self.ring_broken {
             return;
         }
         let after = match timer {
             Timer::Token | Timer::Wake => self.settings.round,
-            Timer::Hold => self.settings.round * (1 << self.stuck.min(6)),
+            Timer::Hold => self.settings.round * (1 << self.stalled.min(6)),
         };
         ctx.set_timer(timer, after);
     }
@@ -263,7 +263,7 @@ impl Process for TokenOrder {
         let first = self.backlog.is_empty();
         self.backlog.push_back(number);
         if self.resting
-            && let Some(token) = self.hand.take()
+            && let Some(token) = self.held_token.take()
         {
             self.visit(token, ctx);
         } else if first && self.resting {
@@ -277,26 +277,26 @@ impl Process for TokenOrder {
         match message {
             Message::Data { seq, unit } => {
                 // A higher number than the token had with us: it has arrived.
-                if self.copy.as_ref().is_some_and(|copy| copy.seq < seq) {
-                    self.forget_copy(ctx);
+                if self.sent_token.as_ref().is_some_and(|copy| copy.seq < seq) {
+                    self.forget_sent_token(ctx);
                 }
                 self.store(seq, unit, ctx);
             }
             Message::Token(token) => {
-                if token.serial > self.left.serial || self.makes(&TWICE) {
+                if token.serial > self.last_visit.serial || self.makes(&TWICE) {
                     self.visit(token, ctx);
                 } else {
-                    ctx.send(from, Message::Got(self.left.serial));
+                    ctx.send(from, Message::Got(self.last_visit.serial));
                 }
             }
             Message::Got(serial) => {
-                if self.copy.as_ref().is_some_and(|copy| copy.serial <= serial) {
-                    self.forget_copy(ctx);
+                if self.sent_token.as_ref().is_some_and(|copy| copy.serial <= serial) {
+                    self.forget_sent_token(ctx);
                 }
             }
             Message::Resting(serial) => {
-                if serial > self.left.serial {
-                    self.forget_copy(ctx);
+                if serial > self.last_visit.serial {
+                    self.forget_sent_token(ctx);
                     self.resting = true;
                     if !self.backlog.is_empty() {
                         self.wake(ctx);
@@ -305,7 +305,7 @@ impl Process for TokenOrder {
             }
             Message::Wake => {
                 if self.resting
-                    && let Some(token) = self.hand.take()
+                    && let Some(token) = self.held_token.take()
                 {
                     self.resting = false;
                     self.pass(token, ctx);
@@ -317,14 +317,14 @@ impl Process for TokenOrder {
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
             Timer::Token => {
-                if let Some(token) = self.copy.clone() {
+                if let Some(token) = self.sent_token.clone() {
                     ctx.send(self.settings.successor, Message::Token(token));
                     self.set(Timer::Token, ctx);
                 }
             }
             Timer::Wake => self.wake(ctx),
             Timer::Hold => {
-                if let Some(token) = self.hand.take() {
+                if let Some(token) = self.held_token.take() {
                     self.pass(token, ctx);
                 }
             }
@@ -333,8 +333,8 @@ impl Process for TokenOrder {
 
     fn on_suspect(&mut self, _: ProcessId, ctx: &mut Context<'_, Self>) {
         // A ring without one of its members goes nowhere.
-        self.broken = true;
-        self.forget_copy(ctx);
+        self.ring_broken = true;
+        self.forget_sent_token(ctx);
         ctx.cancel_timer(Timer::Wake);
         ctx.cancel_timer(Timer::Hold);
     }

@@ -52,7 +52,7 @@ const SHEET: DataSheet = DataSheet {
 
 impl Inspect for Fifo {
     fn at_rest(&self) -> bool {
-        self.streams.values().all(|stream| stream.early.is_empty())
+        self.streams.values().all(|stream| stream.out_of_order.is_empty())
     }
 }
 

@@ -82,7 +82,7 @@ impl Algorithm for LamportOrder {
         Self {
             clock: LamportClock::default(),
             queue: BTreeMap::new(),
-            heard: ProcessMap::new(&setup.group, 0),
+            latest: ProcessMap::new(&setup.group, 0),
             mistake: Fixed(setup.mistake),
         }
     }

@@ -91,7 +91,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
 
 impl Inspect for Nack {
     fn at_rest(&self) -> bool {
-        self.cooling.is_empty() && self.streams.values().all(Stream::is_whole)
+        self.just_repaired.is_empty() && self.streams.values().all(Stream::is_complete)
     }
 }
 
@@ -105,9 +105,9 @@ impl Algorithm for Nack {
             life: 0,
             sent: 0,
             kept: BTreeMap::new(),
-            cooling: Vec::new(),
+            just_repaired: Vec::new(),
             beats: 0,
-            open: ProcessSet::new(),
+            unanswered: ProcessSet::new(),
             suspected: ProcessSet::new(),
             streams: BTreeMap::new(),
             settings: Fixed(Settings {

@@ -18,7 +18,7 @@ impl Nack {
     pub(super) fn begin_beats(&mut self, ctx: &mut Context<'_, Self>) {
         self.beats = 0;
         if self.settings.stops > 0 {
-            self.open = ctx.others().collect();
+            self.unanswered = ctx.others().collect();
         }
         self.next_beat(ctx);
     }
@@ -30,7 +30,7 @@ impl Nack {
 
     /// Whom a stop would be sent.
     fn awaited(&self) -> ProcessSet {
-        self.open.difference(&self.suspected)
+        self.unanswered.difference(&self.suspected)
     }
 
     pub(super) fn next_beat(&self, ctx: &mut Context<'_, Self>) {
@@ -72,7 +72,7 @@ impl Nack {
         ctx: &mut Context<'_, Self>,
     ) {
         self.on_heartbeat(from, life, last, ctx);
-        if self.has_whole(from, life) {
+        if self.has_complete(from, life) {
             ctx.send(from, Message::Whole { life, last });
         }
     }
@@ -84,7 +84,7 @@ impl Nack {
         last: u32,
         ctx: &mut Context<'_, Self>,
     ) {
-        if life == self.life && last == self.sent && self.open.remove(from) {
+        if life == self.life && last == self.sent && self.unanswered.remove(from) {
             self.end_beats(ctx);
         }
     }

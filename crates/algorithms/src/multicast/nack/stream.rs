@@ -14,8 +14,8 @@ use crate::multicast::{Indication, Note, Numbers, Unit};
 pub struct Stream {
     life: u32,
     received: Numbers,
-    /// What came too early, by its place in the stream.
-    early: BTreeMap<u32, u32>,
+    /// What came too out_of_order, by its place in the stream.
+    out_of_order: BTreeMap<u32, u32>,
     /// The highest number we know of.
     high: u32,
     /// How often we have asked since something new came.
@@ -26,7 +26,7 @@ pub struct Stream {
 
 impl Stream {
     /// Whether nothing is missing.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.received.upto() >= self.high
     }
 }
@@ -61,10 +61,10 @@ impl Nack {
             }
             return;
         }
-        stream.early.insert(seq, number);
+        stream.out_of_order.insert(seq, number);
         stream.tries = 0;
         Self::deliver(stream, from, ctx);
-        self.notice(from, seq, ctx);
+        self.note_highest(from, seq, ctx);
     }
 
     pub(super) fn on_heartbeat(
@@ -75,13 +75,13 @@ impl Nack {
         ctx: &mut Context<'_, Self>,
     ) {
         if self.stream(from, life, high + 1).is_some() {
-            self.notice(from, high, ctx);
+            self.note_highest(from, high, ctx);
         }
     }
 
     /// Whether nothing of this life of `from` is missing, as far as we know.
-    pub(super) fn has_whole(&self, from: ProcessId, life: u32) -> bool {
-        self.streams.get(&from).is_some_and(|stream| stream.life == life && stream.is_whole())
+    pub(super) fn has_complete(&self, from: ProcessId, life: u32) -> bool {
+        self.streams.get(&from).is_some_and(|stream| stream.life == life && stream.is_complete())
     }
 
     /// What lies below is gone: it is told, and what waits behind it goes on.
@@ -95,7 +95,7 @@ impl Nack {
         let Some(stream) = self.stream(from, life, below) else { return };
         let lost: Vec<u32> = stream.received.missing(below.saturating_sub(1)).collect();
         Self::skip(stream, from, &lost, true, ctx);
-        self.notice(from, 0, ctx);
+        self.note_highest(from, 0, ctx);
     }
 
     fn skip(
@@ -115,7 +115,7 @@ impl Nack {
     }
 
     fn deliver(stream: &mut Stream, from: ProcessId, ctx: &mut Context<'_, Self>) {
-        while let Some(entry) = stream.early.first_entry()
+        while let Some(entry) = stream.out_of_order.first_entry()
             && *entry.key() <= stream.received.upto()
         {
             ctx.indicate(Indication::Delivered(Unit { from, number: entry.remove() }));
@@ -123,14 +123,14 @@ impl Nack {
     }
 
     /// The stream goes at least so far: whatever is missing up to there is noticed.
-    fn notice(&mut self, from: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
+    fn note_highest(&mut self, from: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
         let Some(stream) = self.streams.get_mut(&from) else { return };
         let before = stream.high;
         stream.high = high.max(before);
         for number in stream.received.missing(stream.high).filter(|seq| *seq > before) {
             ctx.indicate(Indication::Note(Note::Missing(Unit { from, number })));
         }
-        match (stream.is_whole(), stream.asking) {
+        match (stream.is_complete(), stream.asking) {
             (true, true) => {
                 stream.asking = false;
                 stream.tries = 0;

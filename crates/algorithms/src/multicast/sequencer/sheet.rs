@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap};
 
-use super::{Delivery, Desk, Sequencer, Settings, alone, delivery};
+use super::{Delivery, Numbering, Sequencer, Settings, alone, delivery};
 use crate::multicast::Multicast;
-use crate::multicast::table::Table;
+use crate::multicast::sender_map::SenderMap;
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -95,7 +95,7 @@ pub(super) const UNIFORM: &[Guarantee] = &[
 
 impl Inspect for Sequencer {
     fn at_rest(&self) -> bool {
-        self.bodies.is_empty() && self.order.is_empty() && self.desk.batch.is_empty()
+        self.bodies.is_empty() && self.order.is_empty() && self.numbering.batch.is_empty()
     }
 }
 
@@ -120,9 +120,9 @@ impl Algorithm for Sequencer {
             bodies: BTreeMap::new(),
             order: BTreeMap::new(),
             delivered: 0,
-            streams: Table::default(),
+            streams: SenderMap::default(),
             held: 0,
-            desk: Desk::default(),
+            numbering: Numbering::default(),
             holds: counts.then(|| ProcessMap::new(&setup.group, 0)),
             committed: 0,
             settings: Fixed(Settings {

@@ -7,9 +7,9 @@ use super::adapt::STEP;
 use super::{EVERYWHERE, Message, Srm, Timer};
 use crate::multicast::{Indication, Note, Unit};
 
-/// What we lack, and how we are asking for it.
+/// What we lack, and how we are missing for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub struct Request {
+pub struct Recovery {
     /// How often the wait was made longer.
     round: u32,
     /// Whether a request of another puts ours off.
@@ -22,7 +22,7 @@ pub struct Request {
 
 /// What we are about to repair.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub struct Repairing {
+pub struct PendingRepair {
     /// Who asked.
     asker: ProcessId,
     /// How far around it the repair goes.
@@ -38,11 +38,11 @@ const GRAINS: u32 = 1 << 12;
 
 impl Srm {
     /// A message is here: it is delivered, whatever came before.
-    pub(super) fn take(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
+    pub(super) fn receive(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
         if !self.held.of(unit.from).insert(unit.number) {
             return;
         }
-        if self.asking.remove(unit).is_some() {
+        if self.missing.remove(unit).is_some() {
             ctx.cancel_timer(Timer::Ask(unit));
             ctx.cancel_timer(Timer::Listen(unit));
         }
@@ -53,12 +53,12 @@ impl Srm {
         }
         ctx.indicate(Indication::Delivered(unit));
         if news {
-            self.news(ctx);
+            self.on_news(ctx);
         }
     }
 
     /// A source has come so far: what we lack up to there is noticed.
-    pub(super) fn learn(&mut self, source: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
+    pub(super) fn on_highest(&mut self, source: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
         if !ctx.group().contains(source) {
             return;
         }
@@ -69,37 +69,37 @@ impl Srm {
         *self.high.of(source) = high;
         if source == ctx.me() {
             // In an earlier life we came further: nothing of it is missed, but all shall agree.
-            return self.news(ctx);
+            return self.on_news(ctx);
         }
         let held = self.held.of(source);
         let missing: Vec<u32> = held.missing(high).filter(|number| *number > before).collect();
         for number in missing {
             self.detect(Unit { from: source, number }, 0, ctx);
         }
-        self.news(ctx);
+        self.on_news(ctx);
     }
 
     /// We lack `unit`.
     fn detect(&mut self, unit: Unit, round: u32, ctx: &mut Context<'_, Self>) {
-        if self.asking.contains(unit) {
+        if self.missing.contains(unit) {
             return;
         }
         ctx.indicate(Indication::Note(Note::Missing(unit)));
         if self.settings.adaptive {
             self.tuning.requests.begin();
         }
-        let fresh = Request { round, listening: false, heard: round > 0, wait: 0 };
-        self.asking.insert(unit, fresh);
-        self.arm(unit, ctx);
+        let fresh = Recovery { round, listening: false, heard: round > 0, wait: 0 };
+        self.missing.insert(unit, fresh);
+        self.arm_request(unit, ctx);
     }
 
     /// Waits for a time that grows with the distance and with each round.
-    fn arm(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
+    fn arm_request(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
         let distance = self.distance(ctx.me(), unit.from);
         let side = &self.tuning.requests;
         let base: u64 = if self.settings.adaptive { 3 } else { 2 };
         let part = drawn(side.least, side.spread, ctx);
-        let Some(request) = self.asking.get_mut(unit) else { return };
+        let Some(request) = self.missing.get_mut(unit) else { return };
         let part = part.saturating_mul(base.pow(request.round.min(MOST_ROUNDS)));
         request.wait = part * u64::from(distance);
         request.listening = request.round == 0;
@@ -111,7 +111,7 @@ impl Srm {
     }
 
     pub(super) fn listen(&mut self, unit: Unit) {
-        if let Some(request) = self.asking.get_mut(unit) {
+        if let Some(request) = self.missing.get_mut(unit) {
             request.listening = true;
         }
     }
@@ -121,7 +121,7 @@ impl Srm {
         let (me, scope) = (ctx.me(), self.settings.scope);
         let distance = self.distance(me, unit.from);
         let silent = self.settings.one_round;
-        let Some(request) = self.asking.get_mut(unit) else { return };
+        let Some(request) = self.missing.get_mut(unit) else { return };
         let radius = match scope {
             0 => EVERYWHERE,
             _ if request.round >= MOST_ROUNDS => EVERYWHERE,
@@ -135,12 +135,12 @@ impl Srm {
         ctx.indicate(Indication::Note(Note::Asked(unit)));
         self.spread(me, radius, &Message::Request { unit, distance, radius }, ctx);
         if !silent {
-            self.arm(unit, ctx);
+            self.arm_request(unit, ctx);
         }
     }
 
     /// Another asks: who lacks it too waits longer, who has it prepares to repair.
-    pub(super) fn on_asked(
+    pub(super) fn on_repair_request(
         &mut self,
         from: ProcessId,
         unit: Unit,
@@ -153,7 +153,7 @@ impl Srm {
             return;
         }
         if self.has(unit) {
-            if self.resting.contains(unit) || self.repairing.contains(unit) {
+            if self.held_down.contains(unit) || self.pending_repairs.contains(unit) {
                 return;
             }
             if self.settings.adaptive {
@@ -162,21 +162,21 @@ impl Srm {
             let distance = self.distance(me, from);
             let side = &self.tuning.repairs;
             let part = drawn(side.least, side.spread, ctx);
-            self.repairing.insert(unit, Repairing { asker: from, radius, wait: part });
+            self.pending_repairs.insert(unit, PendingRepair { asker: from, radius, wait: part });
             return ctx.set_timer(Timer::Repair(unit), self.time(distance, part));
         }
         let ours = self.distance(me, unit.from);
-        match self.asking.get_mut(unit) {
+        match self.missing.get_mut(unit) {
             // Heard of before it was missed: no need to be among the first who ask.
             None => self.detect(unit, 1, ctx),
             Some(request) => {
                 if std::mem::replace(&mut request.heard, true) {
                     self.tuning.requests.duplicate(theirs, ours);
                 }
-                let Some(request) = self.asking.get_mut(unit) else { return };
+                let Some(request) = self.missing.get_mut(unit) else { return };
                 if request.listening {
                     request.round = (request.round + 1).min(MOST_ROUNDS);
-                    self.arm(unit, ctx);
+                    self.arm_request(unit, ctx);
                 }
             }
         }
@@ -184,7 +184,9 @@ impl Srm {
 
     /// Nobody was faster: we repair.
     pub(super) fn repair(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
-        let Some(Repairing { asker, radius, wait }) = self.repairing.remove(unit) else { return };
+        let Some(PendingRepair { asker, radius, wait }) = self.pending_repairs.remove(unit) else {
+            return;
+        };
         let me = ctx.me();
         let distance = self.distance(me, asker);
         if self.settings.adaptive {
@@ -193,11 +195,11 @@ impl Srm {
         ctx.indicate(Indication::Note(Note::Repaired(unit)));
         self.spread(asker, radius, &Message::Repair { unit, asker, distance }, ctx);
         let far = if unit.from == me { distance } else { self.distance(me, unit.from) };
-        self.rest(unit, far, ctx);
+        self.hold_down(unit, far, ctx);
     }
 
     /// A repair arrives: ours is not needed, and for a while no further one.
-    pub(super) fn on_repaired(
+    pub(super) fn on_repair(
         &mut self,
         unit: Unit,
         asker: ProcessId,
@@ -208,24 +210,24 @@ impl Srm {
         if !ctx.group().contains(unit.from) || unit.from == me && !self.has(unit) {
             return;
         }
-        if self.repairing.remove(unit).is_some() {
+        if self.pending_repairs.remove(unit).is_some() {
             ctx.cancel_timer(Timer::Repair(unit));
-        } else if self.resting.contains(unit) {
+        } else if self.held_down.contains(unit) {
             let ours = self.distance(me, asker);
             self.tuning.repairs.duplicate(theirs, ours);
         }
         if self.has(unit) {
             ctx.indicate(Indication::Note(Note::Unwanted(unit)));
         } else {
-            self.take(unit, ctx);
-            self.learn(unit.from, unit.number, ctx);
+            self.receive(unit, ctx);
+            self.on_highest(unit.from, unit.number, ctx);
         }
         let far = self.distance(me, unit.from);
-        self.rest(unit, far, ctx);
+        self.hold_down(unit, far, ctx);
     }
 
-    fn rest(&mut self, unit: Unit, distance: u32, ctx: &mut Context<'_, Self>) {
-        self.resting.insert(unit, ());
+    fn hold_down(&mut self, unit: Unit, distance: u32, ctx: &mut Context<'_, Self>) {
+        self.held_down.insert(unit, ());
         ctx.set_timer(Timer::Rest(unit), self.time(distance, 3 * 256));
     }
 }

@@ -18,7 +18,7 @@ pub(super) const MOST: u32 = 6;
 
 impl Srm {
     /// There is news: session messages will tell it.
-    pub(super) fn news(&mut self, ctx: &mut Context<'_, Self>) {
+    pub(super) fn on_news(&mut self, ctx: &mut Context<'_, Self>) {
         self.agreed.clear();
         if self.talks() {
             self.sessions = 0;
@@ -31,7 +31,7 @@ impl Srm {
     }
 
     fn next_session(&mut self, ctx: &mut Context<'_, Self>) {
-        self.talking = self.settings.agreed;
+        self.session_pending = self.settings.agreed;
         // Between nine and eleven tenths of the interval.
         let jitter = u64::from(ctx.choose(52)) + 231;
         ctx.set_timer(Timer::Session, self.time(self.settings.interval, jitter));
@@ -46,7 +46,7 @@ impl Srm {
         let settled = self.settings.agreed && self.settled(ctx);
         let high = self.high.iter().map(|(p, high)| (p, *high)).collect();
         ctx.send_to_others(Message::Session { high, settled });
-        self.talking = false;
+        self.session_pending = false;
         if self.settings.agreed {
             if !settled {
                 self.next_session(ctx);
@@ -69,7 +69,7 @@ impl Srm {
         let theirs: BTreeMap<ProcessId, u32> =
             high.into_iter().filter(|(p, high)| *high > 0 && ctx.group().contains(*p)).collect();
         for (&source, &high) in &theirs {
-            self.learn(source, high, ctx);
+            self.on_highest(source, high, ctx);
         }
         if !self.settings.agreed {
             return;
@@ -88,7 +88,7 @@ impl Srm {
 
     /// Someone does not know what we know, or does not know that we know it.
     fn speak_again(&mut self, ctx: &mut Context<'_, Self>) {
-        if !self.talking && self.talks() {
+        if !self.session_pending && self.talks() {
             self.next_session(ctx);
         }
     }

@@ -5,8 +5,8 @@ use konklave_process::{Fixed, Inspect, ProcessId, ProcessSet};
 
 use super::{Settings, Srm, Tuning, sessions};
 use crate::multicast::Multicast;
-use crate::multicast::few::Few;
-use crate::multicast::table::Table;
+use crate::multicast::sender_map::SenderMap;
+use crate::multicast::unit_map::UnitMap;
 use crate::{
     Algorithm, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, SetupError, Switch,
 };
@@ -81,7 +81,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
 
 impl Inspect for Srm {
     fn at_rest(&self) -> bool {
-        self.asking.is_empty() && self.repairing.is_empty()
+        self.missing.is_empty() && self.pending_repairs.is_empty()
     }
 }
 
@@ -94,16 +94,16 @@ impl Algorithm for Srm {
         let number = |name| setup.chosen(&SHEET, name).number();
         let members = setup.group.len() as u32;
         Self {
-            held: Table::default(),
-            high: Table::default(),
-            asking: Few::default(),
-            repairing: Few::default(),
-            resting: Few::default(),
+            held: SenderMap::default(),
+            high: SenderMap::default(),
+            missing: UnitMap::default(),
+            pending_repairs: UnitMap::default(),
+            held_down: UnitMap::default(),
             tuning: Tuning::new(setup, members),
             sessions: 0,
             agreed: ProcessSet::new(),
             suspected: ProcessSet::new(),
-            talking: false,
+            session_pending: false,
             settings: Fixed(Settings {
                 hops,
                 unit: setup.unit.as_nanos() as u64,

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::{Left, Settings, Token, TokenOrder};
+use super::{Settings, Token, TokenOrder, Visit};
 use crate::multicast::Multicast;
-use crate::multicast::window::Window;
+use crate::multicast::number_map::NumberMap;
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -114,7 +114,7 @@ fn delivery(f: &Facts<'_>) -> Option<Bound> {
 
 impl Inspect for TokenOrder {
     fn at_rest(&self) -> bool {
-        self.backlog.is_empty() && self.bodies.is_empty() && self.copy.is_none()
+        self.backlog.is_empty() && self.bodies.is_empty() && self.sent_token.is_none()
     }
 }
 
@@ -129,16 +129,16 @@ impl Algorithm for TokenOrder {
         let number = |name| setup.chosen(&SHEET, name).number();
         Self {
             backlog: VecDeque::new(),
-            bodies: Window::default(),
+            bodies: NumberMap::default(),
             aru: 0,
             delivered: 0,
             safe: 0,
-            left: Left::default(),
-            hand: (me == first).then(Token::default),
-            copy: None,
+            last_visit: Visit::default(),
+            held_token: (me == first).then(Token::default),
+            sent_token: None,
             resting: true,
-            stuck: 0,
-            broken: false,
+            stalled: 0,
+            ring_broken: false,
             settings: Fixed(Settings {
                 first,
                 successor,
