@@ -1,4 +1,4 @@
-//! Requests and repairs: who asks when, who answers when, and who keeps quiet.
+//! Requests and repairs: when a member sends one, and when it suppresses its own.
 
 use konklave_process::{Context, ProcessId};
 use serde::Serialize;
@@ -7,37 +7,37 @@ use super::adapt::STEP;
 use super::{EVERYWHERE, Message, Srm, Timer};
 use crate::multicast::{Indication, Note, Unit};
 
-/// What we lack, and how we are missing for it.
+/// The recovery of a missing message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Recovery {
-    /// How often the wait was made longer.
+    /// How many times the wait has grown.
     round: u32,
-    /// Whether a request of another puts ours off.
+    /// Whether a request of another member delays this process's own.
     listening: bool,
-    /// Whether anyone has asked yet.
+    /// Whether any member has requested it yet.
     heard: bool,
-    /// How long we wait this time, in 1/256 T.
+    /// The present wait, in 1/256 T.
     wait: u64,
 }
 
-/// What we are about to repair.
+/// A repair that is about to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct PendingRepair {
-    /// Who asked.
+    /// The member that requested it.
     asker: ProcessId,
-    /// How far around it the repair goes.
+    /// How far around that member the repair is sent, in links.
     radius: u32,
-    /// How long we wait, in 1/256 of the way to the one who asked.
+    /// The wait, in 1/256 of the distance to that member.
     wait: u64,
 }
 
-/// The wait is doubled at most so often.
+/// How many times the wait grows at most.
 const MOST_ROUNDS: u32 = 5;
-/// Chance comes in this many grains.
+/// The resolution of random waits.
 const GRAINS: u32 = 1 << 12;
 
 impl Srm {
-    /// A message is here: it is delivered, whatever came before.
+    /// Takes in a message, and delivers it at once.
     pub(super) fn receive(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
         if !self.held.of(unit.from).insert(unit.number) {
             return;
@@ -57,7 +57,7 @@ impl Srm {
         }
     }
 
-    /// A source has come so far: what we lack up to there is noticed.
+    /// The source has sent messages up to `high`: notices the missing ones.
     pub(super) fn on_highest(&mut self, source: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
         if !ctx.group().contains(source) {
             return;
@@ -68,7 +68,8 @@ impl Srm {
         }
         *self.high.of(source) = high;
         if source == ctx.me() {
-            // In an earlier life we came further: nothing of it is missed, but all shall agree.
+            // An earlier incarnation of this process came further. Its messages are not missed, but all
+            // members are to agree on the number.
             return self.on_news(ctx);
         }
         let held = self.held.of(source);
@@ -79,7 +80,7 @@ impl Srm {
         self.on_news(ctx);
     }
 
-    /// We lack `unit`.
+    /// Notices that `unit` is missing, and sets the timer for a request.
     fn detect(&mut self, unit: Unit, round: u32, ctx: &mut Context<'_, Self>) {
         if self.missing.contains(unit) {
             return;
@@ -93,7 +94,7 @@ impl Srm {
         self.arm_request(unit, ctx);
     }
 
-    /// Waits for a time that grows with the distance and with each round.
+    /// Sets the timer for the next request: the wait grows with the distance and with each round.
     fn arm_request(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
         let distance = self.distance(ctx.me(), unit.from);
         let side = &self.tuning.requests;
@@ -110,17 +111,18 @@ impl Srm {
         }
     }
 
+    /// Another member's request delays this process's own from now on.
     pub(super) fn listen(&mut self, unit: Unit) {
         if let Some(request) = self.missing.get_mut(unit) {
             request.listening = true;
         }
     }
 
-    /// Nobody was faster: we ask.
+    /// No request of another member arrived in time: requests the message.
     pub(super) fn ask(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
         let (me, scope) = (ctx.me(), self.settings.scope);
         let distance = self.distance(me, unit.from);
-        let silent = self.settings.one_round;
+        let repeats = self.repeats_requests();
         let Some(request) = self.missing.get_mut(unit) else { return };
         let radius = match scope {
             0 => EVERYWHERE,
@@ -134,12 +136,13 @@ impl Srm {
         request.round = (request.round + 1).min(MOST_ROUNDS);
         ctx.indicate(Indication::Note(Note::Asked(unit)));
         self.spread(me, radius, &Message::Request { unit, distance, radius }, ctx);
-        if !silent {
+        if repeats {
             self.arm_request(unit, ctx);
         }
     }
 
-    /// Another asks: who lacks it too waits longer, who has it prepares to repair.
+    /// Another member requests a message. This process prepares a repair if it has the message, and
+    /// delays its own request if it lacks it, too.
     pub(super) fn on_repair_request(
         &mut self,
         from: ProcessId,
@@ -167,7 +170,8 @@ impl Srm {
         }
         let ours = self.distance(me, unit.from);
         match self.missing.get_mut(unit) {
-            // Heard of before it was missed: no need to be among the first who ask.
+            // The message is news to this process, and requested already: its own request starts with
+            // a longer wait.
             None => self.detect(unit, 1, ctx),
             Some(request) => {
                 if std::mem::replace(&mut request.heard, true) {
@@ -182,7 +186,7 @@ impl Srm {
         }
     }
 
-    /// Nobody was faster: we repair.
+    /// No repair of another member arrived in time: repairs the message.
     pub(super) fn repair(&mut self, unit: Unit, ctx: &mut Context<'_, Self>) {
         let Some(PendingRepair { asker, radius, wait }) = self.pending_repairs.remove(unit) else {
             return;
@@ -198,7 +202,7 @@ impl Srm {
         self.hold_down(unit, far, ctx);
     }
 
-    /// A repair arrives: ours is not needed, and for a while no further one.
+    /// A repair arrives: suppresses this process's own, and ignores requests for a while.
     pub(super) fn on_repair(
         &mut self,
         unit: Unit,
@@ -226,13 +230,14 @@ impl Srm {
         self.hold_down(unit, far, ctx);
     }
 
+    /// Ignores requests for a repaired message for three times the delay from its source.
     fn hold_down(&mut self, unit: Unit, distance: u32, ctx: &mut Context<'_, Self>) {
         self.held_down.insert(unit, ());
         ctx.set_timer(Timer::Rest(unit), self.time(distance, 3 * 256));
     }
 }
 
-/// From the least wait to the least and the whole spread, in 1/256 of the distance.
+/// A random wait from `least` to `least + spread`, in 1/256 of the distance.
 fn drawn(least: u32, spread: u32, ctx: &mut Context<'_, Srm>) -> u64 {
     let chance = if spread > 0 { u64::from(ctx.choose(GRAINS)) } else { 0 };
     let twentieths = 256 * u64::from(least) + 256 * u64::from(spread) * chance / u64::from(GRAINS);
