@@ -1,7 +1,7 @@
 //! Failure detection: the problem. The files below solve it.
 //!
-//! Nobody asks anything; each process is told whom to [`Suspect`](Indication::Suspect) of having
-//! crashed, and whom to [`Restore`](Indication::Restore) because it was wrong.
+//! The application asks nothing. The detector reports a process as [`Suspect`](Indication::Suspect)ed
+//! of a crash, and [`Restore`](Indication::Restore)s it if the suspicion was wrong (Chandra, Toueg).
 
 pub mod heartbeat;
 pub mod phi_accrual;
@@ -19,12 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Algorithm, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
-/// What the application is told.
+/// The indications to the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Indication {
     /// This process seems to have crashed.
     Suspect(ProcessId),
-    /// It has not.
+    /// The suspicion was wrong: the process is alive.
     Restore(ProcessId),
 }
 
@@ -70,7 +70,7 @@ impl<P: Algorithm + Process<Request = NoRequest, Indication = Indication>> Probl
     }
 }
 
-/// The application that asks nothing.
+/// The application: it asks nothing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Nobody;
 
@@ -87,17 +87,19 @@ impl<P: Process<Request = NoRequest>> Application<P> for Nobody {
     }
 }
 
-/// Completeness: in the end every crashed process is suspected by every live one. Accuracy: in the
-/// end no live process is suspected; and on the way, if that is asked for, none too often.
+/// The monitor of the two properties. Completeness: in the end every live process suspects every
+/// crashed one. Accuracy: in the end no live process is suspected; with a limit on wrong suspicions,
+/// no process exceeds it on the way.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Properties {
     suspected: ProcessMap<ProcessSet>,
     slips: Option<Slips>,
 }
 
-/// How often each suspected whom wrongly.
+/// The number of wrong suspicions, by suspecting and suspected process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Slips {
+    /// The limit for each pair.
     most: u32,
     counts: BTreeMap<(ProcessId, ProcessId), u32>,
     down: ProcessSet,
@@ -110,7 +112,7 @@ impl Properties {
         Self { suspected: ProcessMap::new(group, ProcessSet::new()), slips }
     }
 
-    /// Counts that `at` suspects `whom`, if that is wrong.
+    /// Counts the suspicion of `whom` by `at`, if it is wrong.
     fn slipped(&mut self, at: ProcessId, whom: ProcessId) -> Verdict {
         let Some(slips) = self.slips.as_mut().filter(|slips| !slips.down.contains(whom)) else {
             return Ok(());
@@ -181,7 +183,7 @@ impl<P: Process<Request = NoRequest, Indication = Indication>> Monitor<P> for Pr
     }
 }
 
-/// What suspicions took.
+/// The measures of suspicions.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
     crashed: Vec<(ProcessId, u64)>,
@@ -212,14 +214,14 @@ impl<P: Process<Request = NoRequest, Indication = Indication>> Meter<P> for Meas
 /// The measures of a run of a failure detector; times in units of T.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
-    /// How often someone was suspected.
+    /// The number of suspicions.
     pub suspicions: u64,
-    /// How often wrongly.
+    /// The number of wrong ones.
     pub false_suspicions: u64,
-    /// From crash to suspicion, on average.
+    /// The mean time from a crash to a suspicion.
     pub detection_mean: Option<f64>,
-    /// From crash to suspicion, at worst.
+    /// The longest time from a crash to a suspicion.
     pub detection_max: Option<f64>,
-    /// Whom each process suspects in the end.
+    /// The processes that each process suspects in the end.
     pub suspected: Vec<(ProcessId, ProcessSet)>,
 }

@@ -1,4 +1,4 @@
-//! An algorithm without its type: what worlds, reports and tables need of it.
+//! An algorithm without its type, as worlds, reports and tables use it.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use crate::{
     Algorithm, DataSheet, Metric, Pause, Problem, ProblemSheet, Setup, SetupError, Watch, Workload,
 };
 
-/// What is measured of a run, to be written down.
+/// The measures of a run, for serialisation.
 pub type AnySummary = Box<dyn erased_serde::Serialize>;
 
 /// A run to be simulated.
@@ -20,13 +20,13 @@ pub type AnySummary = Box<dyn erased_serde::Serialize>;
 pub struct Simulation<'a> {
     /// Group, topology, mistake, variants.
     pub setup: &'a Setup,
-    /// Who asks how often.
+    /// The requests of the clients.
     pub workload: &'a Workload,
-    /// What is judged.
+    /// The properties that are judged.
     pub watch: &'a Watch,
-    /// The world.
+    /// The configuration of the simulated world.
     pub config: &'a Config,
-    /// Whether the processes are wanted when it is over.
+    /// Whether the result contains the processes.
     pub keep_processes: bool,
 }
 
@@ -35,19 +35,19 @@ pub struct Simulation<'a> {
 pub struct Simulated {
     /// How it ended.
     pub ending: Ending,
-    /// When, in ticks.
+    /// When it ended, in ticks.
     pub now: Time,
-    /// How many messages and steps there were.
+    /// The numbers of messages and steps.
     pub counts: Counts,
-    /// How many messages of each kind were sent.
+    /// The number of messages of each kind.
     pub kinds: Vec<(String, u64)>,
-    /// What broke, and when.
+    /// The violations, with their times.
     pub violations: Vec<(Time, Violation)>,
-    /// Who waits for an answer.
+    /// The processes whose clients still wait.
     pub waiting: Vec<ProcessId>,
-    /// Whether nobody waits or has anything more to ask.
+    /// Whether no client waits or has a further request.
     pub served: bool,
-    /// The processes in node order, if they were wanted.
+    /// The processes in node order, if the run keeps them.
     pub processes: Vec<AnyProcess>,
     /// The measures.
     pub meter: AnyMeter,
@@ -55,7 +55,7 @@ pub struct Simulated {
     pub monitor: AnyMonitor,
 }
 
-/// An algorithm with all that its problem brings along, behind the seam.
+/// An algorithm with the clients, judges and measures of its problem, without types.
 pub trait AnyAlgorithm: Send + Sync {
     /// The data sheet of its problem.
     fn problem(&self) -> &'static ProblemSheet;
@@ -63,17 +63,17 @@ pub trait AnyAlgorithm: Send + Sync {
     fn sheet(&self) -> DataSheet;
     /// The data sheet of the variant that `setup` chose.
     fn variant(&self, setup: &Setup) -> DataSheet;
-    /// The name of its type, for tests that are written by a program.
+    /// The name of its type, for generated tests.
     fn type_name(&self) -> &'static str;
-    /// Whether its runs have no end of their own.
+    /// Whether its runs never end by themselves.
     fn is_endless(&self) -> bool;
-    /// Whether it goes on when everyone is served.
+    /// Whether it goes on after all requests are served.
     fn goes_on(&self, setup: &Setup) -> bool;
     /// The longest delay, in T, that its timeouts allow for.
     fn longest_delay(&self, setup: &Setup) -> Option<f64>;
-    /// How large its quorums are, by their name.
+    /// The sizes of its quorums, by name.
     fn quorums(&self, setup: &Setup) -> Vec<(&'static str, Figures)>;
-    /// What `setup` lacks, beyond what the data sheet says.
+    /// Refuses a setup that it cannot run with, beyond the checks of the data sheet.
     fn check_setup(&self, setup: &Setup) -> Result<(), SetupError>;
     /// The process of member `me`.
     fn process(&self, me: ProcessId, setup: &Setup) -> AnyProcess;
@@ -81,19 +81,19 @@ pub trait AnyAlgorithm: Send + Sync {
     fn application(&self, workload: &Workload, setup: &Setup) -> AnyApplication;
     /// The clients of a script.
     fn scripted(&self, workload: &Workload, setup: &Setup) -> AnyApplication;
-    /// The judges of what `watch` names.
+    /// The judges of the properties that `watch` names.
     fn monitor(&self, watch: &Watch, setup: &Setup) -> AnyMonitor;
     /// Fresh measures.
     fn meter(&self, setup: &Setup) -> AnyMeter;
-    /// Which pause goes before `request`.
+    /// The kind of pause before `request`.
     fn pause(&self, request: &AnyData) -> Pause;
     /// The measures of a whole run, with times in units of `unit` ticks.
     fn summary(&self, meter: &AnyMeter, monitor: &AnyMonitor, unit: f64) -> AnySummary;
     /// How often each process was served.
     fn served(&self, meter: &AnyMeter) -> Vec<(ProcessId, u64)>;
-    /// What was measured under `metric`.
+    /// The measure under `metric`.
     fn measured(&self, meter: &AnyMeter, metric: Metric, unit: f64) -> Option<f64>;
-    /// Simulates a run, and judges its end if it has one.
+    /// Simulates a run. If the run ends by itself, its end is judged.
     fn simulate(&self, run: Simulation<'_>, observer: Option<&mut dyn AnyObserver>) -> Simulated;
 }
 
@@ -172,8 +172,8 @@ where
     fn measured(&self, meter: &AnyMeter, metric: Metric, unit: f64) -> Option<f64> {
         P::Problem::measured(meter.get(), metric, unit)
     }
-    // The one part of a world that is compiled for each algorithm: a step of the simulator takes no longer than
-    // a call through a table of functions would.
+    // The simulator's loop is compiled for each algorithm: a simulated step takes about as long as one
+    // virtual call, so an untyped loop would be much slower.
     fn simulate(&self, run: Simulation<'_>, observer: Option<&mut dyn AnyObserver>) -> Simulated {
         let Simulation { setup, workload, watch, config, keep_processes } = run;
         let application = match config.script.is_empty() {

@@ -1,9 +1,9 @@
 //! Group communication: the problem. The files below solve it.
 //!
-//! Processes form *views*: lists of members that all members agree on. The application
-//! [`Multicast`](Request::Multicast)s commands and is told each [`Delivered`](Indication::Delivered)
-//! command and each [`Installed`](Indication::Installed) view in one sequence that is the same
-//! everywhere: a view change is a barrier that no message crosses.
+//! Processes form *views*: lists of members on which all members agree. The application
+//! [`Multicast`](Request::Multicast)s commands. It receives [`Delivered`](Indication::Delivered)
+//! commands and [`Installed`](Indication::Installed) views in one sequence, the same at every member.
+//! A view change is a barrier that no message crosses.
 
 mod clients;
 mod measures;
@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Algorithm, Assumption, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
-/// What a group carries: commands, parts of a state, summaries. To the group they are all alike.
+/// The payload of a group: commands, parts of a state, summaries. The group does not look into it.
 pub trait Data:
     Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
@@ -45,7 +45,7 @@ impl<T> Data for T where
 {
 }
 
-/// Writes a map as a list of pairs: its keys are no strings.
+/// Serialises a map as a list of pairs, because its keys are not strings.
 fn as_list<K, V, S>(map: &BTreeMap<K, V>, serializer: S) -> Result<S::Ok, S::Error>
 where
     K: Serialize,
@@ -55,8 +55,8 @@ where
     serializer.collect_seq(map)
 }
 
-/// What a group assumes: only heartbeats make it send again what was lost, and leases are as good as
-/// the clocks that measure them.
+/// What a group assumes. Only with heartbeats does it send lost messages again, and a lease is as
+/// good as the clocks that measure it.
 fn assumed(heartbeats: bool, leases: bool) -> &'static [Assumption] {
     use Assumption::{Reliable, SteadyClocks, UniqueIds};
     match (heartbeats, leases) {
@@ -67,40 +67,40 @@ fn assumed(heartbeats: bool, leases: bool) -> &'static [Assumption] {
     }
 }
 
-/// Commands that only the application understands.
+/// A command that only the application understands.
 pub type Bytes = Arc<[u8]>;
 
-/// What the application asks.
+/// The requests of the application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Request<C> {
-    /// Deliver this to everyone, in the same order everywhere.
+    /// Deliver this command to every member, in the same order everywhere.
     Multicast(C),
     /// Become a member.
     Join,
-    /// Cease to be a member.
+    /// Leave the group.
     Leave,
-    /// Form a new view of those who answer.
+    /// Form a new view of the processes that answer.
     Reform,
     /// Form a group of one, in a new generation: an operator's last resort when a majority is lost
     /// for good.
     Refound,
-    /// The answer to [`Indication::Wedged`], where the layer above gives one: what everyone shall
-    /// know of us when the next view begins.
+    /// The answer to [`Indication::Wedged`], if the layer above gives one: its summary, which all
+    /// processes of the next view receive.
     Freeze(C),
-    /// The answer to [`Indication::StateWanted`]: the state of the application after all that it was
-    /// told so far, in parts.
+    /// The answer to [`Indication::StateWanted`]: the state of the application after all deliveries
+    /// so far, in parts.
     State(Vec<C>),
 }
 
-/// What the application is told.
+/// The indications to the application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Indication<C> {
-    /// Our message got this number in the present view.
+    /// The application's message has this number in the present view.
     Sent {
         /// Counted from 1 in each view.
         seq: u32,
     },
-    /// There is no room for this one: too many wait for others to take them.
+    /// The command is refused: this process is outside, or too many commands wait to be sent.
     Refused(C),
     /// A message.
     Delivered {
@@ -108,35 +108,35 @@ pub enum Indication<C> {
         view: ViewId,
         /// Its place in the order of that view.
         position: u64,
-        /// Who sent it.
+        /// The member that multicast it.
         sender: ProcessId,
         /// The sender's number for it.
         seq: u32,
-        /// What it says.
+        /// The command.
         command: C,
     },
-    /// Nothing is sent or delivered until the next view: its content is being agreed on.
+    /// The view is ending: nothing is sent or delivered until the next view.
     Wedged,
-    /// The next view.
+    /// The next view begins.
     Installed {
-        /// Who belongs to it, with a vote or without.
+        /// The view.
         view: View,
-        /// Who is gone since the last one, and had asked for it.
+        /// The processes of the last view that left at their own request.
         left: ProcessSet,
-        /// What a majority of the last view had to say at its end, those included that do not go on.
+        /// The summaries of the processes that promised, including those that do not go on.
         summaries: Vec<(Member, C)>,
     },
-    /// The others formed a view without us, which we did not ask for: what we held is lost.
+    /// The next view excludes this process, which did not ask to leave: its locks are lost.
     Excluded,
-    /// They formed a view without us, as we wished.
+    /// The next view excludes this process, which asked to leave.
     Left,
-    /// No majority answers. It may come back, or never.
+    /// No majority answers. A majority may come back, or not.
     Blocked,
-    /// Someone needs the state of the application.
+    /// An observer needs the state of the application.
     StateWanted,
     /// This is the state after all deliveries of this view before `position`.
     State {
-        /// What the next delivery's place will be.
+        /// The place of the next delivery.
         position: u64,
         /// The parts.
         parts: Vec<C>,

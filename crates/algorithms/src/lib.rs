@@ -1,8 +1,8 @@
-//! The algorithms: each one file, one pure state machine, with its data sheet on top.
+//! The algorithms: each is one file, one pure state machine, with its data sheet beside it.
 //!
-//! A *problem* file ([`mutex`], [`election`], [`multicast`], [`detector`]) owns the requests, the indications, the
-//! clients, the properties and the measures; the files in the folder beside it solve the problem.
-//! Nothing here knows which world it runs in.
+//! A *problem* file ([`mutex`], [`election`], [`group`], [`multicast`], [`detector`]) owns the requests,
+//! the indications, the clients, the properties and the measures. The files in the folder beside it
+//! solve the problem. No algorithm knows in which world it runs.
 
 pub mod detector;
 pub mod election;
@@ -32,14 +32,13 @@ pub trait Algorithm: Inspect {
     /// The problem it solves.
     type Problem: Problem<Self>;
 
-    /// What it is, assumes, costs and promises.
+    /// Its data sheet.
     const SHEET: DataSheet;
 
-    /// Whether its runs have no end of their own, because it watches for ever.
+    /// Whether its runs never end by themselves.
     const ENDLESS: bool = false;
 
-    /// Whether with this setup it goes on when everyone is served: members watch each other as long
-    /// as there is a group.
+    /// Whether with this setup it goes on after all requests are served, for example with heartbeats.
     fn goes_on(_setup: &Setup) -> bool {
         Self::ENDLESS
     }
@@ -47,25 +46,25 @@ pub trait Algorithm: Inspect {
     /// The process `me` of the group that `setup` describes.
     fn new(me: ProcessId, setup: &Setup) -> Self;
 
-    /// The data sheet as it holds for what `setup` chose: a variant may elect another winner, assume
-    /// less or promise more.
+    /// The data sheet of the variant that `setup` chose, which may differ in winner, assumptions and
+    /// guarantees.
     fn sheet(_setup: &Setup) -> DataSheet {
         Self::SHEET
     }
 
-    /// The longest delay of a message, in T, that its timeouts allow for: with a longer one, a slow
-    /// process may be taken for dead. None where it does not judge by time.
+    /// The longest delay of a message, in T, that its timeouts allow for. With a longer one, it may take
+    /// a slow process for crashed. None without timeouts.
     fn longest_delay(_setup: &Setup) -> Option<f64> {
         None
     }
 
-    /// How large the sets of processes are that each needs with this setup, and how they share the
-    /// work, by what the sets are called; the first are the quorums. Empty where there are none.
+    /// The sizes and loads of its quorums and further process sets with this setup, by name; the quorums
+    /// come first. Empty for an algorithm without quorums.
     fn quorums(_setup: &Setup) -> Vec<(&'static str, mutex::coterie::Figures)> {
         Vec::new()
     }
 
-    /// What `setup` lacks for this algorithm, beyond what the data sheet says.
+    /// Refuses a setup that this algorithm cannot run with, beyond the checks of the data sheet.
     fn check_setup(_setup: &Setup) -> Result<(), SetupError> {
         Ok(())
     }
@@ -73,26 +72,26 @@ pub trait Algorithm: Inspect {
 
 /// What all algorithms of one problem share: clients, judges and measures.
 pub trait Problem<P: Algorithm>: 'static {
-    /// Who asks.
+    /// The clients.
     type Application: Application<P> + Send + Sync + 'static;
-    /// Who judges.
+    /// The judges of the properties.
     type Monitor: Monitor<P, Tag: Data> + Send + Sync + 'static;
-    /// Who measures.
+    /// The meter.
     type Meter: Meter<P> + Send + 'static;
-    /// What is measured, for people and machines.
+    /// The measures of a run, for people and machines.
     type Summary: Serialize + std::fmt::Debug + 'static;
 
-    /// What commands and tables need to know of it.
+    /// Its data sheet, for commands and tables.
     const SHEET: ProblemSheet;
 
-    /// Whether runs have no end of their own: they are cut off, and that is all right.
+    /// Whether runs never end by themselves: a cut-off run counts as complete.
     const ENDLESS: bool = false;
 
     /// The clients that `workload` describes.
     fn application(workload: &Workload, setup: &Setup) -> Self::Application;
 
-    /// The clients of a script, which says when each asks: nothing that happens before makes one of
-    /// these requests superfluous.
+    /// The clients of a script, which sets the time of each request. No earlier event makes one of these
+    /// requests superfluous.
     fn scripted(workload: &Workload, setup: &Setup) -> Self::Application {
         Self::application(workload, setup)
     }
@@ -103,59 +102,59 @@ pub trait Problem<P: Algorithm>: 'static {
     /// A fresh meter.
     fn meter(setup: &Setup) -> Self::Meter;
 
-    /// Which pause of the workload goes before `request`.
+    /// The kind of pause before `request`.
     fn pause(request: &P::Request) -> Pause;
 
     /// The measures of a whole run, with times in units of `unit` ticks.
     fn summary(meter: &Self::Meter, monitor: &Self::Monitor, unit: f64) -> Self::Summary;
 
-    /// How often each process was served, for cost formulas; none where that has no meaning.
+    /// How often each process was served, for cost formulas; empty if that has no meaning.
     fn served(_meter: &Self::Meter) -> Vec<(ProcessId, u64)> {
         Vec::new()
     }
 
-    /// What was measured under `metric`, in messages or in units of T; none where nothing was.
+    /// The measure under `metric`, in messages or in units of T; none if it was not measured.
     fn measured(_meter: &Self::Meter, _metric: Metric, _unit: f64) -> Option<f64> {
         None
     }
 }
 
-/// Whose requests a workload makes, and how many. When it makes them is up to the host.
+/// The requests that clients make. The host decides when they make them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Workload {
-    /// Who starts an election, takes the lock, or sends.
+    /// The processes that start an election, acquire the lock, or multicast.
     pub initiators: Vec<ProcessId>,
-    /// How often each process, in node order, asks.
+    /// The number of requests of each process, in node order.
     pub requests: Vec<u32>,
 }
 
 /// The kinds of pauses between requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pause {
-    /// Before the first wish, and between one wish and the next.
+    /// Before the first request, and between two requests.
     Think,
-    /// While inside, or in office.
+    /// While a client holds the lock, or leads.
     Hold,
 }
 
-/// Which properties are judged. What is not judged costs the checker no states.
+/// The properties that are judged. A property that is not judged costs the checker no states.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Watch {
-    /// Happened-before order: judged if claimed or asked for, else only counted.
+    /// Happened-before order: judged if the sheet claims it or the user asks for it, else counted.
     pub order: Order,
     /// Fence numbers grow from entry to entry.
     pub fence: bool,
-    /// Nobody is overtaken more often than this.
+    /// No request is overtaken more often than this.
     pub bypass: Option<u32>,
-    /// Nobody is overtaken more often than this by those who knew of its request when they asked.
+    /// No request is overtaken more often than this by processes that knew of it when they asked.
     pub overtaking: Option<u32>,
     /// No detector suspects the same process wrongly more often than this.
     pub slips: Option<u32>,
-    /// No leader in office is deposed by what another says.
+    /// No leader is deposed by a message of another process.
     pub stability: bool,
 }
 
-/// What to do about happened-before order.
+/// How happened-before order is treated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Order {
     /// Nothing.
@@ -167,9 +166,9 @@ pub enum Order {
     Judge,
 }
 
-/// Implements `Default` to mean "as the data sheet says": what a simulator watches.
 impl Watch {
-    /// Everything that `sheet` claims is judged, everything else that can be counted is counted.
+    /// Judges every property that `sheet` claims, and counts all others that can be counted: what a
+    /// simulator watches.
     pub fn all(sheet: &DataSheet) -> Self {
         Self {
             order: if sheet.claims_order(false) { Order::Judge } else { Order::Count },

@@ -1,16 +1,16 @@
 //! Multicast to a group: the problem. The files below solve it.
 //!
-//! The application asks to [`Multicast`](Request::Multicast) and every member is told what was
-//! [`Delivered`](Indication::Delivered) — reliably, or in an order, as far as the algorithm goes.
+//! The application [multicasts](Request::Multicast) a message, and every member
+//! [delivers](Indication::Delivered) it: reliably, or in an order, as the algorithm guarantees.
 
 mod clients;
-mod few;
 mod measures;
+mod number_map;
 mod numbers;
 mod properties;
+mod sender_map;
 mod sheet;
-mod table;
-mod window;
+mod unit_map;
 
 pub mod ack;
 pub mod best_effort;
@@ -37,19 +37,19 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload};
 
-/// What the application asks.
+/// The requests of the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Everyone shall have this: the number of the message, counted from 1 at each member.
+    /// Send the message of this number to every member. Each member numbers its messages from 1.
     Multicast(u32),
 }
 
-/// The name of a message: whose it is, and which of its messages.
+/// The name of a message: its sender, and its number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Unit {
-    /// Who multicast it.
+    /// The member that multicast it.
     pub from: ProcessId,
-    /// Which of its messages, counted from 1.
+    /// Its number among the sender's messages, from 1.
     pub number: u32,
 }
 
@@ -59,31 +59,31 @@ impl fmt::Display for Unit {
     }
 }
 
-/// What the application is told.
+/// The indications to the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Indication {
-    /// Here is a message.
+    /// A message is delivered.
     Delivered(Unit),
-    /// This message will never come: nobody has it any more. A hole that is told is no silent one.
+    /// This message will never be delivered: no process has it any more.
     Gone(Unit),
-    /// This member has not answered for so long that we go on without it.
+    /// This member has not answered for too long: the sender goes on without it.
     Suspected(ProcessId),
-    /// What measures and judges need, and no application.
+    /// An event for measures and monitors only.
     Note(Note),
 }
 
-/// What happens below the application.
+/// An event below the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Note {
-    /// A message is noticed to be missing.
+    /// A member notices that this message is missing.
     Missing(Unit),
-    /// Someone asks for a message again.
+    /// A member asks for this message again.
     Asked(Unit),
-    /// Someone sends it again.
+    /// A member sends this message again.
     Repaired(Unit),
-    /// A repair arrived where it was not needed.
+    /// This message arrived at a member that already had it.
     Unwanted(Unit),
-    /// The message and its place in the order are here: it would survive if all others crashed.
+    /// This member holds the message and its place in the order: both survive a crash of all others.
     Held(Unit),
 }
 
@@ -129,7 +129,7 @@ impl<P: Algorithm + Process<Request = Request, Indication = Indication>> Problem
     }
 }
 
-/// Writes a map entry by entry: not every format has keys that are more than a word.
+/// Serialises a map as a list of pairs, because its keys are not strings.
 fn pairs<K: Serialize, V: Serialize, S: Serializer>(
     map: &BTreeMap<K, V>,
     serializer: S,

@@ -1,4 +1,4 @@
-//! Data sheets of problems: what commands and tables need to know of one, as data.
+//! Data sheets of problems: facts about a problem that commands and tables use.
 
 use std::fmt;
 
@@ -12,36 +12,32 @@ pub type Measures<'a> = &'a dyn Fn(&str) -> Option<f64>;
 pub struct ProblemSheet {
     /// Its name: the first half of an algorithm's full name.
     pub name: &'static str,
-    /// The properties that its judges know, besides [those of every problem](Property::COMMON).
+    /// The properties of this problem, besides [those of every problem](Property::COMMON).
     pub properties: &'static [Property],
-    /// The properties that `guarantees` has a row for, by their words; without any there is no such table.
+    /// The properties in the table of the command `guarantees`, by their words; empty: no table.
     pub guarantees: &'static [&'static str],
-    /// The violations that no crash and no loss may cause: without them `tolerance` calls an algorithm safe.
-    pub safety: &'static [&'static str],
-    /// The violations of its own that a judge can only see at the end of a run: after them the property is broken for good.
-    pub at_end: &'static [&'static str],
-    /// Whether clients ask for something.
+    /// Whether clients make requests.
     pub asks: bool,
-    /// Whether a client that is served keeps what it has for a while (`--hold`).
+    /// Whether a served client keeps its grant for a while (`--hold`).
     pub holds: bool,
-    /// Whether clients wait for their turn, so that `tolerance` can say who is harmed by a fault.
+    /// Whether clients wait for their turn, so that `tolerance` can report which ones a fault harms.
     pub takes_turns: bool,
-    /// Whether formulas are about one request of each client at most, made at one moment.
+    /// Whether cost formulas assume at most one request of each client, all made at one moment.
     pub one_shot: bool,
-    /// Whether all algorithms do the same work, so that `compare` can say which is best.
+    /// Whether all algorithms do the same work, so that `compare` can name the best.
     pub rivals: bool,
     /// The standard workloads of `costs`.
     pub workloads: &'static [Case],
-    /// The standard workloads of `compare`; what the user gave takes precedence.
+    /// The standard workloads of `compare`. Options of the user take precedence.
     pub contests: &'static [Case],
-    /// What `compare` compares.
+    /// The columns of `compare`.
     pub columns: &'static [Column],
-    /// Whether nothing is missing in the end that every survivor should have, by the measures of the run.
+    /// Whether every survivor has its full result in the end, by the measures of the run.
     pub is_complete: fn(measure: Measures<'_>, survivors: usize) -> bool,
 }
 
 impl ProblemSheet {
-    /// A sheet to begin with: clients ask, all algorithms do the same work, messages and time are compared.
+    /// A sheet of defaults: clients ask, all algorithms do the same work, messages and time are compared.
     pub const BLANK: Self = Self {
         name: "",
         properties: &[],
@@ -88,14 +84,14 @@ impl fmt::Display for ProblemSheet {
     }
 }
 
-/// Something that is judged, under its word of the command line (`--property`).
+/// A property that is judged, under its word for the command line (`--property`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Property {
     /// The word.
     pub word: &'static str,
     /// The violations that break it.
     pub broken_by: &'static [&'static str],
-    /// What it says.
+    /// Its meaning in a few words.
     pub meaning: &'static str,
 }
 
@@ -133,11 +129,11 @@ impl Property {
     pub const STABILITY: Self = Self::new(
         "stability",
         &["stability"],
-        "no leader is deposed by what another says (asked for by name)",
+        "no leader is deposed by a message of another process (judged on request only)",
     );
     /// Leaders of any kind.
     pub const ALIVE: Self =
-        Self::new("alive", &["live leader"], "in the end nobody follows a dead process");
+        Self::new("alive", &["live leader"], "in the end no process follows a crashed leader");
     /// Leaders of any kind.
     pub const TERMINATION: Self =
         Self::new("termination", &["termination"], "in the end all know who leads");
@@ -148,13 +144,13 @@ impl Property {
     pub const UNIFORM: Self = Self::new(
         "uniform",
         &["uniform agreement", "total order", "uniform delivery"],
-        "all deliver the same in the same order, and nothing that a majority does not hold",
+        "all deliver the same messages in the same order, and only messages that a majority holds",
     );
     /// Groups and multicasts.
     pub const INTEGRITY: Self = Self::new(
         "integrity",
         &["no duplication", "no creation"],
-        "no message is delivered twice, and none that nobody sent",
+        "no message is delivered twice, and none that was never sent",
     );
     /// Failure detectors, and multicasts that give peers up.
     pub const ACCURACY: Self = Self::new(
@@ -163,7 +159,7 @@ impl Property {
         "no live process is given up; accuracy:K, not more than K times",
     );
 
-    /// What every world judges, whatever the problem.
+    /// The properties that every world judges for every problem.
     pub const COMMON: &'static [Self] = &[
         Self::new(
             "expected",
@@ -178,29 +174,29 @@ impl Property {
     ];
 }
 
-/// A standard workload, on top of what the user gave.
+/// A standard workload. It adds to the user's options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Case {
     /// Its name in tables.
     pub name: &'static str,
-    /// Who starts (`--initiators`).
+    /// The processes that start (`--initiators`).
     pub initiators: Option<&'static str>,
-    /// How ids are arranged (`--ids`), unless the user says.
+    /// How ids are arranged (`--ids`), unless the user sets it.
     pub ids: Option<&'static str>,
     /// How often every client asks (`--entries`).
     pub entries: Option<u32>,
-    /// How often the last client asks, and nobody else (`--requests`).
+    /// The number of requests of the last client, with no other client asking (`--requests`).
     pub last_asks: Option<u32>,
     /// How soon clients ask again (`--load`).
     pub load: Option<Load>,
-    /// Messages past the algorithm for each request, unless the user says (`--app-messages`).
+    /// Application messages for each request, unless the user sets them (`--app-messages`).
     pub app_messages: Option<u32>,
     /// When the last process crashes, unless the user gave faults or ids.
     pub last_crashes: Option<u32>,
 }
 
 impl Case {
-    /// A case to begin with: nothing of its own.
+    /// A case without options of its own.
     pub const BLANK: Self = Self {
         name: "",
         initiators: None,
@@ -218,29 +214,29 @@ impl Case {
 pub enum Load {
     /// Requests hardly ever meet.
     Low,
-    /// Everyone asks again at once.
+    /// Every client asks again at once.
     High,
 }
 
-/// Something that `compare` compares.
+/// A column of `compare`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// In which unit.
+    /// Its unit.
     pub unit: &'static str,
     /// Which way is better.
     pub better: Better,
-    /// What it says about an algorithm, where its name does not.
+    /// Its meaning, where the name is not enough.
     pub means: &'static str,
-    /// What a formula says of it: at most, or at least.
+    /// The kind of its bound: at most, or at least.
     pub limit: &'static str,
-    /// What was measured and counted: hand-overs, multicasts.
+    /// The events that it measures: hand-overs, multicasts.
     pub of: &'static str,
     /// The measure of the report it comes from.
     #[serde(skip)]
     pub measure: &'static str,
-    /// The measure under low load, where that is another.
+    /// The measure under low load, if it is another one.
     #[serde(skip)]
     pub measure_low: Option<&'static str>,
     /// Its formula.
@@ -252,7 +248,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column to begin with.
+    /// A column of defaults.
     pub const BLANK: Self = Self {
         name: "",
         unit: "",
@@ -266,12 +262,12 @@ impl Column {
         is_delay: false,
     };
 
-    /// A measure that follows from others: messages divided by what [`Bounded::PerEach`] counts.
+    /// A derived measure: messages divided by the count of [`Bounded::PerEach`].
     pub const MESSAGES_PER_EACH: &'static str = "messages_per_each";
-    /// A measure that follows from others: messages divided by the time of the run.
+    /// A derived measure: messages divided by the time of the run.
     pub const MESSAGES_PER_TIME: &'static str = "messages_per_time";
 
-    /// What every run has.
+    /// The columns of every problem.
     pub const COMMON: &'static [Self] = &[
         Self {
             name: "messages",
@@ -289,7 +285,7 @@ impl Column {
         },
     ];
 
-    /// What is shown where nothing was measured.
+    /// The text of a cell without a measurement.
     pub fn without_any(&self) -> String {
         match self.of.strip_suffix('s') {
             Some(one) => format!("—(no {one})"),
@@ -315,10 +311,10 @@ pub enum Bounded {
     Not,
     /// A metric of the data sheet.
     By(&'static str),
-    /// That of all messages, or of those for each: what is served is counted by this measure.
+    /// The formula of all messages or of messages per service; this measure counts the services.
     PerEach(&'static str),
-    /// From request to exit: by the delays of the data sheet.
+    /// From request to exit: from the delays on the data sheet.
     Response,
-    /// By the delay from one to the next.
+    /// From the delay between two entries.
     Throughput,
 }

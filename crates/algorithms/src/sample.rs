@@ -1,9 +1,10 @@
-//! Many times, kept in little space.
+//! Samples of times in constant space.
 
 use serde::Serialize;
 
-/// Times in ticks: mean and extremes exactly, percentiles from a histogram of 64 · 32 buckets. A
-/// percentile is the mean of its bucket: never more than 3 % off, and exact where its times are alike.
+/// A sample of times in ticks. Mean and extremes are exact. Percentiles come from a histogram of
+/// 64 · 32 buckets: each is the mean of its bucket, at most 3 % off, and exact if all times of the
+/// bucket are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     count: u64,
@@ -22,7 +23,7 @@ struct Bucket {
 const SUB: u32 = 32;
 
 impl Sample {
-    /// Takes note of one.
+    /// Adds a time.
     pub fn add(&mut self, ticks: u64) {
         self.min = if self.count == 0 { ticks } else { self.min.min(ticks) };
         self.max = self.max.max(ticks);
@@ -57,12 +58,12 @@ impl Sample {
         self.max
     }
 
-    /// The most, in units of T; none of nothing.
+    /// The maximum, in units of T; none for an empty sample.
     pub fn max(&self, unit: f64) -> Option<f64> {
         (self.count > 0).then(|| self.max as f64 / unit)
     }
 
-    /// How they spread; none of nothing.
+    /// The distribution; none for an empty sample.
     pub fn spread(&self, unit: f64) -> Option<Spread> {
         (self.count > 0).then(|| Spread {
             count: self.count,
@@ -75,16 +76,16 @@ impl Sample {
     }
 }
 
-/// How a measure spreads, in units of T.
+/// The distribution of a measure, in units of T.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
-    /// How many times it was measured.
+    /// The number of measurements.
     pub count: u64,
     /// The mean.
     pub mean: f64,
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The most.
+    /// The maximum.
     pub max: f64,
     /// The median, within 3 %.
     pub p50: f64,

@@ -1,4 +1,4 @@
-//! What an algorithm is built from.
+//! The setup that an algorithm is built from.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -10,31 +10,31 @@ use konklave_process::{Fixed, Group, ProcessId, Topology};
 
 use crate::{DataSheet, Mistake};
 
-/// Everything an algorithm may know of its surroundings.
+/// All facts about its surroundings that an algorithm may know.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
-    /// Who takes part, in node order.
+    /// The processes that take part, in node order.
     pub group: Group,
-    /// Who is linked with whom.
+    /// The links between them.
     pub topology: Topology,
     /// The mistake to make, if any.
     pub mistake: Option<&'static str>,
-    /// What was chosen with `--set`, checked against the data sheet.
+    /// The values of switches (`--set`), checked against the data sheet.
     pub chosen: BTreeMap<&'static str, String>,
     /// T: the mean delay of a message. Timeouts are multiples of it.
     pub unit: Duration,
-    /// Who is known to be down from the start.
+    /// The processes that are known to be down from the start.
     pub down: Vec<ProcessId>,
-    /// What all processes of this setup have in common.
+    /// A cache that all processes of this setup share.
     pub shared: Shared,
 }
 
-/// What was built last from a setup for all its processes together, and from what. A clone has
-/// nothing yet; what is here never changes what an algorithm does.
+/// A cache for the last value that was built for all processes of a setup, with its origin. A clone is
+/// empty. The cache never changes the behaviour of an algorithm.
 #[derive(Default)]
 pub struct Shared(Mutex<Option<(Origin, Arc<dyn Any + Send + Sync>)>>);
 
-/// What a shared part was built from.
+/// The parts of a setup that a cached value was built from.
 struct Origin {
     name: String,
     group: Group,
@@ -72,7 +72,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Why an algorithm cannot be built.
+/// The reason why an algorithm cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SetupError(pub String);
 
@@ -85,7 +85,7 @@ impl fmt::Display for SetupError {
 impl std::error::Error for SetupError {}
 
 impl Setup {
-    /// Members `group` on `topology`, nothing chosen, with T = 1 ms.
+    /// The members `group` on `topology`, with all switches at their defaults and T = 1 ms.
     pub fn new(group: Group, topology: Topology) -> Self {
         assert_eq!(group.len(), topology.len(), "a topology places every member");
         Self {
@@ -99,7 +99,7 @@ impl Setup {
         }
     }
 
-    /// What `name` stands for in this setup, built once for all processes.
+    /// The cached value `name` of this setup, built once for all processes.
     pub fn share<T: Send + Sync + 'static>(&self, name: &str, build: impl FnOnce() -> T) -> Arc<T> {
         let last = || self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((origin, part)) = &*last()
@@ -121,7 +121,7 @@ impl Setup {
         part
     }
 
-    /// Where `me` stands in node order.
+    /// The index of `me` in node order.
     pub fn place(&self, me: ProcessId) -> usize {
         self.group.place(me).expect("a process is a member of its group")
     }
@@ -141,8 +141,8 @@ impl Setup {
         self.topology.neighbour_ids(self.place(me), &self.group)
     }
 
-    /// The next process on the way to the first of the group, in the tree that the topology is, or
-    /// else in its tree of shortest paths; none for the first itself.
+    /// The parent of `me` in the tree whose root is the first process of the group: the topology itself
+    /// if it is a tree, else its tree of shortest paths. None for the root.
     pub fn parent(&self, me: ProcessId) -> Option<ProcessId> {
         self.topology.parent(self.place(me)).map(|place| self.group.id(place))
     }
@@ -155,12 +155,12 @@ impl Setup {
         self.topology.spanning_tree(0).diameter()
     }
 
-    /// Whether `mistake` is to be made.
+    /// Whether the algorithm makes `mistake`.
     pub fn makes(&self, mistake: &Mistake) -> Fixed<bool> {
         Fixed(self.mistake == Some(mistake.name))
     }
 
-    /// Refuses these switches below `least`; a value that is no number, as `auto`, is above it.
+    /// Refuses values of these switches below `least`. A value such as `auto`, not a number, is accepted.
     pub fn need(&self, sheet: &DataSheet, least: u32, names: &[&str]) -> Result<(), SetupError> {
         let low = |name: &&&str| self.chosen(sheet, name).0.parse().is_ok_and(|n: u32| n < least);
         match names.iter().find(low) {
@@ -169,7 +169,7 @@ impl Setup {
         }
     }
 
-    /// Refuses these switches above `most`.
+    /// Refuses values of these switches above `most`.
     pub fn limit(&self, sheet: &DataSheet, most: u32, names: &[&str]) -> Result<(), SetupError> {
         let high = |name: &&&str| self.chosen(sheet, name).0.parse().is_ok_and(|n: u32| n > most);
         match names.iter().find(high) {
@@ -178,7 +178,7 @@ impl Setup {
         }
     }
 
-    /// The value of switch `name`; its default where nothing was chosen.
+    /// The value of switch `name`, or its default.
     pub fn chosen(&self, sheet: &DataSheet, name: &str) -> Chosen<'_> {
         let switch = sheet.switches.iter().find(|s| s.name == name);
         let switch = switch.expect("an algorithm asks for its own switches");
@@ -197,7 +197,7 @@ impl Chosen<'_> {
         self.0 == value
     }
 
-    /// It as a number; values were checked when they were chosen.
+    /// The value as a number. Values are checked when they are set.
     pub fn number(self) -> u32 {
         self.0.parse().unwrap_or(0)
     }

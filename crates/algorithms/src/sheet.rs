@@ -1,5 +1,5 @@
-//! Data sheets: what an algorithm is, assumes, costs and promises — as data, used by `list`, by
-//! the monitors, by the bound meter and by the checks of the input.
+//! Data sheets: the assumptions, costs and guarantees of an algorithm as data. The command `list`, the
+//! monitors, the measurement against bounds and the checks of the input use them.
 
 use std::fmt;
 
@@ -18,34 +18,34 @@ pub struct DataSheet {
     pub title: &'static str,
     /// The idea in one or two sentences.
     pub idea: &'static str,
-    /// Author, venue, year; and where in the sources it stands.
+    /// Author, venue, year; and the place in the sources.
     pub source: &'static str,
-    /// What must hold for its promises to hold.
+    /// The assumptions under which its guarantees hold.
     pub assumes: &'static [Assumption],
     /// The topologies it runs on, the default first.
     pub topologies: &'static [Shape],
-    /// Who wins (elections only).
+    /// The process that wins (elections only).
     pub winner: Option<Winner>,
-    /// What it costs.
+    /// Its costs.
     pub costs: &'static [Cost],
-    /// What it promises.
+    /// Its guarantees.
     pub guarantees: &'static [Guarantee],
-    /// What its fence number is, where it has one.
+    /// The content of its fencing token, if it has one.
     pub fence: Option<&'static str>,
     /// Known mistakes of its sources, each a switch that the checker must catch.
     pub mistakes: &'static [Mistake],
-    /// What can be chosen with `--set name=value`; the first value is the default.
+    /// Its switches (`--set name=value`); the first value is the default.
     pub switches: &'static [Switch],
 }
 
 impl DataSheet {
-    /// Whether it promises happened-before order, also where someone `restarts`.
+    /// Whether it guarantees happened-before order; with `restarts`, also after restarts.
     pub fn claims_order(&self, restarts: bool) -> bool {
         self.guarantees.contains(&Guarantee::HappenedBefore)
             || !restarts && self.guarantees.contains(&Guarantee::HappenedBeforeUntilRestart)
     }
 
-    /// A sheet to begin with: whatever is not said of an algorithm.
+    /// An empty sheet.
     pub const BLANK: Self = Self {
         name: "",
         title: "",
@@ -62,7 +62,7 @@ impl DataSheet {
     };
 }
 
-/// What an algorithm takes for granted.
+/// An assumption of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
@@ -72,38 +72,38 @@ pub enum Assumption {
     NoDuplicates,
     /// Messages of one channel keep their order.
     Fifo,
-    /// Nobody crashes.
+    /// No process crashes.
     NoCrash,
-    /// Who has crashed stays down.
+    /// A crashed process stays down.
     NoRestart,
-    /// Delays and reactions have known bounds, so that a timeout tells a crash.
+    /// Delays and reactions have known bounds, so that a timeout proves a crash.
     Synchronous,
-    /// Delays have a bound, though nobody knows it: a detector that grows more patient gets there.
+    /// Delays have an unknown bound: a detector that allows more time after each mistake reaches it.
     BoundedDelays,
-    /// Nobody's clock stops, and their rates differ by less than a tenth.
+    /// No clock stops, and the rates of clocks differ by less than a tenth.
     SteadyClocks,
-    /// Everyone knows everyone.
+    /// Every process knows all others.
     KnownMembership,
     /// No two processes share an id.
     UniqueIds,
-    /// What is saved survives a crash.
+    /// A saved record survives a crash.
     StableStorage,
 }
 
 impl Assumption {
-    /// What may follow when it does not hold.
+    /// The possible consequence if it does not hold.
     pub fn consequence(self) -> &'static str {
         match self {
             Self::Reliable => "a lost message may block it for ever",
             Self::NoDuplicates => "a duplicate may be taken for a second message",
-            Self::Fifo => "a message that overtakes another may break its promises",
+            Self::Fifo => "a message that overtakes another may break its guarantees",
             Self::NoCrash => "a crashed process may block the others for ever",
-            Self::NoRestart => "one who comes up again may break its promises, or never take part",
+            Self::NoRestart => "a restarted process may break its promises, or never take part",
             Self::Synchronous => "a slow process may be taken for dead",
-            Self::BoundedDelays => "the living may be suspected again and again",
+            Self::BoundedDelays => "live processes may be suspected again and again",
             Self::SteadyClocks => "two leaders may act at the same time",
-            Self::KnownMembership | Self::UniqueIds => "its promises are void",
-            Self::StableStorage => "a restarted process may break its word",
+            Self::KnownMembership | Self::UniqueIds => "its guarantees are void",
+            Self::StableStorage => "a restarted process may break its promises",
         }
     }
 }
@@ -132,9 +132,9 @@ impl fmt::Display for Assumption {
 pub enum Winner {
     /// The highest id of all live processes.
     MaxAll,
-    /// The highest id of those that started.
+    /// The highest id of the initiators.
     MaxInitiator,
-    /// Anyone, but only one.
+    /// Any process, but only one.
     Any,
 }
 
@@ -143,39 +143,39 @@ impl fmt::Display for Winner {
         f.write_str(match self {
             Self::MaxAll => "highest id of all",
             Self::MaxInitiator => "highest id among the initiators",
-            Self::Any => "anyone, but only one",
+            Self::Any => "any process, but only one",
         })
     }
 }
 
-/// What an algorithm promises while its assumptions hold.
+/// A guarantee of an algorithm, while its assumptions hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guarantee {
-    /// At most one process is inside.
+    /// At most one process is in the critical section.
     MutualExclusion,
-    /// Someone who wants gets.
+    /// If a process waits, some process enters.
     DeadlockFree,
-    /// Everyone who wants gets.
+    /// Every waiting process enters.
     StarvationFree,
-    /// Who asked first, in the sense of happened-before, gets first.
+    /// Requests are served in happened-before order.
     HappenedBefore,
-    /// The same, unless someone comes up again after a crash: it may wish for something before it can
-    /// say when, and a third process may know of the wish by then.
+    /// Requests are served in happened-before order until a process restarts. A restarted process may
+    /// request before it has a timestamp, and a third process may know of that request by then.
     HappenedBeforeUntilRestart,
     /// At most one leader at any moment.
     UniqueLeader,
     /// At most one leader in each epoch.
     UniquePerEpoch,
-    /// A process that comes into office again does so in a higher epoch.
+    /// A process that leads again does so in a higher epoch.
     GrowingEpochs,
-    /// In the end all name the same leader, or have delivered the same messages.
+    /// In the end all processes name the same leader, or have delivered the same messages.
     Agreement,
-    /// In the end nobody takes a dead process for the leader.
+    /// In the end no process follows a crashed leader.
     LiveLeader,
-    /// It ends.
+    /// Every run ends.
     Termination,
-    /// It ends with probability one.
+    /// A run ends with probability 1.
     TerminationWithProbabilityOne,
     /// Parents never form a cycle.
     AcyclicParents,
@@ -185,29 +185,29 @@ pub enum Guarantee {
     Completeness,
     /// In the end no live process is suspected.
     EventualAccuracy,
-    /// All agree on the views.
+    /// All members agree on the views.
     ViewAgreement,
-    /// Who goes from one view to the next together has delivered the same before.
+    /// Members that go from one view to the next together have delivered the same messages before.
     VirtualSynchrony,
-    /// All deliver in the same order.
+    /// All members deliver messages in the same order.
     TotalOrder,
-    /// What anyone delivers, even one who is gone, all who go on deliver.
+    /// If any member delivers a message, even a crashed one, all members that go on deliver it.
     UniformAgreement,
-    /// Who goes on has delivered what it sent.
+    /// A member that goes to the next view has delivered its own messages.
     SelfDelivery,
-    /// What one that stays up multicasts is delivered by all that stay up.
+    /// If a process that stays up multicasts a message, all processes that stay up deliver it.
     Validity,
-    /// Nothing is delivered twice, and nothing that nobody multicast.
+    /// No message is delivered twice, and none that was not multicast.
     Integrity,
     /// The messages of one sender are delivered in the order in which it sent them.
     FifoOrder,
-    /// Nothing is delivered before what led to it.
+    /// No message is delivered before its causes.
     CausalOrder,
-    /// Nobody delivers what a majority does not hold: no crash of a minority can undo it.
+    /// A message is delivered only once a majority holds it, so that it survives crashes of a minority.
     UniformDelivery,
-    /// Nobody delivers what not everyone holds.
+    /// A message is delivered only once every member holds it.
     SafeDelivery,
-    /// A promise of another problem, in words.
+    /// A guarantee of another problem, in words.
     #[serde(untagged)]
     Other(&'static str),
 }
@@ -219,7 +219,7 @@ impl fmt::Display for Guarantee {
             Self::DeadlockFree => "no deadlock",
             Self::StarvationFree => "no starvation",
             Self::HappenedBefore => "happened-before order",
-            Self::HappenedBeforeUntilRestart => "happened-before order until someone restarts",
+            Self::HappenedBeforeUntilRestart => "happened-before order until a process restarts",
             Self::UniqueLeader => "one leader at a time",
             Self::UniquePerEpoch => "one leader per epoch",
             Self::GrowingEpochs => "growing epochs",
@@ -252,33 +252,31 @@ impl fmt::Display for Guarantee {
 pub struct Mistake {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What is done wrong, and by whom.
+    /// The mistake in one sentence.
     pub what: &'static str,
     /// The property that breaks.
     pub breaks: &'static str,
-    /// The arguments of `check` that catch it; empty where it takes time to matter, which the checker
-    /// does not know: see [`Mistake::shown_by`].
+    /// The arguments of `check` that catch it. Empty if no check does, because only timing shows the
+    /// mistake: see [`Mistake::shown_by`].
     pub caught_by: &'static str,
 }
 
-/// Something to choose when an algorithm is built.
+/// A switch: a choice when an algorithm is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     /// Its name.
     pub name: &'static str,
-    /// Its values, the default first; one value like `<number>` stands for any such value, with
-    /// the default before it.
+    /// Its values, the default first. A value like `<number>` stands for any number.
     pub values: &'static [&'static str],
-    /// What it does.
+    /// Its effect.
     pub what: &'static str,
 }
 
 impl Switch {
-    /// The highest number that can be chosen: beyond it nothing that is counted makes sense, and
-    /// multiples of it still fit where they are computed. Ids are no higher.
+    /// The highest number that a switch accepts: the highest process id. Multiples of it do not overflow.
     pub const LARGEST: u32 = konklave_process::MAX_ID;
 
-    /// Whether `value` is one of its values. What an algorithm can do with it, `check_setup` says.
+    /// Whether `value` is one of its values. The algorithm may refuse it all the same (`check_setup`).
     pub fn accepts(&self, value: &str) -> bool {
         let number = || value.parse::<u32>().is_ok_and(|number| number <= Self::LARGEST);
         self.values.contains(&value) && !value.starts_with('<')
@@ -287,7 +285,7 @@ impl Switch {
     }
 }
 
-/// What is measured against a formula.
+/// A measure that has a formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -295,45 +293,45 @@ pub enum Metric {
     Messages,
     /// Messages divided by entries into the critical section.
     MessagesPerEntry,
-    /// From one exit to the next entry, when someone waits: the longest, in T.
+    /// The longest time from an exit to the next entry while a process waits, in T.
     SyncDelay,
-    /// From request to entry when nobody else wants: the longest, in T.
+    /// The longest time from request to entry without other requests, in T.
     EntryDelay,
-    /// From the first start to the last process informed, in T.
+    /// The time from the first start until the last process is informed, in T.
     Time,
-    /// From a multicast to its last delivery: the longest, in T.
+    /// The longest time from a multicast to its last delivery, in T.
     Delivery,
     /// A measure of another problem, by its name: [`Problem::measured`](crate::Problem::measured) knows it.
     #[serde(untagged)]
     Other(&'static str),
 }
 
-/// What an algorithm costs under one metric.
+/// The cost of an algorithm under one metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// What is counted.
+    /// The metric.
     pub metric: Metric,
-    /// As the book writes it.
+    /// The formula as the book writes it.
     pub formula: &'static str,
-    /// In which runs it applies, in words.
+    /// The runs that it applies to, in words.
     pub when: &'static str,
-    /// Its value; none in runs it does not apply to.
+    /// The value of the formula; none in runs that it does not apply to.
     pub bound: fn(&Facts<'_>) -> Option<Bound>,
 }
 
 /// The value of a formula.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Bound {
-    /// No more and no less.
+    /// Exactly this value.
     Exactly(f64),
-    /// No more.
+    /// At most this value.
     AtMost(f64),
-    /// No less and no more.
+    /// At least the first value, and at most the second.
     Between(f64, f64),
 }
 
 impl Bound {
-    /// Whether `measured` keeps to it, up to rounding.
+    /// Whether `measured` is within it, up to rounding.
     pub fn holds(self, measured: f64) -> bool {
         let slack = 1e-6 * measured.abs().max(1.0);
         let (low, high) = match self {
@@ -344,7 +342,7 @@ impl Bound {
         low - slack <= measured && measured <= high + slack
     }
 
-    /// The lower limit, where there is one.
+    /// The lower limit, if there is one.
     pub fn least(self) -> Option<f64> {
         match self {
             Self::Exactly(x) | Self::Between(x, _) => Some(x),
@@ -360,30 +358,30 @@ impl Bound {
     }
 }
 
-/// What is known of a run when formulas are evaluated.
+/// The facts about a run that formulas use.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// Group and topology.
     pub setup: &'a Setup,
-    /// Who was told to start, all before anything was received.
+    /// The processes that started before any message arrived.
     pub initiators: &'a [ProcessId],
     /// How often each process was served.
     pub served: &'a [(ProcessId, u64)],
-    /// The longest delay of a message in T, where there is one.
+    /// The longest delay of a message in T, if delays have a limit.
     pub delay_max: Option<f64>,
-    /// Whether nothing happened that the algorithm rules out.
+    /// Whether all assumptions of the algorithm held.
     pub assumptions_hold: bool,
-    /// Whether requests never meet: nobody asks before all that was said of the last is heard.
+    /// Whether requests never meet: each is made after all messages of the last have arrived.
     pub uncontended: bool,
-    /// Whether all who start do so in the first moment of the run.
+    /// Whether all initiators start in the first moment of the run.
     pub at_once: bool,
-    /// How long the run took, in T: what never ends of itself costs more the longer one looks.
+    /// The duration of the run, in T: the cost of an endless algorithm grows with it.
     pub elapsed: f64,
-    /// Whether the world does nothing to messages and processes at all.
+    /// Whether there were no faults at all.
     pub undisturbed: bool,
-    /// Whether every message takes as long as every other.
+    /// Whether all messages have the same delay.
     pub steady: bool,
-    /// The least time that anyone stays inside, in T (locks only).
+    /// The shortest time in the critical section, in T (locks only).
     pub hold: f64,
 }
 
@@ -410,7 +408,7 @@ impl Facts<'_> {
 
     /// The number of entries by others than `p`.
     pub fn entries_but(&self, p: ProcessId) -> f64 {
-        // Not a sum of floats: that of none is -0.
+        // An integer sum: the empty sum of floats is −0.
         self.served.iter().filter(|(q, _)| *q != p).map(|(_, times)| *times).sum::<u64>() as f64
     }
 }

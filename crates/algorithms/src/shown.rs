@@ -1,9 +1,10 @@
-//! Runs that show mistakes that take time to matter.
+//! Simulated runs that show mistakes which no check catches.
 //!
-//! Without a clock the checker lets timers fire in any order, so it cannot tell a lease that is too
-//! long, a wait that is too short or a detector that never learns from one that is right. By the clock it
-//! can, in the small; a detector that learns takes longer than any check. These runs stand beside the data
-//! sheets, not in them: delays and seeds say nothing about an algorithm.
+//! Without a clock, the checker lets timers fire in any order. So it does not see a lease that is too
+//! long, a wait that is too short, or a detector that never learns. With a clock it sees the first two
+//! in small groups; a detector learns more slowly than any check can follow.
+//!
+//! These runs are no part of the data sheets: delays and seeds are no property of an algorithm.
 
 use crate::Mistake;
 
@@ -24,8 +25,8 @@ const SHOWN: &[(&str, &str, &str)] = &[
 ];
 
 impl Mistake {
-    /// The arguments of `run` that show this mistake of `algorithm`, where no check catches it. No word
-    /// has spaces in it; a shell needs quotes for some.
+    /// The arguments of `run` that show this mistake of `algorithm`, if no check catches it. No argument
+    /// contains a space; a shell needs quotes around some.
     pub fn shown_by(&self, algorithm: &str) -> Option<&'static str> {
         let mut shown = SHOWN.iter().filter(|(of, name, _)| (*of, *name) == (algorithm, self.name));
         shown.next().map(|(.., arguments)| *arguments)

@@ -1,4 +1,6 @@
-//! Every lock of Konklave, compiled for the worlds: a crate for each problem, so that they are built side by side.
+//! Every lock of Konklave, compiled for all worlds.
+//!
+//! Each problem has such a crate, so that cargo builds them in parallel.
 
 use konklave_algorithms::{AnyAlgorithm, erased};
 

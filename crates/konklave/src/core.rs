@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use konklave_algorithms::Setup;
 use konklave_algorithms::group::virtual_synchrony::{
-    Message, Record as Life, Standing as InGroup, Timer, VirtualSynchrony,
+    Membership, Message, Record as Life, Timer, VirtualSynchrony,
 };
 use konklave_algorithms::group::{Indication, Member, Request, View};
 use konklave_process::{Context, Group, Process, ProcessId, ProcessSet, Rng, Topology};
@@ -250,7 +250,7 @@ impl Core {
     }
 
     fn is_inside(&self) -> bool {
-        self.below.standing() == InGroup::Inside
+        self.below.membership() == Membership::Inside
     }
 
     /// Our present life in the present view.

@@ -1,8 +1,8 @@
-//! A failure detector by heartbeats.
+//! A failure detector by heartbeats: eventually perfect, ◇P (Chandra, Toueg).
 //!
-//! Everyone tells everyone in every period that it is alive. Who is silent for several periods is
-//! suspected; when that proves wrong, it is given one period more from then on, so that in the end
-//! a detector whose messages have a delay bound, known or not, makes no more mistakes.
+//! Every process sends a heartbeat to every other one in each period, and suspects a process after
+//! several silent periods. After a wrong suspicion that process is allowed one more silent period.
+//! If delays have a bound, known or not, the allowance reaches it: then no suspicion is wrong.
 
 mod sheet;
 #[cfg(test)]
@@ -20,9 +20,9 @@ use super::Indication;
 /// One process of the detector.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Heartbeat {
-    /// How many periods each process has been silent.
+    /// The silent periods of each process.
     silent: ProcessMap<u32>,
-    /// How many silent periods each is allowed.
+    /// The silent periods that each process is allowed.
     patience: ProcessMap<u32>,
     suspected: ProcessSet,
     #[serde(skip)]
@@ -31,7 +31,7 @@ pub struct Heartbeat {
     impatient: Fixed<bool>,
 }
 
-/// I am alive.
+/// The heartbeat: the sender is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Alive;
 
@@ -61,7 +61,7 @@ impl Process for Heartbeat {
     fn on_message(&mut self, from: ProcessId, Alive: Alive, ctx: &mut Context<'_, Self>) {
         self.silent[from] = 0;
         if self.suspected.remove(from) {
-            if !*self.impatient {
+            if self.learns() {
                 self.patience[from] += 1;
             }
             ctx.indicate(Indication::Restore(from));

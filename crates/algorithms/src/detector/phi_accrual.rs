@@ -1,15 +1,15 @@
-//! The φ accrual failure detector.
+//! The φ accrual failure detector (Hayashibara, Défago, Yared, Katayama).
 //!
-//! Everyone tells everyone in every period that it is alive, and learns from the arrivals how regular
-//! each process is. The longer one is silent, measured by its own rhythm, the higher rises the
-//! suspicion φ: φ = 8 means that it would be wrong to suspect now in one of 10⁸ cases. From a
-//! threshold on it is suspected.
+//! Every process sends a heartbeat to every other one in each period, and learns the intervals between
+//! the heartbeats of each process. The suspicion φ of a process grows with its silence, measured by
+//! these intervals: with φ = 8, a suspicion is wrong in one of 10⁸ cases. From a threshold on the
+//! process is suspected.
 //!
-//! A process reads no clock, so it measures in ticks of a timer of its own, several to a period. In
-//! place of a window of samples it keeps a moving mean and a moving mean deviation of the distances
-//! between arrivals: two numbers for each process, however long it has been watched. And as a
-//! process that was suspected wrongly once may be that late again, it is given one tick more each
-//! time; so in the end no mistakes are made where delays have a bound, known or not.
+//! - A process reads no clock: it counts the ticks of its own timer, several to a period.
+//! - In place of a window of samples it keeps the moving mean and the moving mean deviation of the
+//!   intervals: two numbers for each process.
+//! - A process that was suspected wrongly may be as late again. So it is allowed one more tick after
+//!   each wrong suspicion; if delays have a bound, known or not, in the end no suspicion is wrong.
 
 mod sheet;
 #[cfg(test)]
@@ -32,7 +32,7 @@ const TICK: u32 = 256;
 pub struct PhiAccrual {
     rhythms: ProcessMap<Rhythm>,
     suspected: ProcessSet,
-    /// How many ticks of the present period are over.
+    /// The ticks since the last heartbeat.
     ticks: u32,
     #[serde(skip)]
     settings: Fixed<Settings>,
@@ -43,43 +43,43 @@ struct Settings {
     tick: Duration,
     ticks: u32,
     memory: u32,
-    /// How many mean deviations beyond the mean the threshold lies, in 1/[`TICK`].
+    /// The distance from the mean to the threshold, in mean deviations times [`TICK`].
     reach: u32,
     skip_late: bool,
 }
 
-/// What is known of another process, in ticks and fractions.
+/// The estimates of another process's heartbeats. All but `silent` and `slack` are in 1/[`TICK`] ticks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Rhythm {
-    /// How long it has been silent, in ticks.
+    /// The ticks since its last heartbeat.
     silent: u32,
-    /// The mean distance of its messages.
+    /// The mean interval between its heartbeats.
     mean: u32,
-    /// How far the distances are from the mean, on average.
+    /// The mean deviation of the intervals from their mean.
     deviation: u32,
-    /// What wrong suspicions have earned it, in ticks.
+    /// The additional ticks that it is allowed after wrong suspicions.
     slack: u32,
 }
 
 impl Rhythm {
-    /// A regular one, until we know better.
+    /// The estimates at the start: regular heartbeats.
     fn new(ticks: u32) -> Self {
         Self { silent: 0, mean: ticks * TICK, deviation: TICK, slack: 0 }
     }
 
-    /// The mean deviation, and at least a tick: we measure no better.
+    /// The mean deviation, at least one tick: the precision of the measurement.
     fn spread(&self) -> u32 {
         self.deviation.max(TICK)
     }
 
-    /// From how many ticks of silence on it is suspected.
+    /// The ticks of silence from which the process is suspected.
     fn limit(&self, reach: u32) -> u32 {
         let likely =
             u64::from(self.mean) + u64::from(reach) * u64::from(self.spread()) / u64::from(TICK);
         (likely / u64::from(TICK)) as u32 + 1 + self.slack
     }
 
-    /// A message arrived after `self.silent` ticks.
+    /// Updates the estimates with an interval of `self.silent` ticks.
     fn learn(&mut self, memory: u32) {
         let toward = |from: u32, to: u32| {
             let step = (i64::from(to) - i64::from(from)) / i64::from(memory);
@@ -90,7 +90,7 @@ impl Rhythm {
         self.mean = toward(self.mean, distance);
     }
 
-    /// The suspicion: the negative logarithm of the chance that it still comes.
+    /// The suspicion φ: the negative logarithm of the probability that a heartbeat is still to come.
     fn phi(&self) -> f64 {
         let silent = f64::from(self.silent.saturating_sub(self.slack));
         let beyond = silent - f64::from(self.mean) / f64::from(TICK);
@@ -101,13 +101,13 @@ impl Rhythm {
 
 /// −log₁₀ of the tail of the normal distribution, `y` standard deviations from the mean.
 fn phi(y: f64) -> f64 {
-    // The logistic approximation; the logarithm is taken apart so that no tail is too thin.
+    // The logistic approximation. For a large exponent, `exp` would overflow: there ln(1 + eˣ) ≈ x.
     let exponent = y * (1.5976 + 0.070_566 * y * y);
     let ln = if exponent > 30.0 { exponent } else { exponent.exp().ln_1p() };
     ln / std::f64::consts::LN_10
 }
 
-/// How many mean deviations make a suspicion of `threshold`.
+/// The distance from the mean, in mean deviations, at which φ reaches `threshold`.
 fn reach(threshold: u32) -> f64 {
     let (mut low, mut high) = (0.0, 100.0);
     for _ in 0..60 {
@@ -122,13 +122,13 @@ fn reach(threshold: u32) -> f64 {
 }
 
 impl PhiAccrual {
-    /// How much it suspects `peer` now.
+    /// The present suspicion φ of `peer`.
     pub fn phi(&self, peer: ProcessId) -> f64 {
         self.rhythms[peer].phi()
     }
 }
 
-/// I am alive.
+/// The heartbeat: the sender is alive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Alive;
 
@@ -156,14 +156,15 @@ impl Process for PhiAccrual {
     }
 
     fn on_message(&mut self, from: ProcessId, Alive: Alive, ctx: &mut Context<'_, Self>) {
+        let learns_from_late = self.learns_from_late();
         let Some(rhythm) = self.rhythms.get_mut(from) else {
-            return ctx.unexpected("a message from a stranger");
+            return ctx.unexpected("a heartbeat from a process outside the group");
         };
         let wrong = self.suspected.remove(from);
         if wrong {
             ctx.indicate(Indication::Restore(from));
         }
-        if !(wrong && self.settings.skip_late) {
+        if !wrong || learns_from_late {
             rhythm.slack = rhythm.slack.saturating_add(u32::from(wrong));
             rhythm.learn(self.settings.memory);
         }
@@ -174,7 +175,8 @@ impl Process for PhiAccrual {
         for p in ctx.others() {
             let rhythm = &mut self.rhythms[p];
             let limit = rhythm.limit(self.settings.reach);
-            // A long silence of one that crashed and came back says little about its rhythm.
+            // A process may come back long after a crash. That silence says little about its
+            // intervals, so it counts up to twice the limit only.
             rhythm.silent = (rhythm.silent + 1).min(limit.saturating_mul(2));
             if rhythm.silent >= limit && self.suspected.insert(p) {
                 ctx.indicate(Indication::Suspect(p));

@@ -11,23 +11,23 @@ use crate::{Setup, SetupError, Workload};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clients(ProcessMap<Client>);
 
-/// What the clients do besides sending, from the switches of a data sheet.
+/// The actions of clients besides sending, from the switches of a data sheet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
-    /// Who is no member from the start, and asks to become one.
+    /// The processes that are no members at first, and ask to join.
     pub joiners: ProcessSet,
-    /// Who leaves when it has sent its messages.
+    /// The processes that leave after their last message.
     pub leavers: ProcessSet,
-    /// Who asks once for a new view.
+    /// The processes that ask once for a new view.
     pub reformers: ProcessSet,
-    /// Whether who was excluded asks to become a member again.
+    /// Whether an excluded process asks to join again.
     pub rejoin: bool,
-    /// Whose application is a client of the group, with a session of its own.
+    /// The processes whose application is a client of the group, with a session of its own.
     pub clients: ProcessSet,
 }
 
 impl Plan {
-    /// Refuses a plan that names strangers, or that leaves nobody to begin with.
+    /// Refuses a plan that names processes outside the group, or that leaves no first member.
     pub fn check(setup: &Setup) -> Result<(), SetupError> {
         for name in ["joiners", "leavers", "reform", "clients"] {
             let text = setup.chosen.get(name).map_or("none", String::as_str);
@@ -65,10 +65,10 @@ impl Plan {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Client {
-    standing: Standing,
+    phase: Phase,
     /// How many messages it still wants to send.
     left: u32,
-    /// Whether its last message has not come back.
+    /// Whether its last message was not delivered to it yet.
     awaits: bool,
     reforms: bool,
     leaves: bool,
@@ -77,8 +77,9 @@ struct Client {
     asked_for_state: bool,
 }
 
+/// The relation of a client to the group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Standing {
+enum Phase {
     Outside,
     Joining,
     Inside,
@@ -91,7 +92,7 @@ impl Clients {
     pub fn new(workload: &Workload, setup: &Setup) -> Self {
         let plan = Plan::of(setup);
         let nobody = Client {
-            standing: Standing::Inside,
+            phase: Phase::Inside,
             left: 0,
             awaits: false,
             reforms: false,
@@ -106,7 +107,7 @@ impl Clients {
             client.reforms = plan.reformers.contains(p);
             client.leaves = plan.leavers.contains(p);
             if plan.joiners.contains(p) {
-                client.standing = Standing::Outside;
+                client.phase = Phase::Outside;
             }
         }
         Self(clients)
@@ -122,14 +123,14 @@ where
         if client.asked_for_state {
             return Some(Request::State(vec![Arc::from([at.0 as u8]), Arc::from([])]));
         }
-        match client.standing {
-            Standing::Outside => Some(Request::Join),
-            Standing::Inside if client.reforms => Some(Request::Reform),
-            Standing::Inside if client.left > 0 && !client.awaits => {
+        match client.phase {
+            Phase::Outside => Some(Request::Join),
+            Phase::Inside if client.reforms => Some(Request::Reform),
+            Phase::Inside if client.left > 0 && !client.awaits => {
                 Some(Request::Multicast(Arc::from([at.0 as u8, client.left as u8])))
             }
-            Standing::Inside if client.leaves && !client.awaits => Some(Request::Leave),
-            Standing::Inside | Standing::Joining | Standing::Leaving | Standing::Gone => None,
+            Phase::Inside if client.leaves && !client.awaits => Some(Request::Leave),
+            Phase::Inside | Phase::Joining | Phase::Leaving | Phase::Gone => None,
         }
     }
 
@@ -140,8 +141,8 @@ where
                 client.left = client.left.saturating_sub(1);
                 client.awaits = true;
             }
-            Request::Join => client.standing = Standing::Joining,
-            Request::Leave => client.standing = Standing::Leaving,
+            Request::Join => client.phase = Phase::Joining,
+            Request::Leave => client.phase = Phase::Leaving,
             Request::Reform | Request::Refound => client.reforms = false,
             Request::State(_) => client.asked_for_state = false,
             Request::Freeze(_) => {}
@@ -158,16 +159,16 @@ where
             }
             Indication::Installed { view, .. } => {
                 client.asked_for_state = false;
-                if client.standing == Standing::Joining && view.has_member(at) {
-                    client.standing = Standing::Inside;
+                if client.phase == Phase::Joining && view.has_member(at) {
+                    client.phase = Phase::Inside;
                 }
             }
             Indication::Excluded => {
                 client.awaits = false;
                 client.asked_for_state = false;
-                client.standing = if client.rejoins { Standing::Outside } else { Standing::Gone };
+                client.phase = if client.rejoins { Phase::Outside } else { Phase::Gone };
             }
-            Indication::Left => client.standing = Standing::Gone,
+            Indication::Left => client.phase = Phase::Gone,
             Indication::StateWanted => client.asked_for_state = true,
             Indication::Sent { .. }
             | Indication::Delivered { .. }
@@ -179,17 +180,17 @@ where
 
     fn on_crash(&mut self, at: ProcessId) {
         let client = &mut self.0[at];
-        (client.standing, client.awaits, client.asked_for_state) = (Standing::Gone, false, false);
+        (client.phase, client.awaits, client.asked_for_state) = (Phase::Gone, false, false);
         client.reforms = false;
     }
 
     fn on_restart(&mut self, at: ProcessId) {
-        self.0[at].standing = Standing::Outside;
+        self.0[at].phase = Phase::Outside;
     }
 
     fn waiting(&self) -> Vec<ProcessId> {
         let waits = |client: &Client| {
-            client.awaits || matches!(client.standing, Standing::Joining | Standing::Leaving)
+            client.awaits || matches!(client.phase, Phase::Joining | Phase::Leaving)
         };
         self.0.iter().filter(|(_, client)| waits(client)).map(|(p, _)| p).collect()
     }

@@ -1,9 +1,11 @@
-//! A leader on top of views: the most senior member.
+//! A leader on top of views: the most senior member of the view leads.
 //!
-//! All agree on the views, so all agree on the leader; and views only grow, so a number that every
-//! command of a leader carries tells it from all leaders before. That is all one can have without
-//! clocks: an old leader may believe in itself until it hears otherwise. With a *lease* no two
-//! believe at the same time: a member that grants one does not follow another for a while.
+//! All members agree on the views, so they agree on the leader. The number of the view is the
+//! leader's epoch: it grows from leader to leader.
+//!
+//! Without clocks, an old leader may take itself for the leader until it learns of the next view.
+//! With a *lease* (Gray, Cheriton), no two processes do so at the same time: a member that grants
+//! a lease follows no other candidate until the lease is over.
 
 mod sheet;
 
@@ -12,23 +14,22 @@ use std::time::Duration;
 use konklave_process::{Context, Fixed, Indications, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{NO_DELAY, SAME_EPOCH};
 use super::virtual_synchrony::{Record, VirtualSynchrony};
-use super::{Bytes, Indication as Told, Request as Wish, View, ViewId, virtual_synchrony};
-use crate::election::{Election, Indication, Request};
-use crate::{
-    Algorithm, Metric, Mistake, Pause, Problem, ProblemSheet, Setup, Watch, Workload, election,
+use super::{
+    Bytes, Indication as GroupIndication, Request as GroupRequest, View, ViewId, virtual_synchrony,
 };
+use crate::election::{Election, Indication, Request};
+use crate::{Algorithm, Metric, Pause, Problem, ProblemSheet, Setup, Watch, Workload, election};
 
 /// One process of the group.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Leader {
     group: VirtualSynchrony<Bytes>,
-    /// Whether we believe that we lead.
+    /// Whether this process takes itself for the leader.
     leads: bool,
-    /// At the leader: the rounds of asking for a lease that still count, with who granted.
+    /// At the leader: the rounds of asking for a lease that still count, and the members that granted.
     rounds: Vec<(u32, ProcessSet)>,
-    /// At the leader: the last round.
+    /// At the leader: the number of the last round.
     round: u32,
     /// At the leader: whether its lease has lapsed in this view.
     lapsed: bool,
@@ -38,23 +39,23 @@ pub struct Leader {
     mistake: Fixed<Option<&'static str>>,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// Something about views.
+    /// A message of the group.
     Group(virtual_synchrony::Message<Bytes>),
-    /// Stand by me for a while.
+    /// The leader asks for a lease.
     Ask {
-        /// The view in which I lead.
+        /// The leader's view.
         view: ViewId,
-        /// Which question this is.
+        /// The number of this round of asking.
         round: u32,
     },
-    /// I do.
+    /// The sender grants the lease.
     Grant {
         /// The view.
         view: ViewId,
-        /// Which question this answers.
+        /// The round that it answers.
         round: u32,
     },
 }
@@ -62,13 +63,13 @@ pub enum Message {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// One of the group.
+    /// A timer of the group.
     Group(virtual_synchrony::Timer),
     /// The leader asks for the next lease.
     Renew,
-    /// What was granted in this round, counted modulo 8, counts no longer.
+    /// The lease of this round, modulo 8, is over.
     Lapse(u8),
-    /// We are free to follow another.
+    /// The lease that this member granted is over: it may follow another candidate.
     Free,
 }
 
@@ -85,56 +86,56 @@ impl From<virtual_synchrony::Timer> for Timer {
 }
 
 impl Leader {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
-    }
-
     /// The present view.
     pub fn view(&self) -> &View {
         self.group.view()
     }
 
-    /// Whether we lead, and with which number.
+    /// The number under which this process leads, if it does.
     pub fn leads(&self) -> Option<ViewId> {
         self.leads.then_some(self.view().id)
     }
 
-    /// The view's number as one that grows.
+    /// The epoch of the leader: the number of the view, as one growing number.
     fn number(&self) -> u32 {
         let ViewId { generation, epoch, .. } = self.view().id;
-        let epoch = if self.makes(&SAME_EPOCH) { 0 } else { epoch as u32 & 0xf_ffff };
+        let epoch = if self.epochs_grow() { epoch as u32 & 0xf_ffff } else { 0 };
         generation << 20 | epoch
     }
 
-    /// Lets the group take a step, and draws our conclusions.
-    fn run(
+    /// Lets the group take a step, and handles its indications.
+    fn step_group(
         &mut self,
         ctx: &mut Context<'_, Self>,
         step: impl FnOnce(&mut VirtualSynchrony, &mut Context<'_, VirtualSynchrony>),
     ) {
-        let told = ctx.below(|ctx| step(&mut self.group, ctx));
-        self.conclude(told, ctx);
+        let indications = ctx.below(|ctx| step(&mut self.group, ctx));
+        self.on_group_indication(indications, ctx);
     }
 
-    fn conclude(&mut self, told: Indications<VirtualSynchrony>, ctx: &mut Context<'_, Self>) {
-        for indication in told {
+    fn on_group_indication(
+        &mut self,
+        indications: Indications<VirtualSynchrony>,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        for indication in indications {
             match indication {
-                Told::Installed { .. } => self.on_view(ctx),
-                Told::Wedged => self.step_down(ctx),
-                Told::Excluded | Told::Left | Told::Blocked => {
+                GroupIndication::Installed { .. } => self.on_view(ctx),
+                GroupIndication::Wedged => self.step_down(ctx),
+                GroupIndication::Excluded | GroupIndication::Left | GroupIndication::Blocked => {
                     self.leads = false;
                     ctx.indicate(Indication::Deposed);
                 }
-                Told::StateWanted => {
-                    // Who leads is all there is to know, and the view tells it.
-                    let state = Wish::State(Vec::new());
-                    let told = ctx.below(|ctx| self.group.on_request(state, ctx));
-                    self.conclude(told, ctx);
+                GroupIndication::StateWanted => {
+                    // The view names the leader, and there is no other state.
+                    let state = GroupRequest::State(Vec::new());
+                    let indications = ctx.below(|ctx| self.group.on_request(state, ctx));
+                    self.on_group_indication(indications, ctx);
                 }
-                Told::Sent { .. }
-                | Told::Refused(_)
-                | Told::Delivered { .. }
-                | Told::State { .. } => {}
+                GroupIndication::Sent { .. }
+                | GroupIndication::Refused(_)
+                | GroupIndication::Delivered { .. }
+                | GroupIndication::State { .. } => {}
             }
         }
     }
@@ -173,7 +174,7 @@ impl Leader {
         }
     }
 
-    /// Asks for a lease. It counts from now on, not from when it is granted.
+    /// Asks for a lease. It lasts from the moment of asking, not of granting.
     fn ask(&mut self, ctx: &mut Context<'_, Self>) {
         let Some(lease) = *self.lease else { return };
         if self.view().leader() != Some(ctx.me()) || self.group.is_wedged() {
@@ -183,7 +184,7 @@ impl Leader {
         let (view, round) = (self.view().id, self.round);
         self.rounds.retain(|(r, _)| *r % 8 != round % 8);
         self.rounds.push((round, [ctx.me()].into_iter().collect()));
-        // Less than the grant lasts: clocks differ, by less than a tenth each.
+        // The lease must end before the grants do, although each clock may differ by up to a tenth.
         ctx.set_timer(Timer::Lapse((round % 8) as u8), lease * 8 / 10);
         ctx.set_timer(Timer::Renew, lease / 4);
         for to in self.view().others(ctx.me()) {
@@ -192,17 +193,18 @@ impl Leader {
         self.count(ctx);
     }
 
-    /// Whether a majority has granted a lease that still counts.
+    /// Leads as long as a majority's grants of one round count.
     fn count(&mut self, ctx: &mut Context<'_, Self>) {
         let view = self.view();
         let leased = self.rounds.iter().any(|(_, by)| view.is_quorum(by, false));
         if leased && !self.lapsed {
             self.lead(ctx);
         } else if !leased && std::mem::take(&mut self.leads) {
-            // Who has been out of office comes into it again only with a higher number.
+            // A leader whose lease has lapsed leads again only with a higher epoch: it asks for a new
+            // view.
             self.lapsed = true;
             ctx.indicate(Indication::Deposed);
-            self.run(ctx, |group, ctx| group.on_request(Wish::Reform, ctx));
+            self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx));
         }
     }
 
@@ -211,8 +213,8 @@ impl Leader {
         if self.group.is_wedged() || self.view().leader() != Some(from) {
             return;
         }
-        if !self.makes(&NO_DELAY) {
-            self.run(ctx, |group, ctx| group.set_loyal(true, ctx));
+        if self.grants_bind() {
+            self.step_group(ctx, |group, ctx| group.set_bound_to_leader(true, ctx));
             ctx.set_timer(Timer::Free, lease);
         }
         ctx.send(from, Message::Grant { view: self.view().id, round });
@@ -234,25 +236,25 @@ impl Process for Leader {
     type Record = Record;
 
     fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_start(ctx));
+        self.step_group(ctx, |group, ctx| group.on_start(ctx));
     }
 
     fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| {
+        self.step_group(ctx, |group, ctx| {
             group.on_recover(saved, ctx);
-            group.on_request(Wish::Join, ctx);
+            group.on_request(GroupRequest::Join, ctx);
         });
     }
 
     fn on_request(&mut self, Request::Elect: Request, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_request(Wish::Reform, ctx));
+        self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx));
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         let here = self.view().id;
         match message {
             Message::Group(message) => {
-                self.run(ctx, |group, ctx| group.on_message(from, message, ctx));
+                self.step_group(ctx, |group, ctx| group.on_message(from, message, ctx));
             }
             Message::Ask { view, round } if view == here => self.on_ask(from, round, ctx),
             Message::Grant { view, round } if view == here => self.on_grant(from, round, ctx),
@@ -262,26 +264,26 @@ impl Process for Leader {
 
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
-            Timer::Group(timer) => self.run(ctx, |group, ctx| group.on_timer(timer, ctx)),
+            Timer::Group(timer) => self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx)),
             Timer::Renew => self.ask(ctx),
             Timer::Lapse(slot) => {
                 self.rounds.retain(|(round, _)| *round % 8 != u32::from(slot));
                 self.count(ctx);
             }
-            Timer::Free => self.run(ctx, |group, ctx| group.set_loyal(false, ctx)),
+            Timer::Free => self.step_group(ctx, |group, ctx| group.set_bound_to_leader(false, ctx)),
         }
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_suspect(peer, ctx));
+        self.step_group(ctx, |group, ctx| group.on_suspect(peer, ctx));
     }
 
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_trust(peer, ctx));
+        self.step_group(ctx, |group, ctx| group.on_trust(peer, ctx));
     }
 }
 
-/// The problem of a group's leader: an election that never ends.
+/// The problem of a group's leader: an election that goes on for as long as the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Leadership;
 

@@ -1,11 +1,16 @@
 //! Any algorithm of mutual exclusion, lifted into views.
 //!
-//! Inside a view nobody fails as far as the algorithm can tell, so a classic one runs there at its
-//! own cost: nothing where the token is, one message to hand it over. When a view ends, everyone
-//! stops it, and says who holds and who waits; the decided next view contains what all who go on
-//! said, and from these facts all of them start the algorithm anew. A token on its way is lost then,
-//! and so nobody holds twice. Tokens of the next view are higher: what an excluded member still holds
-//! is refused by the resource, or, with leases, is known by it to be lost before another enters.
+//! *Lifted* means that a classic algorithm, which tolerates no fault, runs inside a view. There no
+//! member fails as far as the algorithm can tell, so it runs at its own cost. When the view ends,
+//! every member stops the algorithm and reports the locks that it holds or waits for. The decision
+//! on the next view contains these reports, and every member of that view starts the algorithm anew
+//! from them.
+//!
+//! - A token that is under way when the view ends is lost: it belongs to the old run. So no lock is
+//!   held twice.
+//! - An excluded member may not know yet that its locks are lost. Tokens of the next view are higher,
+//!   so a resource with a fence refuses that member. With leases, that member knows of its loss
+//!   before another member enters.
 
 mod any;
 mod barrier;
@@ -13,12 +18,12 @@ mod channel;
 mod instance;
 mod lease;
 mod messages;
+mod requests;
 mod sheet;
-mod wishes;
 
 pub use any::{Any, AnyMessage, NAMES};
 pub use instance::{Homes, Instance, Outcome, home};
-pub use messages::{Inside, Message, Report, Summary, Timer};
+pub use messages::{InnerMessage, Message, Report, Summary, Timer};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -31,15 +36,15 @@ use serde::de::DeserializeOwned;
 
 use super::locks::{Indication, Locks, Name, Request, Token};
 use super::virtual_synchrony::{self, Record, VirtualSynchrony};
-use super::{Indication as Told, Plan, Request as Wish, View, assumed};
-use crate::{Algorithm, DataSheet, Mistake, Setup, SetupError, mutex};
+use super::{Indication as GroupIndication, Plan, Request as GroupRequest, View, assumed};
+use crate::{Algorithm, DataSheet, Setup, SetupError, mutex};
 use channel::Channel;
 use lease::Lease;
-use sheet::{OLD_VIEW, SAME_BASE, SHEET, THAW};
-use wishes::Hold;
+use requests::RequestState;
+use sheet::SHEET;
 
-/// How many messages of views to come are kept.
-const AHEAD: usize = 4096;
+/// How many messages of later views are kept.
+const LATER: usize = 4096;
 
 /// An algorithm that can be lifted: one of mutual exclusion, without timers and storage.
 pub trait Inner:
@@ -80,25 +85,32 @@ where
 #[serde(bound = "A: Serialize")]
 pub struct Lifted<A: Inner = Any> {
     group: VirtualSynchrony<Summary>,
-    /// Whether the view is ending: the algorithm stands still.
-    frozen: bool,
-    /// The locks that we have had to do with in this view.
+    /// Whether the view is ending and the algorithm is stopped.
+    #[serde(rename = "frozen")]
+    wedged: bool,
+    /// The algorithm of each lock that this process has dealt with in this view.
     locks: BTreeMap<Name, Instance<A>>,
-    /// What the application wants and has.
-    wishes: BTreeMap<Name, Hold>,
-    /// What we said when the view was ending.
-    said: Summary,
+    /// The application's request for each lock.
+    #[serde(rename = "wishes")]
+    requests: BTreeMap<Name, RequestState>,
+    /// The summary that this process gave when the view was ending.
+    #[serde(rename = "said")]
+    own_summary: Summary,
     /// The channels of this view.
     channels: BTreeMap<ProcessId, Channel<A::Message>>,
-    /// Messages of views to come.
-    ahead: Vec<(ProcessId, Inside<A::Message>)>,
-    /// Whether someone may be inside who is excluded and does not know it.
-    cautious: bool,
-    /// The locks of which we know that no such one holds them.
-    known: BTreeSet<Name>,
+    /// Messages of later views, with their senders.
+    #[serde(rename = "ahead")]
+    later: Vec<(ProcessId, InnerMessage<A::Message>)>,
+    /// With leases: whether an excluded process may still hold a lock without knowing of its loss.
+    #[serde(rename = "cautious")]
+    excluded_may_hold: bool,
+    /// The locks of which a member reported the holder or the token: no excluded process holds them.
+    #[serde(rename = "known")]
+    accounted_for: BTreeSet<Name>,
     lease: Lease,
-    /// Who was in the last view.
-    last: ProcessSet,
+    /// The processes of the last view.
+    #[serde(rename = "last")]
+    last_view: ProcessSet,
     #[serde(skip)]
     settings: Fixed<Settings>,
     #[serde(skip)]
@@ -108,9 +120,9 @@ pub struct Lifted<A: Inner = Any> {
 #[derive(Clone, Debug)]
 struct Settings {
     setup: Setup,
-    /// How long a lease lasts; none: there are none.
+    /// How long a lease lasts; none without leases.
     lease: Option<Duration>,
-    /// Whether there are heartbeats, with which what may be lost is repeated.
+    /// Whether unconfirmed messages are sent again with the heartbeats.
     repeats: bool,
 }
 
@@ -120,99 +132,101 @@ impl<A: Inner> Lifted<A> {
         self.group.view()
     }
 
-    /// How many locks we keep something of.
+    /// How many locks and requests are kept.
     pub fn kept(&self) -> usize {
-        self.locks.len() + self.wishes.len()
+        self.locks.len() + self.requests.len()
     }
 
-    fn makes(&self, mistake: &Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
-    }
-
+    /// The token of entry number `count` in the present view.
     fn token(&self, count: u64) -> Token {
-        if self.makes(&SAME_BASE) {
+        if !self.tokens_grow_over_views() {
             return Token { count, ..Token::default() };
         }
         Token::of(self.view().id, count)
     }
 
-    /// Whether the algorithm runs, and we take part.
+    /// Whether the algorithm runs and this process takes part.
     fn runs(&self, me: ProcessId) -> bool {
-        !self.frozen && self.view().has_member(me)
+        !self.wedged && self.view().has_member(me)
     }
 
-    /// Lets the group take a step, and draws our conclusions.
-    fn run(
+    /// Lets the group take a step, and handles its indications.
+    fn step_group(
         &mut self,
         ctx: &mut Context<'_, Self>,
         step: impl FnOnce(&mut VirtualSynchrony<Summary>, &mut Context<'_, VirtualSynchrony<Summary>>),
     ) {
-        let mut told: VecDeque<Told<Summary>> =
+        let mut indications: VecDeque<GroupIndication<Summary>> =
             ctx.below(|ctx| step(&mut self.group, ctx)).into_iter().collect();
-        while let Some(indication) = told.pop_front() {
-            if let Some(answer) = self.conclude(indication, ctx) {
-                told.extend(ctx.below(|ctx| self.group.on_request(answer, ctx)));
+        while let Some(indication) = indications.pop_front() {
+            if let Some(answer) = self.on_group_indication(indication, ctx) {
+                indications.extend(ctx.below(|ctx| self.group.on_request(answer, ctx)));
             }
         }
     }
 
-    /// Draws our conclusions, and gives the group the answer it waits for, if it does.
-    fn conclude(
+    /// Handles an indication of the group. The result is the answer that the group waits for, if any.
+    fn on_group_indication(
         &mut self,
-        indication: Told<Summary>,
+        indication: GroupIndication<Summary>,
         ctx: &mut Context<'_, Self>,
-    ) -> Option<Wish<Summary>> {
+    ) -> Option<GroupRequest<Summary>> {
         match indication {
-            Told::Wedged => {
-                self.frozen = true;
-                // Who has not entered yet only waits: what forbade it may still do so.
-                for hold in self.wishes.values_mut() {
-                    if let Hold::Ready(_) = hold {
-                        *hold = Hold::Wanted(0);
+            GroupIndication::Wedged => {
+                self.wedged = true;
+                // A lease held back this entry. It may still do so in the next view; so the request
+                // waits again.
+                for state in self.requests.values_mut() {
+                    if let RequestState::Ready(_) = state {
+                        *state = RequestState::Wanted(0);
                     }
                 }
-                self.said = self.summary();
-                return Some(Wish::Freeze(self.said.clone()));
+                self.own_summary = self.summary();
+                return Some(GroupRequest::Freeze(self.own_summary.clone()));
             }
-            Told::Installed { view, left, summaries } => {
+            GroupIndication::Installed { view, left, summaries } => {
                 let stays = summaries.into_iter().filter(|(member, _)| view.includes(*member));
-                let said: Vec<_> = stays.map(|(member, said)| (member.id, said)).collect();
-                self.on_view(view, &left, &said, ctx);
+                let summaries: Vec<_> =
+                    stays.map(|(member, summary)| (member.id, summary)).collect();
+                self.on_view(view, &left, &summaries, ctx);
             }
-            Told::StateWanted => {
-                // The next view will tell: there is no state besides.
-                return Some(Wish::State(Vec::new()));
+            GroupIndication::StateWanted => {
+                // The summaries are the whole state, and the next view contains them.
+                return Some(GroupRequest::State(Vec::new()));
             }
-            Told::Excluded => {
-                self.go_out(ctx);
+            GroupIndication::Excluded => {
+                self.exit_view(ctx);
                 ctx.indicate(Indication::Excluded);
             }
-            Told::Left => {
-                self.go_out(ctx);
+            GroupIndication::Left => {
+                self.exit_view(ctx);
                 ctx.indicate(Indication::Left);
             }
-            Told::Blocked => {
+            GroupIndication::Blocked => {
                 self.lose_all(ctx);
                 ctx.indicate(Indication::Blocked);
             }
-            Told::Sent { .. } | Told::Refused(_) | Told::Delivered { .. } | Told::State { .. } => {}
+            GroupIndication::Sent { .. }
+            | GroupIndication::Refused(_)
+            | GroupIndication::Delivered { .. }
+            | GroupIndication::State { .. } => {}
         }
         None
     }
 
-    fn go_out(&mut self, ctx: &mut Context<'_, Self>) {
+    fn exit_view(&mut self, ctx: &mut Context<'_, Self>) {
         self.lose_all(ctx);
-        self.wishes.clear();
+        self.requests.clear();
         self.locks.clear();
         self.channels.clear();
-        self.ahead.clear();
-        self.last.clear();
-        (self.frozen, self.cautious) = (false, false);
+        self.later.clear();
+        self.last_view.clear();
+        (self.wedged, self.excluded_may_hold) = (false, false);
         self.lease = Lease::default();
     }
 
-    /// One step of the algorithm within.
-    fn drive(&mut self, name: &Name, input: Input<A>, ctx: &mut Context<'_, Self>) {
+    /// One step of the algorithm of lock `name`.
+    fn step_lock(&mut self, name: &Name, input: Input<A>, ctx: &mut Context<'_, Self>) {
         let (me, view) = (ctx.me(), self.group.view());
         if !self.locks.contains_key(name) {
             let Some(lock) = Instance::fresh(me, name, view, &self.settings.setup) else { return };
@@ -227,7 +241,7 @@ impl<A: Inner> Lifted<A> {
         let count = lock.count;
         for (to, message) in outcome.sent {
             let (name, seq) = (name.clone(), 0);
-            self.say(to, Inside { view, seq, name, count, message }, ctx);
+            self.send_inner(to, InnerMessage { view, seq, name, count, message }, ctx);
         }
         if let Some(what) = outcome.unexpected {
             ctx.unexpected(what);
@@ -240,23 +254,23 @@ impl<A: Inner> Lifted<A> {
     fn on_inside(
         &mut self,
         from: ProcessId,
-        inside: Inside<A::Message>,
+        inside: InnerMessage<A::Message>,
         ctx: &mut Context<'_, Self>,
     ) {
         let (view, here) = (inside.view, self.view().id);
         if view > here {
-            if self.ahead.len() < AHEAD {
-                self.ahead.push((from, inside));
+            if self.later.len() < LATER {
+                self.later.push((from, inside));
             }
             return;
         }
         let old = view < here;
-        let stopped = self.frozen && !self.makes(&THAW);
+        let stopped = self.wedged && !self.takes_in_while_wedged();
         if stopped || !self.view().has_member(ctx.me()) || !self.view().has_member(from) {
             return;
         }
         if old {
-            if self.makes(&OLD_VIEW) {
+            if self.takes_in_old_views() {
                 self.take(from, inside, ctx);
             }
             return;
@@ -266,9 +280,14 @@ impl<A: Inner> Lifted<A> {
         }
     }
 
-    /// The next message of its channel.
-    fn take(&mut self, from: ProcessId, inside: Inside<A::Message>, ctx: &mut Context<'_, Self>) {
-        let Inside { name, count, message, .. } = inside;
+    /// Takes in the next message of a channel.
+    fn take(
+        &mut self,
+        from: ProcessId,
+        inside: InnerMessage<A::Message>,
+        ctx: &mut Context<'_, Self>,
+    ) {
+        let InnerMessage { name, count, message, .. } = inside;
         let known = self.locks.get(&name).map_or(0, |lock| lock.count);
         if !self.locks.contains_key(&name) {
             let setup = &self.settings.setup;
@@ -278,7 +297,7 @@ impl<A: Inner> Lifted<A> {
         if let Some(lock) = self.locks.get_mut(&name) {
             lock.count = count.max(known);
         }
-        self.drive(&name, Input::Message { from, message }, ctx);
+        self.step_lock(&name, Input::Message { from, message }, ctx);
     }
 }
 
@@ -290,23 +309,29 @@ impl<A: Inner> Process for Lifted<A> {
     type Record = Record;
 
     fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_start(ctx));
+        self.step_group(ctx, |group, ctx| group.on_start(ctx));
     }
 
     fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_recover(saved, ctx));
+        self.step_group(ctx, |group, ctx| group.on_recover(saved, ctx));
     }
 
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
         match request {
             Request::Acquire { name, .. } => self.acquire(name, ctx),
             Request::Release { name } => self.release(name, ctx),
-            Request::Join => self.run(ctx, |group, ctx| group.on_request(Wish::Join, ctx)),
-            Request::Leave => self.run(ctx, |group, ctx| group.on_request(Wish::Leave, ctx)),
-            Request::Reform => self.run(ctx, |group, ctx| group.on_request(Wish::Reform, ctx)),
+            Request::Join => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Join, ctx))
+            }
+            Request::Leave => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Leave, ctx))
+            }
+            Request::Reform => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx))
+            }
             Request::Refound => {
                 self.lose_all(ctx);
-                self.run(ctx, |group, ctx| group.on_request(Wish::Refound, ctx));
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Refound, ctx));
             }
             Request::Operate(_) => {}
         }
@@ -321,7 +346,7 @@ impl<A: Inner> Process for Lifted<A> {
         let here = self.view().id;
         match message {
             Message::Group(message) => {
-                self.run(ctx, |group, ctx| group.on_message(from, message, ctx));
+                self.step_group(ctx, |group, ctx| group.on_message(from, message, ctx));
             }
             Message::Inside(inside) => self.on_inside(from, inside, ctx),
             Message::Ask { view, round } if view == here => self.on_ask(from, round, ctx),
@@ -334,32 +359,32 @@ impl<A: Inner> Process for Lifted<A> {
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
             Timer::Group(timer) => {
-                self.run(ctx, |group, ctx| group.on_timer(timer, ctx));
+                self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx));
                 if timer == virtual_synchrony::Timer::Heartbeat {
-                    self.tend(ctx);
+                    self.confirm_and_resend(ctx);
                 }
             }
             Timer::Renew => self.on_renew(ctx),
             Timer::Lapse(slot) => self.on_lapse(slot, ctx),
             Timer::Caution => {
-                self.cautious = false;
+                self.excluded_may_hold = false;
                 self.enter_ready(ctx);
             }
         }
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_suspect(peer, ctx));
+        self.step_group(ctx, |group, ctx| group.on_suspect(peer, ctx));
     }
 
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_trust(peer, ctx));
+        self.step_group(ctx, |group, ctx| group.on_trust(peer, ctx));
     }
 }
 
 impl<A: Inner> Inspect for Lifted<A> {
     fn at_rest(&self) -> bool {
-        self.group.at_rest() && self.wishes.is_empty() && !self.frozen && self.is_in_order()
+        self.group.at_rest() && self.requests.is_empty() && !self.wedged && self.is_in_order()
     }
 }
 
@@ -372,16 +397,16 @@ impl<A: Inner> Algorithm for Lifted<A> {
         let group = VirtualSynchrony::build(me, setup).summarised();
         Self {
             group,
-            frozen: false,
+            wedged: false,
             locks: BTreeMap::new(),
-            wishes: BTreeMap::new(),
-            said: Summary::new(),
+            requests: BTreeMap::new(),
+            own_summary: Summary::new(),
             channels: BTreeMap::new(),
-            ahead: Vec::new(),
-            cautious: false,
-            known: BTreeSet::new(),
+            later: Vec::new(),
+            excluded_may_hold: false,
+            accounted_for: BTreeSet::new(),
             lease: Lease::default(),
-            last: ProcessSet::new(),
+            last_view: ProcessSet::new(),
             settings: Fixed(Settings {
                 setup: setup.clone(),
                 lease: setup.chosen(&SHEET, "safety").is("lease").then_some(lasts),
@@ -391,12 +416,12 @@ impl<A: Inner> Algorithm for Lifted<A> {
         }
     }
 
-    /// Heartbeats have no end.
+    /// With heartbeats, a run has no end.
     fn goes_on(setup: &Setup) -> bool {
         setup.chosen(&SHEET, "heartbeat").number() > 0
     }
 
-    /// With leases, what an excluded member believes depends on its clock.
+    /// A lease is as good as the clocks that measure it.
     fn sheet(setup: &Setup) -> DataSheet {
         let leases = setup.chosen(&SHEET, "safety").is("lease");
         DataSheet { assumes: assumed(Self::goes_on(setup), leases), ..SHEET }

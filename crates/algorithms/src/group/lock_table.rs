@@ -1,10 +1,12 @@
-//! A lock table that every member has: one total order of operations, one outcome.
+//! A replicated lock table: a state machine (Schneider) with sessions (Chubby) on virtual synchrony.
 //!
-//! Operations are multicast in uniform total order, and each member applies them to its own copy of
-//! the table. The place of an operation in the order of all views is the token of what it grants. A
-//! member's locks are its own for as long as it is in the view; clients of members have sessions
-//! that must be kept alive. Time is only the leader's: it *proposes* that a session has expired, and
-//! the proposal is void when a sign of life comes before it in the order.
+//! Every operation is multicast in uniform total order, and each member applies it to its own copy of
+//! the table. The place of an operation in the order of all views is the token of the locks that it
+//! grants. A member holds its locks as long as it is in the view. A client of a member has a session,
+//! which expires unless it is kept alive.
+//!
+//! Members' clocks differ, so the table reads none. Only the leader measures time, and *proposes* that
+//! a session has expired. A sign of life that is ordered before the proposal makes it void.
 
 mod sheet;
 mod table;
@@ -17,10 +19,12 @@ use table::Flaw;
 
 use super::locks::{Indication, Mode, Name, Request, Token};
 use super::virtual_synchrony::{Message, Record, VirtualSynchrony};
-use super::{Indication as Told, Member, Request as Wish, View, ViewId, virtual_synchrony};
+use super::{
+    Indication as GroupIndication, Member, Request as GroupRequest, View, ViewId, virtual_synchrony,
+};
 pub use table::{Client, Command, Event, Lock, Reply, Session, Table};
 
-/// How many entries a part of the table has that is sent to a new member.
+/// How many entries each part of the table has when it is sent to a new member.
 const PART: usize = 256;
 
 /// One process of the group.
@@ -28,19 +32,21 @@ const PART: usize = 256;
 pub struct LockTable {
     group: VirtualSynchrony<Command>,
     table: Table,
-    /// Whether the table is the group's: a new member has to be given it first.
+    /// Whether this process has the table of the group. A new member receives it from the donor.
     has_table: bool,
-    /// What our own application wants and has.
-    wishes: BTreeMap<Name, Hold>,
-    /// The number of our last request.
-    request: u64,
-    /// Whether we were a member before the present view, too.
+    /// The requests of this process's own application.
+    #[serde(rename = "wishes")]
+    requests: BTreeMap<Name, RequestState>,
+    /// The number of the last one.
+    #[serde(rename = "request")]
+    last_request: u64,
+    /// Whether this process was a member before the present view, too.
     was_member: bool,
-    /// Whether we lead, and watch the time of the sessions.
+    /// Whether this process is the leader, and measures the time of the sessions.
     watching: bool,
-    /// What we want of the group: empty between steps.
+    /// Requests to the group that this step has yet to make; empty between steps.
     #[serde(skip)]
-    outbox: VecDeque<Wish<Command>>,
+    outbox: VecDeque<GroupRequest<Command>>,
     #[serde(skip)]
     settings: Fixed<Settings>,
 }
@@ -48,28 +54,30 @@ pub struct LockTable {
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     unit: std::time::Duration,
-    /// How long an excluded member may take to learn it; none: we do not wait for that.
+    /// How long an excluded member may take to know it; none: its locks are free at once.
     lease: Option<std::time::Duration>,
+    /// The mistake: the token is the place in the view alone.
     bare_token: bool,
 }
 
-/// Where our application stands with a lock.
+/// The state of the application's request for a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-enum Hold {
-    /// It asked, with this number.
+enum RequestState {
+    /// The application asked, with this number.
     Wanted(u64, Mode),
-    /// It has it.
+    /// The application holds the lock.
     Held(Token),
-    /// It had it and was told that it is lost; the table does not know.
-    Given(Token),
+    /// The application was told that the lock is lost, and the table does not know of it yet.
+    #[serde(rename = "Given")]
+    Lost(Token),
 }
 
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// One of the group.
+    /// A timer of the group.
     Group(virtual_synchrony::Timer),
-    /// A session has been silent for as long as it may, or an excluded member must know by now.
+    /// The time of a session is up: it was silent for too long, or its excluded member knows by now.
     Silent(Session),
 }
 
@@ -99,7 +107,7 @@ impl LockTable {
         self.view().find(me).map(Session::Member)
     }
 
-    /// The token of what happens at a place of a view. The group may be further by now.
+    /// The token of the operation at place `count` of `view`. The group may be in a later view by now.
     fn token(&self, view: ViewId, count: u64) -> Token {
         if self.settings.bare_token {
             return Token { count, ..Token::default() };
@@ -107,70 +115,76 @@ impl LockTable {
         Token::of(view, count)
     }
 
-    /// Lets the group take a step, and draws our conclusions.
-    fn run(
+    /// Lets the group take a step, and handles its indications.
+    fn step_group(
         &mut self,
         ctx: &mut Context<'_, Self>,
         step: impl FnOnce(&mut VirtualSynchrony<Command>, &mut Context<'_, VirtualSynchrony<Command>>),
     ) {
-        let mut told: VecDeque<Told<Command>> =
+        let mut indications: VecDeque<GroupIndication<Command>> =
             ctx.below(|ctx| step(&mut self.group, ctx)).into_iter().collect();
-        while let Some(indication) = told.pop_front() {
-            self.conclude(indication, ctx);
-            // What the group does about our wishes comes after what it has done already.
-            while let Some(wish) = self.outbox.pop_front() {
-                told.extend(ctx.below(|ctx| self.group.on_request(wish, ctx)));
+        while let Some(indication) = indications.pop_front() {
+            self.on_group_indication(indication, ctx);
+            // The group may answer these requests with indications: they follow the present ones.
+            while let Some(request) = self.outbox.pop_front() {
+                indications.extend(ctx.below(|ctx| self.group.on_request(request, ctx)));
             }
         }
     }
 
     fn submit(&mut self, command: Command) {
-        self.outbox.push_back(Wish::Multicast(command));
+        self.outbox.push_back(GroupRequest::Multicast(command));
     }
 
-    /// Carries out what we have decided to wish.
+    /// Makes the requests to the group that this step has collected.
     fn flush(&mut self, ctx: &mut Context<'_, Self>) {
-        while let Some(wish) = self.outbox.pop_front() {
-            self.run(ctx, |group, ctx| group.on_request(wish, ctx));
+        while let Some(request) = self.outbox.pop_front() {
+            self.step_group(ctx, |group, ctx| group.on_request(request, ctx));
         }
     }
 
-    fn conclude(&mut self, indication: Told<Command>, ctx: &mut Context<'_, Self>) {
+    fn on_group_indication(
+        &mut self,
+        indication: GroupIndication<Command>,
+        ctx: &mut Context<'_, Self>,
+    ) {
         match indication {
-            Told::Delivered { view, position, command, .. } => {
+            GroupIndication::Delivered { view, position, command, .. } => {
                 let mut events = Vec::new();
                 self.watch(&command, ctx);
                 self.table.apply(self.token(view, position + 1), command, &mut events);
                 self.tell(events, ctx);
             }
-            Told::Installed { view, left, .. } => self.on_view(view, &left, ctx),
-            Told::StateWanted => {
-                self.outbox.push_back(Wish::State(self.table.parts(PART)));
+            GroupIndication::Installed { view, left, .. } => self.on_view(view, &left, ctx),
+            GroupIndication::StateWanted => {
+                self.outbox.push_back(GroupRequest::State(self.table.parts(PART)));
             }
-            Told::State { parts, .. } => {
+            GroupIndication::State { parts, .. } => {
                 self.has_table = true;
                 let mut nothing = Vec::new();
                 for part in parts {
                     self.table.apply(Token::default(), part, &mut nothing);
                 }
             }
-            Told::Excluded => {
+            GroupIndication::Excluded => {
                 self.lose_all(ctx);
-                self.wishes.clear();
+                self.requests.clear();
                 self.forget();
                 ctx.indicate(Indication::Excluded);
             }
-            Told::Left => {
+            GroupIndication::Left => {
                 self.lose_all(ctx);
-                self.wishes.clear();
+                self.requests.clear();
                 self.forget();
                 ctx.indicate(Indication::Left);
             }
-            Told::Blocked => {
+            GroupIndication::Blocked => {
                 self.lose_all(ctx);
                 ctx.indicate(Indication::Blocked);
             }
-            Told::Sent { .. } | Told::Refused(_) | Told::Wedged => {}
+            GroupIndication::Sent { .. }
+            | GroupIndication::Refused(_)
+            | GroupIndication::Wedged => {}
         }
     }
 
@@ -196,8 +210,8 @@ impl LockTable {
         self.table.members(self.token(view.id, 0), &view.members, frozen, &mut events);
         self.tell(events, ctx);
         if leads {
-            // Who begins to lead gives everyone their full time. Who goes on has their times
-            // already: else no lease would ever run out where views follow each other fast.
+            // A new leader gives every session its full time. If a leader that goes on did so, too,
+            // no lease would run out where views follow each other fast; so it keeps the old timers.
             let watched: Vec<Session> = match self.watching {
                 true => self.frozen().into_iter().filter(|s| !kept.contains(s)).collect(),
                 false => self.table.sessions().map(|(session, _)| *session).collect(),
@@ -213,33 +227,33 @@ impl LockTable {
         }
     }
 
-    /// The sessions of those who may not know yet that they are excluded.
+    /// The sessions of excluded members that may not know of it yet.
     fn frozen(&self) -> Vec<Session> {
         self.table.sessions().filter(|(_, client)| client.frozen).map(|(s, _)| *s).collect()
     }
 
-    /// After a time outside: asks for what we want, and gives back what we were told is lost.
+    /// After a time outside the group: requests the wanted locks, and releases the lost ones.
     fn catch_up(&mut self, ctx: &mut Context<'_, Self>) {
         let Some(session) = self.myself(ctx.me()) else { return };
-        let wishes: Vec<(Name, Hold)> =
-            self.wishes.iter().map(|(name, hold)| (name.clone(), *hold)).collect();
-        for (name, hold) in wishes {
-            match hold {
-                Hold::Given(token) => {
-                    self.wishes.remove(&name);
+        let requests: Vec<(Name, RequestState)> =
+            self.requests.iter().map(|(name, state)| (name.clone(), *state)).collect();
+        for (name, state) in requests {
+            match state {
+                RequestState::Lost(token) => {
+                    self.requests.remove(&name);
                     self.submit(Command::Release { session, name, token });
                 }
-                // What a member asked in the last view is in the table, or on its way.
-                Hold::Wanted(request, mode) if !self.was_member => {
+                // A request that this process made in the last view is in the table or under way.
+                RequestState::Wanted(request, mode) if !self.was_member => {
                     let wait = true;
                     self.submit(Command::Acquire { session, request, name, mode, wait });
                 }
-                Hold::Wanted(..) | Hold::Held(_) => {}
+                RequestState::Wanted(..) | RequestState::Held(_) => {}
             }
         }
     }
 
-    /// The leader watches the time.
+    /// At the leader: an operation that is a sign of life restarts the time of its session.
     fn watch(&mut self, command: &Command, ctx: &mut Context<'_, Self>) {
         match command {
             Command::KeepAlive { session } | Command::Acquire { session, .. } => {
@@ -277,11 +291,11 @@ impl LockTable {
         let client = self.table.sessions().find(|(s, _)| **s == session).map(|(_, c)| c);
         let Some(seen) = client.map(|client| client.seen) else { return };
         self.submit(Command::Expire { session, seen });
-        // The proposal may get lost with a view.
+        // A view change may drop the proposal: the timer runs on.
         self.arm(session, ctx);
     }
 
-    /// Tells our application what concerns it.
+    /// Passes on the events that concern this process's application or its clients.
     fn tell(&mut self, events: Vec<Event>, ctx: &mut Context<'_, Self>) {
         let me = self.myself(ctx.me());
         for event in events {
@@ -313,37 +327,37 @@ impl LockTable {
         ctx: &mut Context<'_, Self>,
     ) {
         let Reply::Granted { name, mode, token } = reply else { return };
-        match self.wishes.get(&name) {
-            Some(Hold::Wanted(wanted, _)) if *wanted == request => {
-                self.wishes.insert(name.clone(), Hold::Held(token));
+        match self.requests.get(&name) {
+            Some(RequestState::Wanted(wanted, _)) if *wanted == request => {
+                self.requests.insert(name.clone(), RequestState::Held(token));
                 ctx.indicate(Indication::Granted { name, mode, token });
             }
-            Some(Hold::Held(held)) if *held == token => {}
-            // It wants it no more.
+            Some(RequestState::Held(held)) if *held == token => {}
+            // The application has cancelled the request.
             _ => self.submit(Command::Release { session, name, token }),
         }
     }
 
-    /// Tells our application that it must not rely on what it holds.
+    /// Reports all held locks to the application as lost.
     fn lose_all(&mut self, ctx: &mut Context<'_, Self>) {
-        for (name, hold) in &mut self.wishes {
-            if let Hold::Held(token) = *hold {
-                *hold = Hold::Given(token);
+        for (name, state) in &mut self.requests {
+            if let RequestState::Held(token) = *state {
+                *state = RequestState::Lost(token);
                 ctx.indicate(Indication::Lost { name: name.clone() });
             }
         }
     }
 
     fn acquire(&mut self, name: Name, mode: Mode, ctx: &mut Context<'_, Self>) {
-        match self.wishes.get(&name) {
-            Some(Hold::Wanted(..) | Hold::Held(_)) => return,
-            // The table does not know yet that we had lost it.
-            Some(Hold::Given(_)) => self.release(name.clone(), ctx),
+        match self.requests.get(&name) {
+            Some(RequestState::Wanted(..) | RequestState::Held(_)) => return,
+            // The table takes the lost lock for held: release it first.
+            Some(RequestState::Lost(_)) => self.release(name.clone(), ctx),
             None => {}
         }
-        self.request += 1;
-        let request = self.request;
-        self.wishes.insert(name.clone(), Hold::Wanted(request, mode));
+        self.last_request += 1;
+        let request = self.last_request;
+        self.requests.insert(name.clone(), RequestState::Wanted(request, mode));
         let member = self.view().has_member(ctx.me());
         if let Some(session) = self.myself(ctx.me()).filter(|_| member) {
             let wait = true;
@@ -353,14 +367,14 @@ impl LockTable {
 
     fn release(&mut self, name: Name, ctx: &mut Context<'_, Self>) {
         let Some(session) = self.myself(ctx.me()) else {
-            self.wishes.remove(&name);
+            self.requests.remove(&name);
             return;
         };
-        match self.wishes.remove(&name) {
-            Some(Hold::Held(token) | Hold::Given(token)) => {
+        match self.requests.remove(&name) {
+            Some(RequestState::Held(token) | RequestState::Lost(token)) => {
                 self.submit(Command::Release { session, name, token });
             }
-            Some(Hold::Wanted(request, _)) => {
+            Some(RequestState::Wanted(request, _)) => {
                 self.submit(Command::Cancel { session, request });
             }
             None => {}
@@ -376,29 +390,35 @@ impl Process for LockTable {
     type Record = Record;
 
     fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_start(ctx));
+        self.step_group(ctx, |group, ctx| group.on_start(ctx));
     }
 
     fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
         self.forget();
-        self.wishes.clear();
-        self.run(ctx, |group, ctx| group.on_recover(saved, ctx));
+        self.requests.clear();
+        self.step_group(ctx, |group, ctx| group.on_recover(saved, ctx));
     }
 
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
         match request {
             Request::Acquire { name, mode } => self.acquire(name, mode, ctx),
             Request::Release { name } => self.release(name, ctx),
-            Request::Join => self.run(ctx, |group, ctx| group.on_request(Wish::Join, ctx)),
-            Request::Leave => self.run(ctx, |group, ctx| group.on_request(Wish::Leave, ctx)),
-            Request::Reform => self.run(ctx, |group, ctx| group.on_request(Wish::Reform, ctx)),
+            Request::Join => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Join, ctx))
+            }
+            Request::Leave => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Leave, ctx))
+            }
+            Request::Reform => {
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Reform, ctx))
+            }
             Request::Refound => {
-                // What the old generation held is lost with it.
+                // Locks of the old generation are lost with it.
                 self.lose_all(ctx);
                 self.forget();
-                self.wishes.retain(|_, hold| matches!(hold, Hold::Wanted(..)));
+                self.requests.retain(|_, state| matches!(state, RequestState::Wanted(..)));
                 self.has_table = true;
-                self.run(ctx, |group, ctx| group.on_request(Wish::Refound, ctx));
+                self.step_group(ctx, |group, ctx| group.on_request(GroupRequest::Refound, ctx));
             }
             Request::Operate(command) => self.submit(command),
         }
@@ -411,22 +431,22 @@ impl Process for LockTable {
         message: Message<Command>,
         ctx: &mut Context<'_, Self>,
     ) {
-        self.run(ctx, |group, ctx| group.on_message(from, message, ctx));
+        self.step_group(ctx, |group, ctx| group.on_message(from, message, ctx));
     }
 
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
-            Timer::Group(timer) => self.run(ctx, |group, ctx| group.on_timer(timer, ctx)),
+            Timer::Group(timer) => self.step_group(ctx, |group, ctx| group.on_timer(timer, ctx)),
             Timer::Silent(session) => self.on_silence(session, ctx),
         }
         self.flush(ctx);
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_suspect(peer, ctx));
+        self.step_group(ctx, |group, ctx| group.on_suspect(peer, ctx));
     }
 
     fn on_trust(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.run(ctx, |group, ctx| group.on_trust(peer, ctx));
+        self.step_group(ctx, |group, ctx| group.on_trust(peer, ctx));
     }
 }

@@ -1,10 +1,11 @@
 //! Locks of a group: the problem that the lock table and the lifted algorithms solve.
 //!
-//! The application asks to [`Acquire`](Request::Acquire) a name, is told that it is
-//! [`Granted`](Indication::Granted) with a token, and holds it until it releases it or is told that
-//! it is [`Lost`](Indication::Lost). Tokens of a name grow from grant to grant, over views and
-//! generations: a resource that remembers the highest refuses a holder of the past, who may not
-//! know yet that it is one.
+//! The application asks to [`Acquire`](Request::Acquire) a lock by its name. It holds the lock from
+//! [`Granted`](Indication::Granted) until it releases it or the lock is [`Lost`](Indication::Lost).
+//!
+//! An excluded holder may not know yet that its lock is lost, and may still use the resource. So each
+//! grant has a fencing token, which is higher than those of all earlier grants of the lock, over
+//! views and generations. A resource that remembers the highest token refuses earlier holders.
 
 mod clients;
 mod measures;
@@ -32,16 +33,16 @@ pub type Name = Arc<str>;
 pub enum Mode {
     /// Alone.
     Exclusive,
-    /// Together with others who want it so.
+    /// Together with other shared holders.
     Shared,
 }
 
-/// What tells a grant from all before it.
+/// A fencing token: it is higher than the tokens of all earlier grants of the lock.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 pub struct Token {
-    /// Grows when a group is founded again after a total failure.
+    /// Grows when an operator founds the group again.
     pub generation: u32,
     /// Grows from view to view.
     pub epoch: u64,
@@ -80,14 +81,14 @@ impl Token {
     }
 }
 
-/// What stands before a resource: it lets in no holder of the past.
+/// The fence of a resource: it refuses holders with an older token than one it has seen.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct FenceGate {
     highest: Token,
 }
 
 impl FenceGate {
-    /// Whether who has `token` may pass; whoever has a smaller one may not from now on.
+    /// Whether a holder with `token` may pass. From now on, lower tokens may not.
     pub fn admit(&mut self, token: Token) -> bool {
         let passes = token >= self.highest;
         self.highest = self.highest.max(token);
@@ -95,59 +96,59 @@ impl FenceGate {
     }
 }
 
-/// What the application asks.
+/// The requests of the application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// It wants a lock.
+    /// Acquire a lock.
     Acquire {
-        /// Which.
+        /// The lock.
         name: Name,
-        /// How.
+        /// The mode.
         mode: Mode,
     },
-    /// It wants it no more, whether it has it or not.
+    /// Release a lock, or cancel the request for it.
     Release {
-        /// Which.
+        /// The lock.
         name: Name,
     },
     /// Become a member.
     Join,
-    /// Cease to be one.
+    /// Leave the group.
     Leave,
     /// Form a new view.
     Reform,
     /// Found the group again, in a new generation.
     Refound,
-    /// An operation on the lock table, for a session that is not our own.
+    /// An operation on the lock table, for the session of a client.
     Operate(Command),
 }
 
-/// What the application is told.
+/// The indications to the application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Indication {
-    /// It has the lock.
+    /// The application has the lock.
     Granted {
-        /// Which.
+        /// The lock.
         name: Name,
-        /// How.
+        /// The mode.
         mode: Mode,
-        /// What tells this grant from all before.
+        /// The fencing token of this grant.
         token: Token,
     },
-    /// It has the lock no more, or must not rely on it.
+    /// The application has lost the lock, or must not rely on it.
     Lost {
-        /// Which.
+        /// The lock.
         name: Name,
     },
     /// There is a new view.
     Installed(View),
-    /// The others go on without us.
+    /// The next view excludes this process.
     Excluded,
-    /// We have left.
+    /// This process has left the group.
     Left,
     /// No majority answers.
     Blocked,
-    /// What became of an operation on the lock table.
+    /// The result of an operation on the lock table.
     Replied(Event),
 }
 

@@ -1,4 +1,4 @@
-//! The measures: how long messages take, how long a view change stops the group.
+//! The measures: delays of messages, and how long view changes stop the group.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::{Bytes, Indication, Request, ViewId};
 use crate::Metric;
 
-/// What the messages and view changes of a run took.
+/// The measures of the messages and view changes of a run.
 #[derive(Clone, Debug)]
 pub struct Measures {
     /// When each message that is under way was sent: by sender and number, in its view.
     sent: ProcessMap<BTreeMap<u32, u64>>,
     wedged: ProcessMap<Option<u64>>,
     served: ProcessMap<u64>,
-    /// When the first member stopped for the change that leads to the view.
+    /// When the first member stopped for the present view change.
     first_wedge: Option<u64>,
     views: BTreeMap<ViewId, u64>,
     deliveries: u64,
@@ -153,17 +153,17 @@ pub struct Summary {
     pub views: u64,
     /// How many messages were delivered, counted at each process.
     pub deliveries: u64,
-    /// How often a process was excluded against its will.
+    /// How often a process was excluded that had not asked to leave.
     pub excluded: u64,
     /// How often a process found no majority.
     pub blocked: u64,
-    /// From sending to delivery, on average over all deliveries in the view of sending.
+    /// The mean time from sending to delivery, over all deliveries in the view of sending.
     pub latency_mean: Option<f64>,
-    /// From sending to delivery, at worst.
+    /// The longest time from sending to delivery.
     pub latency_max: Option<f64>,
-    /// From the first member that stopped to each installation, at worst.
+    /// The longest time from the first member that stopped to an installation.
     pub change_max: Option<f64>,
-    /// How long a member was stopped, at worst.
+    /// The longest time that a member was stopped.
     pub pause_max: Option<f64>,
     /// The name of the last view.
     pub last_view: Option<ViewId>,

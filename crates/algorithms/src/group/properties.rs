@@ -10,45 +10,45 @@ use crate::Setup;
 /// A message of a view: who sent it, and its number there.
 type Id = (ProcessId, u32);
 
-/// The judges of group communication.
+/// The monitor of group communication.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Properties {
-    /// Whether deliveries of those who are gone count, too.
+    /// Whether deliveries of crashed and excluded processes count, too.
     uniform: Fixed<bool>,
     views: BTreeMap<(u32, u64), View>,
-    /// The view that followed each, and what was delivered before.
+    /// The view that followed each view, and the messages that were delivered before.
     closed: BTreeMap<ViewId, (ViewId, Option<Vec<Id>>)>,
-    /// What anyone delivered in each view, in order.
+    /// The messages that any process delivered in each view, in order.
     lines: BTreeMap<ViewId, Vec<Id>>,
-    /// What was sent in each view, by sender.
+    /// The messages sent in each view, by sender.
     sent: BTreeMap<(ViewId, ProcessId), Vec<Bytes>>,
     locals: ProcessMap<Local>,
-    /// What happens in views before this one is not judged any more: whoever was there is gone.
+    /// Views before this one are not judged any more: no process is in them.
     bound: ViewId,
 }
 
-/// What we know of one process.
+/// The history of one process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Local {
     up: bool,
     view: Option<ViewId>,
     /// Whether it has left for good.
     left: bool,
-    /// Whether it has the state of the group; who has not delivers nothing.
+    /// Whether it has the state of the group. Without it a process delivers nothing.
     has_state: bool,
-    /// What the state that it was given includes.
+    /// How many deliveries of the present view the state that it received includes.
     start: u64,
     log: Vec<Id>,
-    /// What it was asked to send and has not yet numbered.
+    /// Commands that it was asked to send and has not numbered yet.
     asked: VecDeque<Bytes>,
 }
 
-/// A message in words.
+/// The name of a message in verdicts.
 fn name((sender, number): Id) -> String {
     format!("message {number} of {sender}")
 }
 
-/// Messages in words.
+/// The names of messages in verdicts.
 fn row(ids: &[Id]) -> String {
     match ids {
         [] => "nothing".to_owned(),
@@ -56,7 +56,7 @@ fn row(ids: &[Id]) -> String {
     }
 }
 
-/// Where one is, in words.
+/// The name of a view in verdicts.
 fn place(view: Option<ViewId>) -> String {
     view.map_or("no view".to_owned(), |view| view.to_string())
 }
@@ -81,7 +81,7 @@ impl Properties {
         }
     }
 
-    /// The newest view that anyone installed.
+    /// The newest view that a process installed.
     pub fn newest(&self) -> Option<&View> {
         self.views.values().next_back()
     }
@@ -200,7 +200,7 @@ impl Properties {
         Ok(())
     }
 
-    /// Forgets what no process can be judged by any more.
+    /// Forgets all views that no process is in any more.
     fn forget(&mut self) {
         let oldest = self.locals.values().filter(|l| l.up).filter_map(|l| l.view).min();
         let Some(oldest) = oldest else { return };
@@ -271,7 +271,7 @@ where
 
     fn at_end(&self, end: &End) -> Verdict {
         let Some(view) = self.newest().filter(|_| end.quiet) else { return Ok(()) };
-        // When the last ones leave, there is no next view for those who did not wish to.
+        // When the last members leave, the remaining processes have no next view.
         let is_over = view.members.iter().all(|m| self.locals[m.id].view.is_none())
             && view.members.iter().any(|m| self.locals[m.id].left);
         if is_over || !view.is_quorum(&end.alive, false) {

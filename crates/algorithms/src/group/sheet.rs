@@ -15,12 +15,12 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Property {
             word: "views",
             broken_by: &["view agreement", "growing views", "self-inclusion"],
-            meaning: "all agree on the views",
+            meaning: "all members agree on the views",
         },
         Property {
             word: "synchrony",
             broken_by: &["virtual synchrony", "self-delivery", "sending view"],
-            meaning: "a view is a barrier",
+            meaning: "no message crosses a view change",
         },
         Property::TOTAL,
         Property::UNIFORM,
@@ -32,7 +32,7 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Property {
             word: "loss",
             broken_by: &["told of loss"],
-            meaning: "who loses a lock is told",
+            meaning: "a holder that loses its lock is told so",
         },
         Property {
             word: "progress",
@@ -65,7 +65,7 @@ pub const SHEET: ProblemSheet = ProblemSheet {
         Column {
             name: "hand-over",
             unit: "T",
-            means: "from letting a lock go to the next grant, when someone waits",
+            means: "from a release to the next grant, when a process waits",
             measure: "hand_over_mean",
             bound: Bounded::By("sync_delay"),
             ..Column::BLANK

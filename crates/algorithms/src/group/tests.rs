@@ -7,7 +7,7 @@ use super::leader::Leader;
 use super::lifted::{Any, Lifted};
 use super::lock_table::LockTable;
 use super::locks::{self, Mode, Name};
-use super::virtual_synchrony::{Message, Next, Record, VirtualSynchrony};
+use super::virtual_synchrony::{Message, Proposal, Record, VirtualSynchrony};
 use super::{Bytes, Indication, Request};
 use crate::{Algorithm, Setup};
 
@@ -56,7 +56,7 @@ fn who_finds_an_earlier_life_of_its_own_in_a_view_says_that_it_is_over_not_that_
     let view = leader.process.view().clone();
     back.step(Input::Recover(Some(Record { incarnation: 7, generation: 1 })));
     let (left, summaries) = (ProcessSet::new(), Vec::new());
-    let next = Next { view: view.clone(), from: 0, cut: vec![], left, summaries }.into();
+    let next = Proposal { view: view.clone(), from: 0, cut: vec![], left, summaries }.into();
     let said = mail(&back.hear(0, Message::Install { view: view.id, next }), 0);
     let over = Message::Suspect { view: view.id, suspects: ProcessSet::from_iter([ProcessId(2)]) };
     assert_eq!(said, std::slice::from_ref(&over));

@@ -1,20 +1,20 @@
-//! Views: who belongs together, from which moment on.
+//! Views: which processes form the group, from which moment on.
 
 use std::fmt;
 
 use konklave_process::{ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
-/// The name of a view. Names grow: from view to view, and over total failures.
+/// The name of a view. Names grow from view to view, also over a total failure.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 pub struct ViewId {
-    /// Raised by an operator when a majority was lost for good.
+    /// An operator raises it after a majority was lost for good.
     pub generation: u32,
     /// Counts the views of a generation.
     pub epoch: u64,
-    /// Who proposed it.
+    /// The candidate that proposed it.
     pub coordinator: ProcessId,
 }
 
@@ -28,23 +28,23 @@ impl fmt::Display for ViewId {
     }
 }
 
-/// A process in one of its lives: after a restart it is another member.
+/// A process in one of its incarnations: after a restart it is another member.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Member {
-    /// Which process.
+    /// The process.
     pub id: ProcessId,
-    /// Which of its lives.
+    /// Its incarnation.
     pub incarnation: u32,
 }
 
-/// Those who act together until the next view.
+/// The processes that act together until the next view.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct View {
     /// Its name.
     pub id: ViewId,
-    /// Who has a vote, the most senior first.
+    /// The members, which vote: the most senior first.
     pub members: Vec<Member>,
-    /// Who is on the way to membership: it gets everything and decides nothing.
+    /// The observers, which are about to become members: they receive every message and do not vote.
     pub observers: Vec<Member>,
 }
 
@@ -66,22 +66,22 @@ impl fmt::Display for View {
 }
 
 impl View {
-    /// The leader, who also fixes the order of messages: the most senior member.
+    /// The leader, which also orders the messages: the most senior member.
     pub fn leader(&self) -> Option<ProcessId> {
         self.members.first().map(|m| m.id)
     }
 
-    /// Whether `id` has a vote.
+    /// Whether `id` is a member.
     pub fn has_member(&self, id: ProcessId) -> bool {
         self.members.iter().any(|m| m.id == id)
     }
 
-    /// Whether this life of a process belongs to it, with a vote or without.
+    /// Whether this incarnation of a process is a member or an observer.
     pub fn includes(&self, member: Member) -> bool {
         self.everyone().any(|m| m == member)
     }
 
-    /// The life of `id` that belongs to it, if any.
+    /// The incarnation of `id` that is a member or an observer, if any.
     pub fn find(&self, id: ProcessId) -> Option<Member> {
         self.everyone().find(|m| m.id == id)
     }
@@ -91,23 +91,23 @@ impl View {
         self.members.iter().chain(&self.observers).copied()
     }
 
-    /// Everyone but `me`.
+    /// Members and observers without `me`.
     pub fn others(&self, me: ProcessId) -> Vec<ProcessId> {
         self.everyone().map(|m| m.id).filter(|id| *id != me).collect()
     }
 
-    /// How senior a member is: 0 is the leader.
+    /// The seniority of a member: 0 is the leader.
     pub fn rank(&self, id: ProcessId) -> Option<usize> {
         self.members.iter().position(|m| m.id == id)
     }
 
-    /// Those with a vote, as a set.
+    /// The members as a set.
     pub fn voters(&self) -> ProcessSet {
         self.members.iter().map(|m| m.id).collect()
     }
 
-    /// Whether `set` may decide for this view: any two sets that may have a member in common.
-    /// With `tie_break`, half of the members will do if the most senior is among them.
+    /// Whether `set` is a quorum of this view: a majority of its members. With `tie_break`, half of
+    /// the members suffice if the most senior is among them. Any two quorums share a member.
     pub fn is_quorum(&self, set: &ProcessSet, tie_break: bool) -> bool {
         let yes = self.members.iter().filter(|m| set.contains(m.id)).count();
         let n = self.members.len();

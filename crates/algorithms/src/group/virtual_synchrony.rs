@@ -1,11 +1,18 @@
-//! Virtual synchrony: views and messages in one order that is the same for all.
+//! Virtual synchrony (Birman): views and messages form one sequence, the same at every member.
 //!
-//! Inside a view the most senior member gives each message its place, and a message is delivered
-//! when a majority has it. To end a view, a candidate has a majority stop and tell what they know,
-//! proposes the next view together with the exact messages before it, and has a majority accept
-//! that: one consensus for each view. Four rules make it safe: a candidate adopts what may have
-//! been accepted before (Q1); only those who stopped belong to the next view (Q2); who accepts has
-//! every message of the proposal (Q3); who has stopped acknowledges nothing more (Q4).
+//! Inside a view the leader, its most senior member, gives each message its place. A member delivers
+//! a message when a majority has it. One consensus ends each view, in two phases:
+//!
+//! 1. A candidate sends `Prepare`. Each receiver wedges (it stops taking in messages) and promises.
+//! 2. With a majority of promises, the candidate proposes the next view and the exact messages
+//!    before it. Once a majority has accepted the proposal, it is decided.
+//!
+//! Four rules make this safe:
+//!
+//! - Q1: A candidate adopts the accepted proposal of the highest ballot among its promises.
+//! - Q2: Only processes that promised belong to the next view.
+//! - Q3: A process that accepts a proposal has every message of it: `Accept` carries them.
+//! - Q4: A wedged process acknowledges no message.
 
 mod change;
 mod joining;
@@ -16,85 +23,93 @@ mod sheet;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use change::Change;
-use joining::Transfer;
+use change::ViewChange;
+use joining::StateTransfer;
 use konklave_process::{Context, Fixed, Process, ProcessId, ProcessSet};
 use ordering::Ordering;
 use serde::Serialize;
-use sheet::{NO_MAJORITY, Settings, TWO_HALVES};
+use sheet::Settings;
 
 use super::{Bytes, Data, Indication, Member, Plan, Request, View, ViewId};
-use crate::{Mistake, Setup};
-pub use messages::{Ballot, Entry, Message, Next, Promise, Record, Timer};
+use crate::Setup;
+pub use messages::{Ballot, Entry, Message, Promise, Proposal, Record, Timer};
 
-/// How many messages may wait for their turn, in windows.
+/// How many windows of messages may wait to be sent before a multicast is refused.
 const WAITING: u32 = 16;
 
 /// One process of a group that carries commands `C`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct VirtualSynchrony<C = Bytes> {
-    standing: Standing,
-    /// Which of our lives this is.
+    #[serde(rename = "standing")]
+    membership: Membership,
+    /// The incarnation of this process: it grows with every restart and every exit from a view.
     incarnation: u32,
-    /// The highest generation we have seen.
+    /// The highest generation that this process has seen.
     generation: u32,
-    /// Where we are; empty while we are outside.
+    /// The present view; empty while this process is outside.
     view: View,
     /// Whether the application has the state of the group.
     has_state: bool,
     ordering: Ordering<C>,
-    change: Change<C>,
-    transfer: Transfer<C>,
-    /// What the application wants to send when it may.
+    change: ViewChange<C>,
+    transfer: StateTransfer<C>,
+    /// Commands of the application that have no number yet.
     waiting: VecDeque<C>,
-    /// Whom we take for dead.
+    /// The processes that this process suspects to have crashed.
     suspects: ProcessSet,
-    /// Whom others take for dead.
+    /// The processes of the view that each other process suspects.
     reports: BTreeMap<ProcessId, ProcessSet>,
-    /// Whether such a report is new in this view.
+    /// Whether a new report arrived in this view.
     reported: bool,
-    /// Whether we wait for others who want in.
+    /// Whether a view change is delayed, so that it serves all processes that want to join.
     batching: bool,
-    /// While we join: who has answered.
+    /// While this process joins: the members whose `Welcome` it received.
     heard: ProcessSet,
+    /// The processes that want to join.
     joins: Vec<Member>,
-    /// Whose life in our view is over for sure: another life of it has spoken to us.
-    over: ProcessSet,
+    /// The processes of the view of which a later incarnation asked to join.
+    #[serde(rename = "over")]
+    restarted: ProcessSet,
+    /// The processes that want to leave.
     leaves: ProcessSet,
-    /// Whether we want to leave.
+    /// Whether this process wants to leave.
     leaving: bool,
-    /// Which observers have the state.
+    /// The observers that have the application's state.
     synced: ProcessSet,
-    /// For how many periods we have not heard the others; nothing where there are no heartbeats.
-    silence: BTreeMap<ProcessId, u32>,
-    /// Whether we stand by the leader for now.
-    loyal: bool,
-    /// How the last view ended, for those who are late.
-    history: Option<(ViewId, Arc<Next<C>>)>,
-    /// What belongs to views to come.
-    ahead: Vec<(ProcessId, Message<C>)>,
+    /// For how many periods nothing has arrived from each process; empty without heartbeats.
+    #[serde(rename = "silence")]
+    silent_periods: BTreeMap<ProcessId, u32>,
+    /// Whether a lease binds this process to the leader: see [`Self::set_bound_to_leader`].
+    #[serde(rename = "loyal")]
+    bound_to_leader: bool,
+    /// The last view and the proposal that ended it, for processes that are still in that view.
+    #[serde(rename = "history")]
+    last_change: Option<(ViewId, Arc<Proposal<C>>)>,
+    /// Messages that belong to later views, with their senders.
+    #[serde(rename = "ahead")]
+    later: Vec<(ProcessId, Message<C>)>,
     #[serde(skip)]
     settings: Fixed<Settings>,
-    /// Whether a layer above has something to say at the end of each view.
+    /// Whether the layer above gives a summary at the end of each view.
     #[serde(skip)]
     summarises: Fixed<bool>,
     #[serde(skip)]
     mistake: Fixed<Option<&'static str>>,
 }
 
-/// Where we stand.
+/// Whether this process belongs to a view.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub enum Standing {
-    /// We are in no view.
+pub enum Membership {
+    /// It is in no view.
     Outside,
-    /// We want to be in one.
+    /// It is in no view, and has asked to join.
     Joining,
-    /// We are in one.
+    /// It is in a view, as a member or as an observer.
     Inside,
 }
 
 impl<C: Data> VirtualSynchrony<C> {
-    /// The process `me`. Who does not join later is in the first view.
+    /// The process `me`. All processes that do not join later form the first view.
     pub fn build(me: ProcessId, setup: &Setup) -> Self {
         let joiners = Plan::of(setup).joiners;
         let founders = setup.group.members().iter().copied().filter(|p| !joiners.contains(*p));
@@ -107,14 +122,14 @@ impl<C: Data> VirtualSynchrony<C> {
         };
         let is_founder = view.has_member(me);
         Self {
-            standing: if is_founder { Standing::Inside } else { Standing::Outside },
+            membership: if is_founder { Membership::Inside } else { Membership::Outside },
             incarnation: 1,
             generation: 0,
             has_state: is_founder,
             ordering: Ordering::new(&view),
             view,
-            change: Change::default(),
-            transfer: Transfer::none(),
+            change: ViewChange::default(),
+            transfer: StateTransfer::none(),
             waiting: VecDeque::new(),
             suspects: ProcessSet::new(),
             reports: BTreeMap::new(),
@@ -122,21 +137,21 @@ impl<C: Data> VirtualSynchrony<C> {
             batching: false,
             heard: ProcessSet::new(),
             joins: Vec::new(),
-            over: ProcessSet::new(),
+            restarted: ProcessSet::new(),
             leaves: ProcessSet::new(),
             leaving: false,
             synced: ProcessSet::new(),
-            silence: BTreeMap::new(),
-            loyal: false,
-            history: None,
-            ahead: Vec::new(),
+            silent_periods: BTreeMap::new(),
+            bound_to_leader: false,
+            last_change: None,
+            later: Vec::new(),
             settings: Fixed(Settings::of(setup)),
             summarises: Fixed(false),
             mistake: Fixed(setup.mistake),
         }
     }
 
-    /// The process `me` in a first view that its members have agreed on by other means.
+    /// The process `me` in a first view on which its members have agreed outside this algorithm.
     pub fn found(me: ProcessId, setup: &Setup, view: View) -> Self {
         let incarnation = view.find(me).map_or(1, |m| m.incarnation);
         let generation = view.id.generation;
@@ -146,14 +161,14 @@ impl<C: Data> VirtualSynchrony<C> {
         founder
     }
 
-    /// Whether we stand by the leader for now: until we are set free, we neither start nor follow
-    /// an attempt of another to end the view.
-    pub fn set_loyal(&mut self, loyal: bool, ctx: &mut Context<'_, Self>) {
-        if std::mem::replace(&mut self.loyal, loyal) && !loyal {
+    /// Binds this process to the leader, or sets it free. While it is bound, it neither starts nor
+    /// follows an attempt to end the view, unless the candidate is the leader.
+    pub fn set_bound_to_leader(&mut self, bound: bool, ctx: &mut Context<'_, Self>) {
+        if std::mem::replace(&mut self.bound_to_leader, bound) && !bound {
             if let Some(ballot) = self.change.deferred.take() {
                 self.on_prepare(ballot, ctx);
             }
-            self.consider(ctx);
+            self.consider_view_change(ctx);
         }
     }
 
@@ -164,9 +179,9 @@ impl<C: Data> VirtualSynchrony<C> {
         self
     }
 
-    /// Where we stand.
-    pub fn standing(&self) -> Standing {
-        self.standing
+    /// Whether this process belongs to a view.
+    pub fn membership(&self) -> Membership {
+        self.membership
     }
 
     /// The present view.
@@ -174,77 +189,77 @@ impl<C: Data> VirtualSynchrony<C> {
         &self.view
     }
 
-    /// Whether we have stopped for a view change.
+    /// Whether this process has stopped for a view change.
     pub fn is_wedged(&self) -> bool {
         self.change.wedged
     }
 
-    /// How many messages we keep: in order, out of order, to be sent, of views to come.
+    /// How many messages are kept: in order, out of order, not yet sent, and of later views.
     pub fn buffered(&self) -> usize {
         let ordering = &self.ordering;
         ordering.order.len()
-            + ordering.early.len()
-            + ordering.own.len()
+            + ordering.out_of_order.len()
+            + ordering.unplaced.len()
             + self.waiting.len()
-            + self.ahead.len()
+            + self.later.len()
     }
 
-    /// The message at this place of the present view, as long as we keep it.
+    /// The message at this place of the present view, if it is still kept.
     pub fn entry_at(&self, position: u64) -> Option<&Entry<C>> {
         let place = usize::try_from(position.checked_sub(self.ordering.base)?).ok()?;
         self.ordering.order.get(place)
     }
 
-    /// The place after the last message that we have without a gap.
+    /// The place after the last message that arrived without a gap.
     pub fn end(&self) -> u64 {
         self.ordering.end()
     }
 
-    /// The messages that some may lack for all we know, in order; then those that came before their
-    /// predecessors.
+    /// The messages that another process may lack, in order; then the messages that arrived before
+    /// one of their predecessors.
     pub fn unstable(&self) -> (impl Iterator<Item = &Entry<C>>, impl Iterator<Item = &Entry<C>>) {
-        (self.ordering.order.iter(), self.ordering.early.values())
+        (self.ordering.order.iter(), self.ordering.out_of_order.values())
     }
 
-    /// What we of these have sent, and what we have still to send.
+    /// The commands of `me` that another process may lack or that have no number yet.
     pub fn own_unstable(&self, me: ProcessId) -> impl Iterator<Item = &C> {
         let placed = self.ordering.order.iter().filter(move |entry| entry.sender == me);
-        placed.map(|entry| &entry.command).chain(&self.ordering.own).chain(&self.waiting)
+        placed.map(|entry| &entry.command).chain(&self.ordering.unplaced).chain(&self.waiting)
     }
 
-    /// Whom we take for dead.
+    /// The processes that this process suspects to have crashed.
     pub fn suspects(&self) -> &ProcessSet {
         &self.suspects
-    }
-
-    fn makes(&self, mistake: &Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
     }
 
     fn myself(&self, me: ProcessId) -> Member {
         Member { id: me, incarnation: self.incarnation }
     }
 
-    /// Whether we have a vote.
+    /// Whether this process has a vote in the present view.
     fn is_member(&self, me: ProcessId) -> bool {
-        self.standing == Standing::Inside && self.view.has_member(me)
+        self.membership == Membership::Inside && self.view.has_member(me)
     }
 
+    /// Whether `set` may decide for the present view.
     fn is_quorum(&self, set: &ProcessSet) -> bool {
-        if self.makes(&NO_MAJORITY) {
+        if !self.requires_majority() {
             return !set.is_empty();
         }
-        self.view.is_quorum(set, self.settings.tie_break) || self.is_last_half(set)
+        self.view.is_quorum(set, self.settings.tie_break) || self.is_surviving_half(set)
     }
 
-    /// Whether `set` is half of the members, and all others have been born again since. No other half is
-    /// left that could decide, and every majority that ever did has a member in this one. Not where the half
-    /// with the most senior member decides anyway: it may have done so before it was born again.
-    fn is_last_half(&self, set: &ProcessSet) -> bool {
+    /// Whether `set` is half of the members, and every other member has restarted since.
+    ///
+    /// The restarted half can decide nothing more for this view, and every majority that has decided
+    /// shares a member with `set`. So `set` may decide. With the tie-break, the half with the most
+    /// senior member decides alone and may have done so before it restarted; so `set` may not.
+    fn is_surviving_half(&self, set: &ProcessSet) -> bool {
         let (yes, others): (Vec<&Member>, Vec<&Member>) =
             self.view.members.iter().partition(|m| set.contains(m.id));
-        let alone = !self.settings.tie_break || self.makes(&TWO_HALVES);
-        alone && yes.len() == others.len() && others.iter().all(|m| self.over.contains(m.id))
+        self.surviving_half_may_decide()
+            && yes.len() == others.len()
+            && others.iter().all(|m| self.restarted.contains(m.id))
     }
 
     fn start_heartbeat(&mut self, ctx: &mut Context<'_, Self>) {
@@ -253,41 +268,41 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// Says that we are alive, and notices who does not.
+    /// Sends a heartbeat to every process of the view, and suspects the silent ones.
     fn on_heartbeat_timer(&mut self, ctx: &mut Context<'_, Self>) {
         self.start_heartbeat(ctx);
-        if self.standing != Standing::Inside {
+        if self.membership != Membership::Inside {
             return;
         }
         let (view, held) = (self.view.id, self.ordering.end());
         for to in self.view.others(ctx.me()) {
             let suspects = self.suspects.clone();
             ctx.send(to, Message::Heartbeat { view, held, suspects });
-            let silent = self.silence.entry(to).or_insert(0);
+            let silent = self.silent_periods.entry(to).or_insert(0);
             *silent += 1;
             if *silent > self.settings.misses && !self.suspects.contains(to) {
                 self.suspect(to, ctx);
             }
         }
-        self.ask_again(ctx);
+        self.resend_unplaced(ctx);
         self.resend_state(ctx);
-        self.repeat_wishes(ctx);
+        self.repeat_announcements(ctx);
     }
 
     fn suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         self.suspects.insert(peer);
-        if self.standing != Standing::Inside {
+        if self.membership != Membership::Inside {
             return;
         }
-        // Whoever waits for an answer of this one need not.
-        self.collect(ctx);
-        self.consider(ctx);
+        // An attempt that waits for the promise of `peer` may be complete without it.
+        self.try_propose(ctx);
+        self.consider_view_change(ctx);
         if self.view.find(peer).is_some() && !self.change.wedged {
             self.report(ctx);
         }
     }
 
-    /// Tells whose turn it is whom we suspect: it may hear better than we do.
+    /// Tells the candidate which processes we suspect. Their messages may still reach the candidate.
     fn report(&mut self, ctx: &mut Context<'_, Self>) {
         if let Some(candidate) = self.candidate().filter(|c| *c != ctx.me()) {
             let (view, suspects) = (self.view.id, self.suspects.clone());
@@ -303,18 +318,18 @@ impl<C: Data> VirtualSynchrony<C> {
             return;
         }
         if of.contains(from) {
-            // Another life of it says that the one in our view is over.
+            // A later incarnation of `from` reports that the one in our view is over.
             return self.suspect(from, ctx);
         }
         if self.reports.get(&from) == Some(&of) {
             return;
         }
-        // Nobody can tell that it is itself dead; but it may be deaf.
+        // A report about us counts, too: `from` may not receive our messages. We do not pass it on.
         let of_us = of.contains(ctx.me());
         self.reports.insert(from, of.clone());
         self.reported = true;
-        self.consider(ctx);
-        // Passed on towards the one whose turn it is.
+        self.consider_view_change(ctx);
+        // The report may have come from a process that takes us for the candidate: pass it on.
         if !self.change.wedged
             && !of_us
             && let Some(candidate) = self.candidate().filter(|c| *c != ctx.me() && *c != from)
@@ -323,27 +338,27 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// A message arrives, of our view, of an earlier or of a later one.
-    fn hear(&mut self, from: ProcessId, message: Message<C>, ctx: &mut Context<'_, Self>) {
+    /// Handles a message of the present view, of an earlier view or of a later one.
+    fn dispatch(&mut self, from: ProcessId, message: Message<C>, ctx: &mut Context<'_, Self>) {
         let Some(view) = message.view() else { return self.on_outer(from, message, ctx) };
         if let Message::Install { view, next } = message {
             return self.on_install(view, next, ctx);
         }
-        match self.standing {
-            Standing::Outside => {}
-            Standing::Joining => self.keep(from, message),
-            Standing::Inside if view > self.view.id => self.keep(from, message),
-            Standing::Inside if view < self.view.id => {
-                if message.calls_for_help() {
-                    self.help(from, view, ctx);
+        match self.membership {
+            Membership::Outside => {}
+            Membership::Joining => self.keep_for_later(from, message),
+            Membership::Inside if view > self.view.id => self.keep_for_later(from, message),
+            Membership::Inside if view < self.view.id => {
+                if message.needs_successor() {
+                    self.report_successor(from, view, ctx);
                 }
             }
-            Standing::Inside if self.view.find(from).is_none() => {}
-            Standing::Inside => self.on_inner(from, message, ctx),
+            Membership::Inside if self.view.find(from).is_none() => {}
+            Membership::Inside => self.on_inner(from, message, ctx),
         }
     }
 
-    /// A message that belongs to no view.
+    /// Handles a message that belongs to no view.
     fn on_outer(&mut self, from: ProcessId, message: Message<C>, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Join { member, heard } => self.on_join(from, member, &heard, ctx),
@@ -353,7 +368,7 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// A message of our view.
+    /// Handles a message of the present view.
     fn on_inner(&mut self, from: ProcessId, message: Message<C>, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Data { seq, command, .. } => self.on_data(from, seq, command, ctx),
@@ -370,11 +385,11 @@ impl<C: Data> VirtualSynchrony<C> {
             Message::Suspect { suspects, .. } => self.on_suspicion(from, suspects, ctx),
             Message::Leave { .. } => {
                 self.leaves.insert(from);
-                self.consider(ctx);
+                self.consider_view_change(ctx);
             }
             Message::Synced { .. } => {
                 self.synced.insert(from);
-                self.consider(ctx);
+                self.consider_view_change(ctx);
             }
             Message::Prepare { ballot, .. } => self.on_prepare(ballot, ctx),
             Message::Promise { ballot, promise, .. } => {
@@ -404,7 +419,7 @@ impl<C: Data> Process for VirtualSynchrony<C> {
 
     fn on_start(&mut self, ctx: &mut Context<'_, Self>) {
         self.save(ctx);
-        if self.standing == Standing::Inside {
+        if self.membership == Membership::Inside {
             let view = self.view.clone();
             let (left, summaries) = (ProcessSet::new(), Vec::new());
             ctx.indicate(Indication::Installed { view, left, summaries });
@@ -412,16 +427,17 @@ impl<C: Data> Process for VirtualSynchrony<C> {
         }
     }
 
-    /// A new life: nobody of the old one's views counts on us.
+    /// A restart begins a new incarnation, which belongs to no view.
     fn on_recover(&mut self, saved: Option<Record>, ctx: &mut Context<'_, Self>) {
-        // Without a memory, a number that the old lives have not had, as good as certainly.
+        // Without a record, the old incarnation's number is unknown: two incarnations with one number
+        // could break a promise. A random number differs from all old ones, almost certainly.
         let saved =
             saved.unwrap_or_else(|| Record { incarnation: 1 + ctx.choose(1 << 30), generation: 0 });
         self.incarnation = saved.incarnation + 1;
         self.generation = saved.generation;
         let nobody = View { observers: Vec::new(), members: Vec::new(), id: ViewId::default() };
         self.enter(nobody);
-        (self.standing, self.has_state) = (Standing::Outside, false);
+        (self.membership, self.has_state) = (Membership::Outside, false);
         self.save(ctx);
     }
 
@@ -429,13 +445,13 @@ impl<C: Data> Process for VirtualSynchrony<C> {
         match request {
             Request::Multicast(command) => {
                 let full = self.waiting.len() as u32 >= WAITING * self.settings.window;
-                if full || self.standing == Standing::Outside {
+                if full || self.membership == Membership::Outside {
                     return ctx.indicate(Indication::Refused(command));
                 }
                 self.waiting.push_back(command);
                 self.send_waiting(ctx);
             }
-            Request::Join if self.standing == Standing::Outside => self.ask_to_join(ctx),
+            Request::Join if self.membership == Membership::Outside => self.ask_to_join(ctx),
             Request::Join => {}
             Request::Leave => self.leave(ctx),
             Request::Reform if self.is_member(ctx.me()) => self.start(ctx),
@@ -448,10 +464,10 @@ impl<C: Data> Process for VirtualSynchrony<C> {
 
     fn on_message(&mut self, from: ProcessId, message: Message<C>, ctx: &mut Context<'_, Self>) {
         if self.settings.heartbeat.is_some() {
-            self.silence.remove(&from);
+            self.silent_periods.remove(&from);
             self.suspects.remove(from);
         }
-        self.hear(from, message, ctx);
+        self.dispatch(from, message, ctx);
     }
 
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
@@ -459,7 +475,7 @@ impl<C: Data> Process for VirtualSynchrony<C> {
             Timer::Heartbeat => self.on_heartbeat_timer(ctx),
             Timer::Collect => self.on_collect(ctx),
             Timer::Retry => self.on_retry(ctx),
-            Timer::Join if self.standing == Standing::Joining => self.ask_to_join(ctx),
+            Timer::Join if self.membership == Membership::Joining => self.ask_to_join(ctx),
             Timer::Join => {}
             Timer::Batch => self.on_batch(ctx),
         }

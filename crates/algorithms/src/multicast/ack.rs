@@ -1,11 +1,13 @@
-//! Reliable multicast by acknowledgements: the sender knows its receivers and repeats a message
-//! until each has confirmed it.
+//! Reliable multicast by acknowledgements: the sender knows its receivers, and repeats a message
+//! until each receiver has confirmed it.
 //!
-//! A window limits what is unconfirmed. Confirmations are cumulative and selective; they can be put
-//! off and spoken for many messages at once, or gathered along a tree, against their implosion at
-//! the sender. A receiver that stays silent too long is given up, so that it holds up nobody.
-//! Receivers agree only while the sender stays up: if it crashes half-way, some have a message and
-//! some do not, which only a view change can mend.
+//! - A window limits the unconfirmed messages.
+//! - Confirmations are cumulative and selective. Many confirmations would swamp the sender
+//!   (implosion): so a receiver can delay one and confirm many messages at once, or a tree can gather
+//!   them.
+//! - A receiver that stays silent for too long is given up: otherwise it would hold up all others.
+//! - If the sender crashes half-way, only some receivers have its message. Only a view change can
+//!   mend that.
 
 mod sheet;
 mod stream;
@@ -18,18 +20,16 @@ use std::time::Duration;
 use konklave_process::{Context, Fixed, Group, Process, ProcessId, ProcessMap, ProcessSet};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{ONE_LIFE, PATIENT};
 pub use self::stream::Stream;
 use super::{Indication, Note, Numbers, Request, Unit};
-use crate::Mistake;
 
-/// How often a message is sent on average until all of `receivers` have it, if each misses it with
-/// probability `loss`: Σ 1 − (1 − pⁱ)ʳ.
+/// The mean number of transmissions until all `receivers` have a message, if each transmission misses
+/// each receiver with probability `loss`: Σ 1 − (1 − pⁱ)ʳ.
 pub fn expected_transmissions(loss: f64, receivers: usize) -> f64 {
     (0..2000).map(|i| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32)).sum()
 }
 
-/// How far that number deviates from its mean, as the root of its mean square.
+/// The standard deviation of that number.
 pub fn deviation_of_transmissions(loss: f64, receivers: usize) -> f64 {
     let more_than = |i: i32| 1.0 - (1.0 - loss.powi(i)).powi(receivers as i32);
     let square: f64 = (0..2000).map(|i| f64::from(2 * i + 1) * more_than(i)).sum();
@@ -39,36 +39,39 @@ pub fn deviation_of_transmissions(loss: f64, receivers: usize) -> f64 {
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Ack {
-    /// Which life of this process it is: its numbers begin anew in each.
+    /// The incarnation of this process. Its numbers begin anew in each.
     life: u32,
     sending: Option<Box<Sending>>,
     streams: BTreeMap<ProcessId, Stream>,
-    /// Whom we do not wait for any more.
+    /// The receivers for which this sender waits no longer.
     given_up: ProcessSet,
-    /// After a restart: who has not yet told us where its stream stands.
-    strangers: ProcessSet,
+    /// After a restart: the members whose `Welcome` is missing. Until then, the start of their streams
+    /// is unknown.
+    #[serde(rename = "strangers")]
+    welcomes_missing: ProcessSet,
     #[serde(skip)]
     settings: Fixed<Settings>,
 }
 
-/// What a sender knows.
+/// The state of a sender.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Sending {
     sent: u32,
-    /// What someone has not confirmed, by its place in our stream.
-    open: BTreeMap<u32, Open>,
-    /// What the window does not admit yet.
+    /// The messages that a receiver has not confirmed, by their places in the stream.
+    #[serde(rename = "open")]
+    outstanding: BTreeMap<u32, Outstanding>,
+    /// The messages that the window does not admit yet.
     queue: VecDeque<u32>,
     confirmed: ProcessMap<Numbers>,
 }
 
-/// A message that someone has not confirmed.
+/// A message that a receiver has not confirmed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub struct Open {
+pub struct Outstanding {
     number: u32,
     /// How often it was repeated.
     tries: u32,
-    /// How many have not confirmed it.
+    /// How many receivers have not confirmed it.
     missing: u32,
 }
 
@@ -87,37 +90,37 @@ struct Settings {
     mistake: Option<&'static str>,
 }
 
-/// A timeout is doubled at most so often.
+/// How often a timeout is doubled at most.
 const MOST_DOUBLINGS: u32 = 5;
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// A message at its place of the sender's stream.
     Data {
-        /// The life of the sender.
+        /// The incarnation of the sender.
         life: u32,
-        /// Which in the stream, from 1.
+        /// Its place in the stream, from 1.
         seq: u32,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
-    /// All up to `upto` are here, and those `beyond`.
+    /// The receiver has all messages up to `upto`, and those in `beyond`.
     Ack {
-        /// Whose stream.
+        /// The sender of the stream.
         of: ProcessId,
-        /// In which of its lives.
+        /// The incarnation of that sender.
         life: u32,
-        /// All up to here.
+        /// All messages up to this place.
         upto: u32,
-        /// And these.
+        /// Further messages after a gap.
         beyond: Vec<u32>,
     },
-    /// I am new here: where do you stand?
+    /// The sender has restarted, and asks for the start of the receiver's stream.
     Hello,
-    /// What I send to you begins after this place of my stream.
+    /// The receiver gets the sender's stream from after this place on.
     Welcome {
-        /// My life.
+        /// The incarnation of the sender.
         life: u32,
         /// The place.
         base: u32,
@@ -127,20 +130,16 @@ pub enum Message {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// This message of ours should be confirmed by now.
+    /// The message at this place should be confirmed by now.
     Retry(u32),
-    /// The messages of this sender should be confirmed now.
+    /// A delayed confirmation to this sender is due.
     Confirm(ProcessId),
-    /// All should have welcomed us by now.
+    /// Every `Welcome` should have arrived by now.
     Hello,
 }
 
 impl Ack {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        self.settings.mistake == Some(mistake.name)
-    }
-
-    /// Whether we, as a sender, wait for the confirmations of `p` itself.
+    /// Whether `me`, as a sender, waits for confirmations from `p` itself.
     fn awaits(&self, me: ProcessId, p: ProcessId) -> bool {
         if p == me || self.given_up.contains(p) {
             return false;
@@ -148,9 +147,9 @@ impl Ack {
         self.settings.fanout == 0 || self.settings.parent(me, p) == Some(me)
     }
 
-    /// Sends what the window admits.
-    fn pump(&mut self, ctx: &mut Context<'_, Self>) {
-        // Each confirmation comes here: to count all receivers each time would be their square.
+    /// Sends queued messages, as many as the window admits.
+    fn send_admitted(&mut self, ctx: &mut Context<'_, Self>) {
+        // Every confirmation comes here. Counting all receivers each time would take quadratic time.
         if self.sending.as_ref().is_none_or(|sending| sending.queue.is_empty()) {
             return;
         }
@@ -158,7 +157,7 @@ impl Ack {
         let missing = ctx.others().filter(|p| self.awaits(me, *p)).count() as u32;
         let (life, settings) = (self.life, &self.settings);
         let Some(sending) = &mut self.sending else { return };
-        let oldest = |s: &Sending| s.open.keys().next().copied().unwrap_or(s.sent + 1);
+        let oldest = |s: &Sending| s.outstanding.keys().next().copied().unwrap_or(s.sent + 1);
         while sending.sent + 1 - oldest(sending) < settings.window
             && let Some(number) = sending.queue.pop_front()
         {
@@ -167,7 +166,7 @@ impl Ack {
             ctx.send_to_others(Message::Data { life, seq, number });
             ctx.indicate(Indication::Delivered(Unit { from: me, number }));
             if missing > 0 {
-                sending.open.insert(seq, Open { number, tries: 0, missing });
+                sending.outstanding.insert(seq, Outstanding { number, tries: 0, missing });
                 ctx.set_timer(Timer::Retry(seq), settings.unit * settings.timeout);
             }
         }
@@ -178,80 +177,83 @@ impl Ack {
             return;
         }
         let Some(sending) = &mut self.sending else { return };
-        // Nobody can have what we have not sent: a stray number must not open a hole.
+        // A confirmation may name a place that was never sent. It must not count for a later message.
         let sent = sending.sent;
         let Some(confirmed) = sending.confirmed.get_mut(from) else { return };
         let news = (confirmed.upto() + 1..=upto).chain(beyond.iter().copied());
         for seq in news.filter(|seq| *seq <= sent) {
             if confirmed.insert(seq)
-                && let Some(open) = sending.open.get_mut(&seq)
+                && let Some(outstanding) = sending.outstanding.get_mut(&seq)
             {
-                open.missing -= 1;
-                if open.missing == 0 {
-                    sending.open.remove(&seq);
+                outstanding.missing -= 1;
+                if outstanding.missing == 0 {
+                    sending.outstanding.remove(&seq);
                     ctx.cancel_timer(Timer::Retry(seq));
                 }
             }
         }
-        self.pump(ctx);
+        self.send_admitted(ctx);
     }
 
-    /// A message is not confirmed in time.
+    /// A message is not confirmed in time: sends it again, or gives up the silent receivers.
     fn repeat(&mut self, seq: u32, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         let awaited: Vec<ProcessId> = ctx.others().filter(|p| self.awaits(me, *p)).collect();
-        let (life, settings) = (self.life, self.settings.clone());
+        let (life, settings, gives_up) = (self.life, self.settings.clone(), self.gives_up());
         let Some(sending) = &mut self.sending else { return };
-        let Some(open) = sending.open.get_mut(&seq) else { return };
+        let Some(outstanding) = sending.outstanding.get_mut(&seq) else { return };
         let lacking: Vec<ProcessId> =
             awaited.into_iter().filter(|p| !sending.confirmed[*p].contains(seq)).collect();
-        if settings.limit > 0 && open.tries >= settings.limit {
-            if settings.mistake == Some(PATIENT.name) {
+        if settings.limit > 0 && outstanding.tries >= settings.limit {
+            if !gives_up {
                 return;
             }
             for p in lacking {
                 self.give_up(p, ctx);
             }
-            return self.pump(ctx);
+            return self.send_admitted(ctx);
         }
         let bound = if settings.limit > 0 { settings.limit } else { MOST_DOUBLINGS };
-        open.tries = (open.tries + 1).min(bound);
-        let data = Message::Data { life, seq, number: open.number };
-        ctx.indicate(Indication::Note(Note::Repaired(Unit { from: me, number: open.number })));
-        // What a tree gathers does not say who lacks it.
+        outstanding.tries = (outstanding.tries + 1).min(bound);
+        let data = Message::Data { life, seq, number: outstanding.number };
+        ctx.indicate(Indication::Note(Note::Repaired(Unit {
+            from: me,
+            number: outstanding.number,
+        })));
+        // Confirmations gathered by a tree do not show which receiver lacks the message.
         let many = lacking.len() * 100 > settings.share * (ctx.group_size() - 1);
         if many || settings.fanout > 0 {
             ctx.send_to_others(data);
         } else {
             lacking.into_iter().for_each(|p| ctx.send(p, data.clone()));
         }
-        let grown = settings.backoff.pow(open.tries.min(MOST_DOUBLINGS));
+        let grown = settings.backoff.pow(outstanding.tries.min(MOST_DOUBLINGS));
         ctx.set_timer(Timer::Retry(seq), settings.unit * settings.timeout * grown);
     }
 
-    /// Goes on without `p`.
+    /// Gives up `p`: waits no longer for its confirmations.
     fn give_up(&mut self, p: ProcessId, ctx: &mut Context<'_, Self>) {
         let awaited = self.awaits(ctx.me(), p);
         if !self.given_up.insert(p) {
             return;
         }
-        self.strangers.remove(p);
+        self.welcomes_missing.remove(p);
         ctx.indicate(Indication::Suspected(p));
         let Some(sending) = self.sending.as_mut().filter(|_| awaited) else { return };
         let sent = sending.sent;
         let confirmed = std::mem::replace(&mut sending.confirmed[p], Numbers::first(sent));
-        sending.open.retain(|seq, open| {
-            open.missing -= u32::from(!confirmed.contains(*seq));
-            if open.missing == 0 {
+        sending.outstanding.retain(|seq, outstanding| {
+            outstanding.missing -= u32::from(!confirmed.contains(*seq));
+            if outstanding.missing == 0 {
                 ctx.cancel_timer(Timer::Retry(*seq));
             }
-            open.missing > 0
+            outstanding.missing > 0
         });
     }
 }
 
 impl Settings {
-    /// Whom the confirmations of `p` for the stream of `source` go to along the tree.
+    /// The parent of `p` in the tree of `source`: the confirmations of `p` go there.
     fn parent(&self, source: ProcessId, p: ProcessId) -> Option<ProcessId> {
         let n = self.group.len();
         let (root, place) = (self.group.place(source)?, self.group.place(p)?);
@@ -259,7 +261,7 @@ impl Settings {
         (rank > 0).then(|| self.group.id(((rank - 1) / self.fanout + root) % n))
     }
 
-    /// Whose confirmations for the stream of `source` come to `p`.
+    /// The children of `p` in the tree of `source`: their confirmations go to `p`.
     fn children(&self, source: ProcessId, p: ProcessId) -> impl Iterator<Item = ProcessId> + '_ {
         let n = self.group.len();
         let places = self.group.place(source).zip(self.group.place(p));
@@ -283,11 +285,11 @@ impl Process for Ack {
     }
 
     fn on_recover(&mut self, saved: Option<u32>, ctx: &mut Context<'_, Self>) {
-        if !self.makes(&ONE_LIFE) {
+        if self.counts_restarts() {
             self.life = saved.unwrap_or(0) + 1;
         }
         ctx.save(self.life);
-        self.strangers = ctx.others().collect();
+        self.welcomes_missing = ctx.others().collect();
         self.on_timer(Timer::Hello, ctx);
     }
 
@@ -295,10 +297,15 @@ impl Process for Ack {
         let Request::Multicast(number) = request;
         let fresh = || {
             let confirmed = ProcessMap::new(ctx.group(), Numbers::default());
-            Box::new(Sending { sent: 0, open: BTreeMap::new(), queue: VecDeque::new(), confirmed })
+            Box::new(Sending {
+                sent: 0,
+                outstanding: BTreeMap::new(),
+                queue: VecDeque::new(),
+                confirmed,
+            })
         };
         self.sending.get_or_insert_with(fresh).queue.push_back(number);
-        self.pump(ctx);
+        self.send_admitted(ctx);
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
@@ -306,15 +313,15 @@ impl Process for Ack {
             Message::Data { life, seq, number } => self.on_data(from, life, seq, number, ctx),
             Message::Ack { of, life, upto, beyond } => {
                 if of != ctx.me() {
-                    self.on_child(of, life, from, upto, ctx);
+                    self.on_child_ack(of, life, from, upto, ctx);
                 } else if life == self.life {
                     self.on_ack(from, upto, &beyond, ctx);
                 }
             }
             Message::Hello => {
-                // What it missed while it was away is not for it: its view begins now.
+                // `from` does not get the messages that it missed: its stream begins now.
                 self.streams.retain(|_, stream| {
-                    stream.forget(from);
+                    stream.forget_child(from);
                     true
                 });
                 let base = self.sending.as_ref().map_or(0, |sending| sending.sent);
@@ -323,7 +330,7 @@ impl Process for Ack {
                 ctx.send(from, Message::Welcome { life: self.life, base });
             }
             Message::Welcome { life, base } => {
-                if self.strangers.remove(from) {
+                if self.welcomes_missing.remove(from) {
                     self.streams.insert(from, Stream::from_base(life, base));
                 }
             }
@@ -335,10 +342,10 @@ impl Process for Ack {
             Timer::Retry(seq) => self.repeat(seq, ctx),
             Timer::Confirm(from) => self.confirm(from, ctx),
             Timer::Hello => {
-                for p in self.strangers.iter() {
+                for p in self.welcomes_missing.iter() {
                     ctx.send(p, Message::Hello);
                 }
-                if !self.strangers.is_empty() {
+                if !self.welcomes_missing.is_empty() {
                     ctx.set_timer(Timer::Hello, self.settings.unit * self.settings.timeout);
                 }
             }
@@ -346,9 +353,9 @@ impl Process for Ack {
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        if !self.makes(&PATIENT) {
+        if self.gives_up() {
             self.give_up(peer, ctx);
-            self.pump(ctx);
+            self.send_admitted(ctx);
         }
     }
 }

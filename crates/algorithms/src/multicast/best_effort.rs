@@ -1,7 +1,7 @@
 //! Best-effort multicast: one message to each member, and nothing more.
 //!
-//! It is what every other algorithm of this problem improves on: it repeats nothing, orders nothing
-//! and lets members disagree when a sender crashes half-way.
+//! It is the baseline of all other multicasts: it repeats nothing and orders nothing. If a sender
+//! crashes half-way, only some members deliver its message.
 
 mod sheet;
 #[cfg(test)]
@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Indication, Request, Unit};
 
-/// One process of the algorithm: it remembers nothing.
+/// One process of the algorithm. It has no state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct BestEffort {
     #[serde(skip)]
     forgets_itself: Fixed<bool>,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// The sender's message of this number.
+    /// The application's message of this number.
     Data(u32),
 }
 
@@ -36,7 +36,7 @@ impl Process for BestEffort {
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
         let Request::Multicast(number) = request;
         ctx.send_to_others(Message::Data(number));
-        if !*self.forgets_itself {
+        if self.delivers_own() {
             ctx.indicate(Indication::Delivered(Unit { from: ctx.me(), number }));
         }
     }

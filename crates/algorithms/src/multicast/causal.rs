@@ -1,7 +1,7 @@
 //! Causal order by vector clocks (Birman, Schiper and Stephenson).
 //!
-//! Each message says how many messages of each sender its own sender had delivered. Who has not
-//! delivered as many holds it back: no answer is delivered before its question.
+//! Each message carries a vector clock: how many messages of each sender its own sender had delivered.
+//! A member that has delivered fewer holds the message back, until it has delivered all its causes.
 
 mod sheet;
 #[cfg(test)]
@@ -12,32 +12,31 @@ use std::collections::BTreeMap;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{FIFO_ONLY, ONE_LOOK};
 use super::{Indication, Request, Unit};
 
-/// How many messages of each sender: those without any are left out.
+/// A vector clock: the number of messages of each sender. Senders with none are left out.
 pub type Clock = BTreeMap<ProcessId, u32>;
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Causal {
-    /// How many of each we have delivered; of our own: sent.
+    /// How many messages of each sender this process has delivered, and of its own: sent.
     delivered: Clock,
-    /// What waits for its causes, by sender and place in its stream.
+    /// Messages that wait for their causes, by sender and place in its stream, with clock and number.
     #[serde(serialize_with = "super::pairs")]
     held: BTreeMap<(ProcessId, u32), (Clock, u32)>,
     #[serde(skip)]
     mistake: Fixed<Option<&'static str>>,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// A message, and what its sender had delivered, itself included.
+    /// A message with the clock of its sender, which counts the message itself.
     Data {
         /// The clock.
         clock: Clock,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
 }
@@ -47,11 +46,11 @@ fn count(clock: &Clock, p: ProcessId) -> u32 {
 }
 
 impl Causal {
+    /// Whether a message is due: it is the next of its sender, and all its causes are delivered.
     fn is_due(&self, from: ProcessId, clock: &Clock) -> bool {
-        let fifo_only = *self.mistake == Some(FIFO_ONLY.name);
-        count(clock, from) == count(&self.delivered, from) + 1
-            && (fifo_only
-                || clock.iter().all(|(p, k)| *p == from || *k <= count(&self.delivered, *p)))
+        let is_next = count(clock, from) == count(&self.delivered, from) + 1;
+        let caused = |(p, k): (&ProcessId, &u32)| *p == from || *k <= count(&self.delivered, *p);
+        is_next && (!self.waits_for_others() || clock.iter().all(caused))
     }
 
     fn deliver_due(&mut self, ctx: &mut Context<'_, Self>) {
@@ -61,7 +60,7 @@ impl Causal {
             self.held.remove(&(from, seq));
             self.delivered.insert(from, seq);
             ctx.indicate(Indication::Delivered(Unit { from, number }));
-            if *self.mistake == Some(ONE_LOOK.name) {
+            if !self.looks_again() {
                 return;
             }
         }

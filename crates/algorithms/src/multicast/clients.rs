@@ -1,25 +1,25 @@
-//! The clients: each has a number of messages for all.
+//! The clients: each multicasts a number of messages.
 
 use konklave_process::{Application, Group, Process, ProcessId, ProcessMap};
 
 use super::{Indication, Request};
 
-/// One client for each process. None waits for one message before it sends the next.
+/// One client for each process. No client waits for a delivery before it multicasts the next message.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Clients(ProcessMap<Client>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Client {
-    /// How many it has sent.
+    /// How many messages it has multicast.
     sent: u32,
-    /// How many it still has.
+    /// How many messages it still wants to multicast.
     left: u32,
-    /// How many of its own have not come back to it.
+    /// How many of its messages were not delivered to it yet.
     open: u32,
 }
 
 impl Clients {
-    /// Clients with so many messages each, given in node order.
+    /// Clients with these numbers of messages, in node order.
     pub fn new(group: &Group, requests: &[u32]) -> Self {
         let mut clients = ProcessMap::new(group, Client { sent: 0, left: 0, open: 0 });
         for (&p, &left) in group.members().iter().zip(requests) {

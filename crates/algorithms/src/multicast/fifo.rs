@@ -1,8 +1,7 @@
-//! FIFO order: each sender's messages are numbered, and nobody delivers one before its
-//! predecessor.
+//! FIFO order: each sender numbers its messages, and no member delivers one before its predecessor.
 //!
-//! Only the number decides, never the order of arrival: two connections to one peer may overtake
-//! each other.
+//! Two messages to one member may travel over two connections, and overtake each other. So only the
+//! number decides, never the order of arrival.
 
 mod sheet;
 #[cfg(test)]
@@ -13,37 +12,37 @@ use std::collections::BTreeMap;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{ARRIVAL, FORGETFUL};
 use super::{Indication, Request, Unit};
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Fifo {
-    /// How many messages we have multicast.
+    /// How many messages this process has multicast.
     sent: u32,
-    /// What we know of each sender that we heard of.
+    /// The streams of all senders of which a message has arrived.
     streams: BTreeMap<ProcessId, Stream>,
     #[serde(skip)]
     mistake: Fixed<Option<&'static str>>,
 }
 
-/// The messages of one sender.
+/// The stream of one sender.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
 pub struct Stream {
-    /// How many were delivered.
+    /// How many messages were delivered.
     delivered: u32,
-    /// What came too early, by its place in the stream.
-    early: BTreeMap<u32, u32>,
+    /// Messages that arrived before one of their predecessors, by place.
+    #[serde(rename = "early")]
+    out_of_order: BTreeMap<u32, u32>,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// A message and its place in the sender's stream.
     Data {
-        /// Which in the stream, from 1.
+        /// Its place in the stream, from 1.
         seq: u32,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
 }
@@ -64,18 +63,16 @@ impl Process for Fifo {
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         let Message::Data { seq, number } = message;
-        if *self.mistake == Some(ARRIVAL.name) {
+        if !self.waits_for_predecessor() {
             return ctx.indicate(Indication::Delivered(Unit { from, number }));
         }
+        let keeps = self.keeps_out_of_order();
         let stream = self.streams.entry(from).or_default();
-        if seq <= stream.delivered {
+        if seq <= stream.delivered || seq > stream.delivered + 1 && !keeps {
             return;
         }
-        if *self.mistake == Some(FORGETFUL.name) && seq > stream.delivered + 1 {
-            return;
-        }
-        stream.early.insert(seq, number);
-        while let Some(number) = stream.early.remove(&(stream.delivered + 1)) {
+        stream.out_of_order.insert(seq, number);
+        while let Some(number) = stream.out_of_order.remove(&(stream.delivered + 1)) {
             stream.delivered += 1;
             ctx.indicate(Indication::Delivered(Unit { from, number }));
         }

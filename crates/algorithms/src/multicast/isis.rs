@@ -1,7 +1,7 @@
 //! Total order by agreement on priorities: the ABCAST of ISIS.
 //!
-//! Everyone proposes a priority for a message, the highest proposal is final, and messages are
-//! delivered by final priority. A message whose priority may still grow holds back those behind it.
+//! Every member proposes a priority for a message, and the highest proposal is final. Messages are
+//! delivered by final priority: one whose priority may still grow holds back all behind it.
 
 mod sheet;
 #[cfg(test)]
@@ -12,57 +12,57 @@ use std::collections::BTreeMap;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId, ProcessSet};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{NO_TIES, OWN_ONLY, SKIPS};
 use super::{Indication, Numbers, Request, Unit};
-use crate::Mistake;
 
-/// First the number, then the id of who proposed it.
+/// A priority: a number, and the id of the member that proposed it, which breaks ties.
 pub type Priority = (u32, ProcessId);
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Isis {
-    /// How many messages we have multicast.
+    /// How many messages this process has multicast.
     sent: u32,
-    /// The highest number that we have proposed or seen as final.
+    /// The highest number that this process has proposed or received as final.
     highest: u32,
-    /// What is not delivered, by sender and place in its stream.
+    /// The undelivered messages, by sender and place in its stream.
     #[serde(serialize_with = "super::pairs")]
     queue: BTreeMap<(ProcessId, u32), Entry>,
-    /// What has ever been in the queue.
+    /// All messages that have ever been in the queue.
     seen: BTreeMap<ProcessId, Numbers>,
-    /// For our own messages: the highest proposal, and who has not proposed.
+    /// For each own message: the highest proposal, and the members that have not proposed.
     ballots: BTreeMap<u32, (Priority, ProcessSet)>,
     #[serde(skip)]
     mistake: Fixed<Option<&'static str>>,
 }
 
-/// A message that is not delivered.
+/// An undelivered message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Entry {
     priority: Priority,
-    last: bool,
+    /// Whether the priority is final.
+    #[serde(rename = "last")]
+    is_final: bool,
     number: u32,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// A message, at its place of the sender's stream.
     Data {
-        /// Which in the stream, from 1.
+        /// Its place in the stream, from 1.
         seq: u32,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
-    /// I propose this priority for your message.
+    /// The sender proposes this priority for a message of the receiver.
     Propose {
         /// Which in the stream.
         seq: u32,
         /// The number.
         priority: u32,
     },
-    /// This is the priority of my message.
+    /// The final priority of a message of the sender.
     Final {
         /// Which in the stream.
         seq: u32,
@@ -72,23 +72,19 @@ pub enum Message {
 }
 
 impl Isis {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
-    }
-
-    /// Takes a message into the queue and says which number we propose; none if we know it.
+    /// Puts a message into the queue. The result is the number to propose; none for a copy.
     fn enqueue(&mut self, me: ProcessId, from: ProcessId, seq: u32, number: u32) -> Option<u32> {
         if !self.seen.entry(from).or_default().insert(seq) {
             return None;
         }
         self.highest += 1;
-        let entry = Entry { priority: (self.highest, me), last: false, number };
+        let entry = Entry { priority: (self.highest, me), is_final: false, number };
         self.queue.insert((from, seq), entry);
         Some(self.highest)
     }
 
-    /// One more has proposed; after the last, the highest is final.
-    fn count(&mut self, seq: u32, by: Priority, ctx: &mut Context<'_, Self>) {
+    /// A member has proposed. After the last proposal, the highest one is final.
+    fn on_proposal(&mut self, seq: u32, by: Priority, ctx: &mut Context<'_, Self>) {
         let Some((highest, missing)) = self.ballots.get_mut(&seq) else { return };
         *highest = by.max(*highest);
         missing.remove(by.1);
@@ -100,23 +96,24 @@ impl Isis {
         }
     }
 
+    /// The priority of a message is final: delivers all messages that no other one holds back.
     fn settle(&mut self, id: (ProcessId, u32), priority: Priority, ctx: &mut Context<'_, Self>) {
         let Some(entry) = self.queue.get_mut(&id) else { return };
-        *entry = Entry { priority, last: true, ..*entry };
-        if !self.makes(&OWN_ONLY) {
+        *entry = Entry { priority, is_final: true, ..*entry };
+        if self.exceeds_final() {
             self.highest = self.highest.max(priority.0);
         }
-        let (ties, skips) = (!self.makes(&NO_TIES), self.makes(&SKIPS));
+        let (ties, waits) = (self.breaks_ties_by_id(), self.waits_for_final());
         let me = ctx.me();
         let rank = |from: ProcessId, e: &Entry| {
             let others = ProcessId(u32::from(from != me));
             (e.priority.0, if ties { e.priority.1 } else { others })
         };
         let first = |queue: &BTreeMap<(ProcessId, u32), Entry>| {
-            let rest = queue.iter().filter(|(_, e)| e.last || !skips);
+            let rest = queue.iter().filter(|(_, e)| e.is_final || waits);
             rest.min_by_key(|(id, e)| rank(id.0, e)).map(|(id, e)| (*id, *e))
         };
-        while let Some((id, entry)) = first(&self.queue).filter(|(_, e)| e.last) {
+        while let Some((id, entry)) = first(&self.queue).filter(|(_, e)| e.is_final) {
             self.queue.remove(&id);
             ctx.indicate(Indication::Delivered(Unit { from: id.0, number: entry.number }));
         }
@@ -139,7 +136,7 @@ impl Process for Isis {
         if let Some(own) = self.enqueue(me, me, seq, number) {
             let members = ctx.group().members().iter().copied().collect();
             self.ballots.insert(seq, ((own, me), members));
-            self.count(seq, (own, me), ctx);
+            self.on_proposal(seq, (own, me), ctx);
         }
     }
 
@@ -150,7 +147,7 @@ impl Process for Isis {
                     ctx.send(from, Message::Propose { seq, priority });
                 }
             }
-            Message::Propose { seq, priority } => self.count(seq, (priority, from), ctx),
+            Message::Propose { seq, priority } => self.on_proposal(seq, (priority, from), ctx),
             Message::Final { seq, priority } => self.settle((from, seq), priority, ctx),
         }
     }

@@ -1,8 +1,8 @@
 //! Total order by Lamport's timestamps.
 //!
-//! Messages are delivered in the order of their timestamps. A message is due once everyone has been
-//! heard from with a later time: over FIFO channels nothing earlier can come any more. So everyone
-//! answers each message, and one who stays silent stops all.
+//! Messages are delivered in the order of their timestamps. A message is due once a later timestamp
+//! has arrived from every member: over FIFO channels no earlier one can follow. So every member
+//! acknowledges each message, and a silent member stops all others.
 
 mod sheet;
 #[cfg(test)]
@@ -15,48 +15,43 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{DEAF_CLOCK, HASTY, SILENT};
 use super::{Indication, Request, Unit};
-use crate::Mistake;
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct LamportOrder {
     clock: LamportClock,
-    /// What is not due yet, by time and sender.
+    /// Messages that are not due yet, by timestamp and sender.
     #[serde(serialize_with = "super::pairs")]
     queue: BTreeMap<(u32, ProcessId), u32>,
-    /// The last time we heard from each.
-    heard: ProcessMap<u32>,
+    /// The latest timestamp from each member.
+    #[serde(rename = "heard")]
+    latest: ProcessMap<u32>,
     #[serde(skip)]
     mistake: Fixed<Option<&'static str>>,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// A message.
     Data {
-        /// When it was sent.
+        /// Its timestamp.
         time: u32,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
-    /// Nothing of mine is earlier than this any more.
+    /// All further messages of the sender have later timestamps.
     Ack {
-        /// When it was sent.
+        /// The timestamp.
         time: u32,
     },
 }
 
 impl LamportOrder {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
-    }
-
-    fn hear(&mut self, from: ProcessId, time: u32) {
-        if let Some(heard) = self.heard.get_mut(from) {
-            *heard = time.max(*heard);
+    fn note_time(&mut self, from: ProcessId, time: u32) {
+        if let Some(latest) = self.latest.get_mut(from) {
+            *latest = time.max(*latest);
         }
         self.clock.witness(time);
     }
@@ -64,9 +59,8 @@ impl LamportOrder {
     fn deliver_due(&mut self, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         while let Some((&(time, from), &number)) = self.queue.first_key_value() {
-            let hasty = self.makes(&HASTY);
-            let later = |(p, heard): (ProcessId, &u32)| p == me || (*heard, p) >= (time, from);
-            if !hasty && !self.heard.iter().all(later) {
+            let later = |(p, latest): (ProcessId, &u32)| p == me || (*latest, p) >= (time, from);
+            if self.waits_for_all() && !self.latest.iter().all(later) {
                 return;
             }
             self.queue.remove(&(time, from));
@@ -84,7 +78,7 @@ impl Process for LamportOrder {
 
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
         let Request::Multicast(number) = request;
-        let time = if self.makes(&DEAF_CLOCK) { number } else { self.clock.tick() };
+        let time = if self.stamps_by_clock() { self.clock.tick() } else { number };
         self.queue.insert((time, ctx.me()), number);
         ctx.send_to_others(Message::Data { time, number });
         self.deliver_due(ctx);
@@ -93,14 +87,14 @@ impl Process for LamportOrder {
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Data { time, number } => {
-                self.hear(from, time);
+                self.note_time(from, time);
                 self.queue.insert((time, from), number);
-                if !self.makes(&SILENT) {
+                if self.acknowledges() {
                     let time = self.clock.tick();
                     ctx.send_to_others(Message::Ack { time });
                 }
             }
-            Message::Ack { time } => self.hear(from, time),
+            Message::Ack { time } => self.note_time(from, time),
         }
         self.deliver_due(ctx);
     }

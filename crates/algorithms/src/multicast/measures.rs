@@ -7,12 +7,12 @@ use konklave_process::topology::Hops;
 use konklave_process::{Meter, Process, ProcessId, ProcessMap};
 use serde::Serialize;
 
-use super::few::Few;
+use super::unit_map::UnitMap;
 use super::{Indication, Note, Properties, Request, Unit};
 use crate::sample::{Sample, Spread};
 use crate::{Metric, Setup};
 
-/// What the messages of a run took.
+/// The measures of the messages of a run.
 #[derive(Clone, Debug)]
 pub struct Measures {
     sent: ProcessMap<u64>,
@@ -23,20 +23,20 @@ pub struct Measures {
     requests: u64,
     repairs: u64,
     unwanted: u64,
-    /// When each message was multicast, and how many have not delivered it.
+    /// When each message was multicast, and how many members have not delivered it.
     open: BTreeMap<Unit, (u64, u32)>,
-    /// The messages that someone missed, and how long the last who got one of them had missed it, for
-    /// each link to the source.
+    /// The messages that a member missed. For each, the recovery time of the last member that got it,
+    /// per link to the source.
     missed: BTreeMap<Unit, Option<u64>>,
-    /// What each misses, and since when.
-    missing: ProcessMap<Few<u64>>,
-    /// How much that is, of all.
+    /// The messages that each member misses, with the times when it noticed.
+    missing: ProcessMap<UnitMap<u64>>,
+    /// The number of messages that members miss, in total.
     lacking: u64,
-    /// From multicast to each delivery.
+    /// The time from multicast to each delivery.
     latency: Sample,
-    /// From a multicast to its last delivery.
+    /// The time from multicast to the last delivery.
     last_latency: Sample,
-    /// From notice to delivery, for each link to the source.
+    /// The time from notice to delivery, per link to the source.
     recovery: Sample,
     hops: Arc<Hops>,
 }
@@ -57,7 +57,7 @@ impl Measures {
             unwanted: 0,
             open: BTreeMap::new(),
             missed: BTreeMap::new(),
-            missing: ProcessMap::new(group, Few::default()),
+            missing: ProcessMap::new(group, UnitMap::default()),
             lacking: 0,
             latency: Sample::default(),
             last_latency: Sample::default(),
@@ -100,7 +100,7 @@ impl Measures {
         }
     }
 
-    /// Whoever missed `unit` misses it no more: since when it did.
+    /// `at` misses `unit` no more. The result is when it noticed, if it missed it.
     fn found(&mut self, at: ProcessId, unit: Unit) -> Option<u64> {
         let since = (self.lacking > 0).then(|| self.missing[at].remove(unit)).flatten();
         self.lacking -= u64::from(since.is_some());
@@ -117,7 +117,7 @@ impl Measures {
         }
     }
 
-    /// Whoever is done with `unit`: the last one closes it.
+    /// A member has delivered `unit` or given it up; the last one closes it.
     fn done(&mut self, now: u64, unit: Unit) {
         let Some((sent, left)) = self.open.get_mut(&unit) else { return };
         self.latency.add(now - *sent);
@@ -167,28 +167,28 @@ pub struct Summary {
     pub sent: u64,
     /// Deliveries to applications.
     pub delivered: u64,
-    /// Deliveries that never came, at members that were up all the time.
+    /// Missing deliveries at members that were up all the time.
     pub undelivered: u64,
-    /// From multicast to delivery.
+    /// The time from multicast to delivery.
     pub latency: Option<Spread>,
     /// From multicast to the last delivery.
     pub last_latency: Option<Spread>,
-    /// Messages that someone missed.
+    /// Messages that a member missed.
     pub losses: u64,
     /// How often a missed message was asked for.
     pub requests_per_loss: Option<f64>,
     /// How often a missed message was sent again.
     pub repairs_per_loss: Option<f64>,
-    /// From notice to delivery, in round trips to the source.
+    /// The time from notice to delivery, in round trips to the source.
     pub recovery_rtt: Option<Spread>,
-    /// The same for the last who got each missed message.
+    /// The same for the last member that got each missed message.
     pub last_recovery_rtt: Option<Spread>,
     /// Repairs that a member received and did not need.
     pub unwanted_per_member: f64,
-    /// Messages that members were told not to expect any more.
+    /// Messages reported as gone to a member.
     pub gone: u64,
     /// How often a member was given up.
     pub suspected: u64,
-    /// Deliveries against an order.
+    /// Deliveries that broke an order.
     pub order_violations: u64,
 }

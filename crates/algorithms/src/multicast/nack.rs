@@ -1,9 +1,11 @@
-//! Reliable multicast by negative acknowledgements: receivers say what they lack.
+//! Reliable multicast by negative acknowledgements (RFC 5401): receivers report what they lack.
 //!
-//! A hole in a sender's numbers shows that something is missing, and whoever misses it asks for it
-//! again. A loss at the end makes no hole: heartbeats that become rarer tell how far the sender has
-//! come, and after them a stop is repeated until everyone has said that it has all. The sender keeps
-//! what it can and says when something is gone for good, so no hole is silent.
+//! - A gap in a sender's numbers shows a receiver that messages are missing, and it asks for them.
+//! - A loss at the end makes no gap. So each message is followed by heartbeats with the sender's last
+//!   number, which become rarer, and then by a stop. The stop is repeated until every receiver has
+//!   confirmed that it has the whole stream.
+//! - The sender keeps a limited number of messages for repairs. It reports older ones as gone, so no
+//!   receiver skips a gap silently.
 
 mod sheet;
 mod stop;
@@ -19,24 +21,25 @@ use serde::{Deserialize, Serialize};
 
 pub use self::stream::Stream;
 use super::{Indication, Note, Request, Unit};
-use crate::Mistake;
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Nack {
-    /// Which life of this process it is: its numbers begin anew in each.
+    /// The incarnation of this process. Its numbers begin anew in each.
     life: u32,
-    /// How many messages we have multicast.
+    /// How many messages this process has multicast.
     sent: u32,
-    /// What we can still send again, by its place in our stream.
+    /// The messages that can still be repaired, by place in this process's stream.
     kept: BTreeMap<u32, u32>,
-    /// What was sent again a moment ago, and for how many rounds it was asked for since.
-    cooling: Vec<u32>,
-    /// How many heartbeats, and after them stops, have followed our last message.
+    /// The places of messages repaired within the last round trip, in order.
+    #[serde(rename = "cooling")]
+    just_repaired: Vec<u32>,
+    /// How many heartbeats and stops have followed the last message.
     beats: u32,
-    /// Who has not yet said that it has all of our stream.
-    open: ProcessSet,
-    /// Whom the detector takes for crashed: for them nobody waits.
+    /// The receivers that have not confirmed that they have the whole stream.
+    #[serde(rename = "open")]
+    unanswered: ProcessSet,
+    /// The suspected processes: this process does not wait for them.
     suspected: ProcessSet,
     streams: BTreeMap<ProcessId, Stream>,
     #[serde(skip)]
@@ -56,60 +59,60 @@ struct Settings {
     mistake: Option<&'static str>,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// A message at its place of the sender's stream.
     Data {
-        /// The life of the sender.
+        /// The incarnation of the sender.
         life: u32,
-        /// Which in the stream, from 1.
+        /// Its place in the stream, from 1.
         seq: u32,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
-    /// The same, again.
+    /// A message that is sent again.
     Repair {
-        /// The life of the sender.
+        /// The incarnation of the sender.
         life: u32,
-        /// Which in the stream.
+        /// Its place in the stream.
         seq: u32,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
-    /// So far my stream goes.
+    /// The stream goes up to this number.
     Heartbeat {
-        /// The life of the sender.
+        /// The incarnation of the sender.
         life: u32,
         /// The last number.
         high: u32,
     },
-    /// Here my stream ends, until there is more: who has all of it says so.
+    /// The stream ends here for now. A receiver that has all of it answers `Whole`.
     Stop {
-        /// The life of the sender.
+        /// The incarnation of the sender.
         life: u32,
         /// The last number.
         last: u32,
     },
-    /// I have all of your stream.
+    /// The sender has the whole stream of the receiver.
     Whole {
-        /// The life of the one who stops.
+        /// The incarnation of the stream's sender.
         life: u32,
         /// The last number.
         last: u32,
     },
-    /// I lack these.
+    /// The sender lacks these messages of the receiver's stream.
     Nack {
-        /// The life of the sender.
+        /// The incarnation of the sender.
         life: u32,
-        /// From the first to the last, each.
+        /// Ranges of places, both ends included.
         ranges: Vec<(u32, u32)>,
     },
-    /// What lies below is gone for good.
+    /// All messages below this place are gone.
     Gone {
-        /// The life of the sender.
+        /// The incarnation of the sender.
         life: u32,
-        /// The first that is still there.
+        /// The first place that can still be repaired.
         below: u32,
     },
 }
@@ -117,11 +120,11 @@ pub enum Message {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// Time for a heartbeat, or for a stop.
+    /// A heartbeat or a stop is due.
     Beat,
-    /// Time to ask this sender for what we lack.
+    /// A request for missing messages to this sender is due.
     Ask(ProcessId),
-    /// This message of ours may be sent again.
+    /// The message at this place may be repaired again.
     Cool(u32),
 }
 
@@ -129,10 +132,7 @@ pub enum Timer {
 const ROUND_TRIP: u32 = 2;
 
 impl Nack {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        self.settings.mistake == Some(mistake.name)
-    }
-
+    /// A receiver asks for missing messages.
     fn on_nack(&mut self, from: ProcessId, ranges: &[(u32, u32)], ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         let below = self.kept.keys().next().copied().unwrap_or(self.sent + 1);
@@ -146,17 +146,17 @@ impl Nack {
                 Vec::new()
             };
             for (seq, number) in wanted {
-                // One repair serves all who ask within a round trip.
-                if self.cooling.contains(&seq) {
+                // One repair serves all requests within a round trip.
+                if self.just_repaired.contains(&seq) {
                     continue;
                 }
-                self.cooling.push(seq);
+                self.just_repaired.push(seq);
                 ctx.set_timer(Timer::Cool(seq), self.settings.unit * ROUND_TRIP);
                 ctx.indicate(Indication::Note(Note::Repaired(Unit { from: me, number })));
                 ctx.send_to_others(Message::Repair { life: self.life, seq, number });
             }
         }
-        self.cooling.sort_unstable();
+        self.just_repaired.sort_unstable();
     }
 }
 
@@ -212,7 +212,7 @@ impl Process for Nack {
         match timer {
             Timer::Beat => self.beat(ctx),
             Timer::Ask(from) => self.ask(from, ctx),
-            Timer::Cool(seq) => self.cooling.retain(|s| *s != seq),
+            Timer::Cool(seq) => self.just_repaired.retain(|s| *s != seq),
         }
     }
 

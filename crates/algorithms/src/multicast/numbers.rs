@@ -1,14 +1,14 @@
-//! Which of the messages of one sender are here.
+//! A set of message numbers of one sender.
 
 use serde::{Serialize, Serializer};
 
-/// A set of numbers from 1 on that fills up from below: the unbroken beginning costs one word.
+/// A set of numbers from 1 on that fills up from below. The numbers before the first gap take one word.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize)]
 pub struct Numbers {
-    /// All up to here are in.
+    /// All numbers up to this one are in the set.
     upto: u32,
-    /// These are in, too; in order, and not empty. Mostly there are none, and a judge of many
-    /// members and senders keeps very many of these sets.
+    /// The numbers beyond the first gap, in order; never an empty list. Mostly there are none, and a
+    /// monitor of a large group keeps very many of these sets.
     #[serde(serialize_with = "listed")]
     #[expect(clippy::box_collection, reason = "an empty list would take three words")]
     beyond: Option<Box<Vec<u32>>>,
@@ -23,12 +23,12 @@ where
 }
 
 impl Numbers {
-    /// All up to `upto`.
+    /// The numbers from 1 to `upto`.
     pub fn first(upto: u32) -> Self {
         Self { upto, beyond: None }
     }
 
-    /// Puts `x` in; false if it was in already.
+    /// Inserts `x`; false if it was in the set already.
     pub fn insert(&mut self, x: u32) -> bool {
         if x <= self.upto {
             return false;
@@ -53,37 +53,37 @@ impl Numbers {
         true
     }
 
-    /// Whether `x` is in.
+    /// Whether `x` is in the set.
     pub fn contains(&self, x: u32) -> bool {
         x <= self.upto || self.beyond().binary_search(&x).is_ok()
     }
 
-    /// All up to this number are in.
+    /// All numbers up to this one are in the set.
     pub fn upto(&self) -> u32 {
         self.upto
     }
 
-    /// Those beyond the unbroken beginning.
+    /// The numbers beyond the first gap.
     pub fn beyond(&self) -> &[u32] {
         self.beyond.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// The highest; 0 if there is none.
+    /// The highest number; 0 for the empty set.
     pub fn highest(&self) -> u32 {
         self.beyond().last().copied().unwrap_or(self.upto)
     }
 
-    /// How many are in.
+    /// How many numbers are in the set.
     pub fn len(&self) -> usize {
         self.upto as usize + self.beyond().len()
     }
 
-    /// Whether none is in.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Those up to `high` that are not in.
+    /// The numbers up to `high` that are not in the set.
     pub fn missing(&self, high: u32) -> impl Iterator<Item = u32> + '_ {
         (self.upto + 1..=high).filter(|x| self.beyond().binary_search(x).is_err())
     }

@@ -1,4 +1,4 @@
-//! The properties: nothing invented, nothing twice, nothing lost, and the orders.
+//! The properties: no creation, no duplication, validity, agreement, and the orders.
 
 mod orders;
 
@@ -9,29 +9,30 @@ use konklave_process::{
 };
 
 use self::orders::{Causes, Log};
-use super::table::Table;
+use super::sender_map::SenderMap;
 use super::{Indication, Note, Numbers, Request, Unit};
 use crate::{Assumption, DataSheet, Guarantee, Order, Watch};
 
-/// The judges of multicast. What an algorithm does not claim is judged only when orders are asked
-/// for (`Watch::order`), so that the checker carries no history it does not need.
+/// The monitor of multicast. An order that the algorithm does not claim is judged only on request
+/// (`Watch::order`), so that the checker's states hold no history without need.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Properties {
     /// How many messages each member has multicast.
     sent: ProcessMap<u32>,
-    /// How many it had multicast when it crashed: what came after is owed again.
+    /// How many messages it had multicast when it crashed. Later ones must be delivered.
     before: ProcessMap<u32>,
-    /// What each member has delivered, by sender: only senders cost anything.
-    delivered: ProcessMap<Table<Numbers>>,
-    /// What each member was told to be gone.
+    /// The messages that each member has delivered, by sender.
+    delivered: ProcessMap<SenderMap<Numbers>>,
+    /// The messages that were reported to each member as gone.
     gone: Vec<(ProcessId, Unit)>,
     log: Option<Log>,
     causes: Option<Causes>,
-    /// Who holds what is not yet delivered everywhere, where that is judged.
+    /// With a uniformity rule: the holders of each message, and how many members delivered it. A
+    /// message that all members have delivered is forgotten.
     holders: Option<BTreeMap<Unit, (ProcessSet, u32)>>,
-    /// Who was given up by someone.
+    /// The members that another one gave up.
     suspected: ProcessSet,
-    /// Who has ever crashed.
+    /// The members that have ever crashed.
     crashed: ProcessSet,
     lost: bool,
     doubled: bool,
@@ -47,7 +48,7 @@ struct Rules {
     validity: bool,
     agreement: bool,
     accuracy: bool,
-    /// How many must hold a message before anyone delivers it.
+    /// How many members must hold a message before any delivers it.
     holders: usize,
     needs_reliable: bool,
     needs_once: bool,
@@ -55,7 +56,7 @@ struct Rules {
 }
 
 impl Properties {
-    /// The judges of what `sheet` claims, and of all orders if `watch` asks for them.
+    /// The monitor of the guarantees of `sheet`, and of all orders if `watch` asks for them.
     pub fn new(watch: &Watch, sheet: &DataSheet, group: &Group) -> Self {
         let all = watch.order == Order::Judge;
         let claims = |guarantee| sheet.guarantees.contains(&guarantee);
@@ -69,7 +70,7 @@ impl Properties {
         Self {
             sent: ProcessMap::new(group, 0),
             before: ProcessMap::new(group, 0),
-            delivered: ProcessMap::new(group, Table::default()),
+            delivered: ProcessMap::new(group, SenderMap::default()),
             gone: Vec::new(),
             log: (all || claims(Guarantee::TotalOrder)).then(|| Log::new(group)),
             causes: (all || claims(Guarantee::CausalOrder)).then(Causes::default),
@@ -94,19 +95,19 @@ impl Properties {
         }
     }
 
-    /// How many deliveries broke an order that was watched.
+    /// How many deliveries broke a watched order.
     pub fn order_violations(&self) -> u64 {
         self.violations
     }
 
-    /// How many deliveries never came: at members that were up all the time, of messages whose sender
-    /// was up all the time, too, or that one of these members delivered. Unlike a verdict, it knows no
-    /// excuse: what an algorithm does not promise is missing all the same.
+    /// How many deliveries are missing at members that were up all the time. It counts messages whose
+    /// sender was up all the time, or that one of these members delivered. Unlike the verdict, it counts
+    /// deliveries that the algorithm does not guarantee, too.
     pub fn undelivered(&self) -> u64 {
         let up = || self.delivered.iter().filter(|(p, _)| !self.crashed.contains(*p));
         let mut missing = 0;
         for (from, &sent) in self.sent.iter() {
-            let upto = |own: &Table<Numbers>| own.get(from).map_or(0, Numbers::upto);
+            let upto = |own: &SenderMap<Numbers>| own.get(from).map_or(0, Numbers::upto);
             let all_have = up().map(|(_, own)| upto(own)).min().unwrap_or(sent);
             for number in all_have + 1..=sent {
                 let unit = Unit { from, number };
@@ -140,9 +141,9 @@ impl Properties {
             return Err(Violation::new("no duplication", detail));
         }
         let mut verdict = Ok(());
-        // A hole that was told is no inversion.
+        // A gap that was reported as gone is no inversion.
         let skipped = |x| self.gone.contains(&(at, Unit { from: unit.from, number: x }));
-        // Whoever began anew begins somewhere in the row, and its row somewhere.
+        // After a restart of `at` or of the sender, the stream may begin at any number.
         let anew = self.crashed.contains(at) || self.crashed.contains(unit.from);
         let in_row = unit.number == next
             || anew && unit.number > highest
@@ -153,7 +154,7 @@ impl Properties {
         } else if self.rules.count && unit.number < highest {
             self.violations += 1;
         }
-        // What breaks several orders is told as the weakest of them.
+        // A delivery that breaks several orders is reported under the weakest of them.
         if let Some(causes) = &mut self.causes {
             let own = &self.delivered[at];
             let has = |u: Unit| own.get(u.from).is_some_and(|numbers| numbers.contains(u.number));
@@ -221,7 +222,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
     }
 
     fn on_lost(&mut self, _: &P::Message) {
-        // What is on its way to a crashed process is no loss.
+        // A message to a crashed process does not count as lost.
         self.lost |= self.crashed.is_empty();
     }
 
@@ -255,7 +256,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Prop
         if excused || !end.quiet {
             return Ok(());
         }
-        // Those who were there from the beginning to the end, and whom nobody gave up.
+        // Members that were up from the beginning to the end, and that no sender gave up.
         let correct = end.alive.difference(&self.crashed).difference(&self.suspected);
         let lacks = |unit: Unit| {
             correct.iter().find(|&p| !self.has(p, unit) && !self.gone.contains(&(p, unit)))

@@ -1,8 +1,10 @@
 //! Total order by a fixed sequencer: the first of the group numbers all messages.
 //!
-//! Either everyone gets the message from its sender and the number from the sequencer (BB), or the
-//! sequencer gets the message and sends it on with its number (UB). A message is delivered as soon
-//! as it has a number (agreed), or once a majority holds both (uniform).
+//! In mode BB, the sender sends its message to all members, and the sequencer sends its number. In
+//! mode UB, the sender sends its message to the sequencer, which sends it on with its number.
+//!
+//! A member delivers a message in its turn (agreed), or once a majority holds message and number:
+//! each member reports that to all members (uniform), or to the sequencer alone (committed).
 
 mod sheet;
 #[cfg(test)]
@@ -13,58 +15,44 @@ use std::collections::BTreeMap;
 use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId, ProcessMap};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{ANY_TURN, HASTY, OWN_TURN, SHEET, TWICE};
-use super::table::Table;
+use super::sender_map::SenderMap;
 use super::{Indication, Note, Request, Unit};
-use crate::{Bound, Facts, Mistake};
-
-fn alone(f: &Facts<'_>) -> bool {
-    f.setup.chosen(&SHEET, "batch").is("1")
-}
-
-fn delivery(f: &Facts<'_>) -> Option<Bound> {
-    let times = match f.setup.chosen(&SHEET, "delivery").0 {
-        "uniform" => 3.0,
-        "committed" => 4.0,
-        _ => 2.0,
-    };
-    f.delay_max.filter(|_| alone(f)).map(|t| Bound::AtMost(times * t))
-}
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Sequencer {
-    /// How many messages we have multicast.
+    /// How many messages this process has multicast.
     sent: u32,
     /// Messages that wait for their number or their turn, by sender and place in its stream.
     #[serde(serialize_with = "super::pairs")]
     bodies: BTreeMap<(ProcessId, u32), u32>,
-    /// Which message each number belongs to, from the first we have not delivered.
+    /// The message of each number, from the first undelivered one on.
     order: BTreeMap<u32, (ProcessId, u32)>,
-    /// How many we have delivered: the next number is this one.
+    /// How many messages were delivered: the next delivery has this number.
     delivered: u32,
-    /// How many of each sender we have delivered.
-    streams: Table<u32>,
-    /// All below this number we hold, message and number.
+    /// How many messages of each sender were delivered.
+    streams: SenderMap<u32>,
+    /// This process holds all messages below this number.
     held: u32,
-    /// The sequencer's own.
-    desk: Desk,
-    /// Uniform: below which number each member holds all.
+    /// At the sequencer: the numbers given.
+    #[serde(rename = "desk")]
+    numbering: Numbering,
+    /// Uniform and committed: the number below which each member holds all messages.
     holds: Option<ProcessMap<u32>>,
-    /// Committed: below which number a majority holds all.
+    /// Committed: the number below which a majority holds all messages.
     committed: u32,
     #[serde(skip)]
     settings: Fixed<Settings>,
 }
 
-/// What the sequencer does.
+/// The state of the sequencer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
-pub struct Desk {
+pub struct Numbering {
     /// The next number to give.
     next: u32,
-    /// How many of each sender have a number.
-    numbered: Table<u32>,
-    /// Numbers that have not gone out.
+    /// How many messages of each sender have a number.
+    numbered: SenderMap<u32>,
+    /// Numbered messages whose numbers were not sent yet.
     batch: Vec<(ProcessId, u32)>,
 }
 
@@ -85,62 +73,58 @@ enum Delivery {
     Committed,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// To the sequencer (ub) or to all (bb): my message at this place of my stream.
+    /// A message of the sender: to the sequencer (UB) or to all (BB).
     Data {
-        /// Which in the stream, from 1.
+        /// Its place in the sender's stream, from 1.
         seq: u32,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
-    /// The sequencer (ub): this message has this number.
+    /// From the sequencer (UB): a message with its number.
     Numbered {
         /// Its number in the order.
         position: u32,
-        /// Whose it is.
+        /// Its sender.
         from: ProcessId,
-        /// Which in the stream.
+        /// Its place in the sender's stream.
         seq: u32,
-        /// What it says.
+        /// The number of the application's message.
         number: u32,
     },
-    /// The sequencer (bb): these messages have the numbers from `first` on.
+    /// From the sequencer (BB): these messages have the numbers from `first` on.
     Order {
         /// The first number.
         first: u32,
-        /// Whose, and which in the stream.
+        /// Senders and places in their streams.
         ids: Vec<(ProcessId, u32)>,
     },
-    /// I hold all below this number.
+    /// The sender holds all messages below this number.
     Held(u32),
-    /// A majority holds all below this number.
+    /// A majority holds all messages below this number.
     Commit(u32),
 }
 
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// Numbers have waited long enough to go out.
+    /// The batch of numbers is due.
     Batch,
 }
 
 impl Sequencer {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        self.settings.mistake == Some(mistake.name)
-    }
-
-    /// A message is here; the sequencer gives numbers to all of its sender that are due.
+    /// A message arrives. The sequencer gives numbers to all messages of its sender that are due.
     fn accept(&mut self, from: ProcessId, seq: u32, number: u32, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         if me == self.settings.sequencer {
-            let numbered = self.desk.numbered.of(from);
-            if seq <= *numbered && !self.makes(&TWICE) && !self.makes(&ANY_TURN) {
+            let numbered = self.numbering.numbered.of(from);
+            if seq <= *numbered && self.numbers_in_turn() {
                 return;
             }
             self.bodies.insert((from, seq), number);
-            if self.makes(&TWICE) || self.makes(&ANY_TURN) {
+            if !self.numbers_in_turn() {
                 return self.give_number(from, seq, ctx);
             }
             while let Some(seq) = self.due(from) {
@@ -152,22 +136,22 @@ impl Sequencer {
         }
     }
 
-    /// The next of this sender, if it is here.
+    /// The place of this sender's next message without a number, if it has arrived.
     fn due(&self, from: ProcessId) -> Option<u32> {
-        let next = self.desk.numbered.get(from).copied().unwrap_or(0) + 1;
+        let next = self.numbering.numbered.get(from).copied().unwrap_or(0) + 1;
         self.bodies.contains_key(&(from, next)).then_some(next)
     }
 
     fn give_number(&mut self, from: ProcessId, seq: u32, ctx: &mut Context<'_, Self>) {
-        let position = self.desk.next;
-        self.desk.next += 1;
-        *self.desk.numbered.of(from) = seq;
+        let position = self.numbering.next;
+        self.numbering.next += 1;
+        *self.numbering.numbered.of(from) = seq;
         self.order.insert(position, (from, seq));
         if self.settings.bb {
-            self.desk.batch.push((from, seq));
-            if self.desk.batch.len() >= self.settings.batch {
+            self.numbering.batch.push((from, seq));
+            if self.numbering.batch.len() >= self.settings.batch {
                 self.send_batch(ctx);
-            } else if self.desk.batch.len() == 1 {
+            } else if self.numbering.batch.len() == 1 {
                 ctx.set_timer(Timer::Batch, self.settings.wait);
             }
         } else {
@@ -178,17 +162,18 @@ impl Sequencer {
     }
 
     fn send_batch(&mut self, ctx: &mut Context<'_, Self>) {
-        let ids = std::mem::take(&mut self.desk.batch);
+        let ids = std::mem::take(&mut self.numbering.batch);
         if self.settings.batch > 1 {
             ctx.cancel_timer(Timer::Batch);
         }
         if !ids.is_empty() {
-            let first = self.desk.next - ids.len() as u32;
+            let first = self.numbering.next - ids.len() as u32;
             ctx.send_to_others(Message::Order { first, ids });
         }
     }
 
-    /// Sees how far we hold messages and numbers, says so where others wait for it, and delivers.
+    /// Updates up to which number this process holds all messages, reports it if others wait for it,
+    /// and delivers.
     fn hold(&mut self, ctx: &mut Context<'_, Self>) {
         let before = self.held;
         while let Some(id) = self.order.get(&self.held)
@@ -203,7 +188,7 @@ impl Sequencer {
                 Delivery::Agreed => {}
                 Delivery::Uniform => {
                     ctx.send_to_others(Message::Held(self.held));
-                    self.holds(me, self.held);
+                    self.note_held(me, self.held);
                 }
                 Delivery::Committed if me == sequencer => self.on_held(me, self.held, ctx),
                 Delivery::Committed => ctx.send(sequencer, Message::Held(self.held)),
@@ -212,14 +197,14 @@ impl Sequencer {
         self.deliver(ctx);
     }
 
-    /// Below which number `p` holds all.
-    fn holds(&mut self, p: ProcessId, below: u32) {
+    /// Notes that `p` holds all messages below this number.
+    fn note_held(&mut self, p: ProcessId, below: u32) {
         if let Some(held) = self.holds.as_mut().and_then(|holds| holds.get_mut(p)) {
             *held = below.max(*held);
         }
     }
 
-    /// Below which number a majority holds all.
+    /// The number below which a majority holds all messages.
     fn majority(&self) -> u32 {
         let Some(holds) = &self.holds else { return 0 };
         let mut all: Vec<u32> = holds.values().copied().collect();
@@ -228,7 +213,7 @@ impl Sequencer {
     }
 
     fn on_held(&mut self, from: ProcessId, below: u32, ctx: &mut Context<'_, Self>) {
-        self.holds(from, below);
+        self.note_held(from, below);
         if self.settings.delivery == Delivery::Committed {
             let majority = self.majority();
             if majority > self.committed {
@@ -241,7 +226,7 @@ impl Sequencer {
     fn deliver(&mut self, ctx: &mut Context<'_, Self>) {
         let allowed = match self.settings.delivery {
             Delivery::Agreed => self.held,
-            _ if self.makes(&HASTY) => self.held,
+            _ if !self.waits_for_majority() => self.held,
             Delivery::Uniform => self.majority().min(self.held),
             Delivery::Committed => self.committed.min(self.held),
         };
@@ -250,7 +235,7 @@ impl Sequencer {
             self.delivered += 1;
             *self.streams.of(id.0) = id.1;
             let Some(number) = self.bodies.remove(&id) else { continue };
-            if id.0 != ctx.me() || !self.makes(&OWN_TURN) {
+            if id.0 != ctx.me() || self.delivers_own_in_turn() {
                 ctx.indicate(Indication::Delivered(Unit { from: id.0, number }));
             }
         }
@@ -269,7 +254,7 @@ impl Process for Sequencer {
         let (me, sequencer) = (ctx.me(), self.settings.sequencer);
         self.sent += 1;
         let data = Message::Data { seq: self.sent, number };
-        if self.makes(&OWN_TURN) {
+        if !self.delivers_own_in_turn() {
             ctx.indicate(Indication::Delivered(Unit { from: me, number }));
         }
         if self.settings.bb {

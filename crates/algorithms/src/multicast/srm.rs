@@ -1,10 +1,13 @@
-//! Scalable reliable multicast: everyone asks everyone, and anyone who has it answers.
+//! Scalable reliable multicast (Floyd et al.): requests and repairs go to the whole group.
 //!
-//! Requests and repairs go to the whole group. Timers that grow with the distance, and chance where
-//! distances are equal, let one member speak for many: who hears a request for what it lacks waits
-//! instead of asking, who hears a repair does not send its own. Messages have lasting names, so any
-//! member can repair, even when the source is gone. There is no order; session messages tell how far
-//! each source has come, and go on until all agree on it.
+//! - A member that lacks a message requests it from all, and any member that has it can repair it,
+//!   even after a crash of the source.
+//! - Many members would request or repair the same message. So each waits on a timer that grows with
+//!   the distance, plus a random time. A member that receives another's request or repair meanwhile
+//!   suppresses its own.
+//! - Session messages carry the last number of each source, until all members agree on it.
+//!
+//! Messages are delivered in no particular order.
 
 mod adapt;
 mod recovery;
@@ -21,34 +24,37 @@ use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId, ProcessSet}
 use serde::{Deserialize, Serialize};
 
 pub use self::adapt::{Side, Tuning};
-pub use self::recovery::{Repairing, Request as Asking};
-use super::few::Few;
-use super::table::Table;
+pub use self::recovery::{PendingRepair, Recovery};
+use super::sender_map::SenderMap;
+use super::unit_map::UnitMap;
 use super::{Indication, Numbers, Request, Unit};
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Srm {
-    /// What we have, by source.
-    held: Table<Numbers>,
-    /// How far each source has come, as far as we know.
-    high: Table<u32>,
-    /// What we lack.
-    asking: Few<Asking>,
-    /// What we are about to repair, and for whom.
-    repairing: Few<Repairing>,
-    /// What was repaired a moment ago.
-    #[serde(serialize_with = "super::few::units")]
-    resting: Few<()>,
+    /// The received messages, by source.
+    held: SenderMap<Numbers>,
+    /// The highest known number of each source.
+    high: SenderMap<u32>,
+    /// The missing messages.
+    #[serde(rename = "asking")]
+    missing: UnitMap<Recovery>,
+    /// The messages that this process is about to repair.
+    #[serde(rename = "repairing")]
+    pending_repairs: UnitMap<PendingRepair>,
+    /// Messages repaired a moment ago: requests for them are ignored.
+    #[serde(rename = "resting", serialize_with = "super::unit_map::units")]
+    held_down: UnitMap<()>,
     tuning: Tuning,
-    /// How many session messages we have sent since the last news.
+    /// How many session messages this process has sent since it last learned of a message.
     sessions: u32,
-    /// Who has told the same as we know, since our last news.
+    /// The members whose last session message agrees with what this process knows.
     agreed: ProcessSet,
-    /// Whom the detector takes for crashed.
+    /// The suspected processes.
     suspected: ProcessSet,
-    /// Whether we are going to send a session message, where they end with agreement.
-    talking: bool,
+    /// Where session messages end with agreement: whether the next one is due.
+    #[serde(rename = "talking")]
+    session_pending: bool,
     #[serde(skip)]
     settings: Fixed<Settings>,
 }
@@ -61,7 +67,7 @@ struct Settings {
     adaptive: bool,
     /// Whether session messages go on until all agree.
     agreed: bool,
-    /// How many there are if not.
+    /// The number of session messages otherwise.
     sessions: u32,
     interval: u32,
     scope: u32,
@@ -70,34 +76,34 @@ struct Settings {
     one_round: bool,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
-    /// The sender's message of this number.
+    /// The application's message of this number.
     Data(u32),
-    /// Who has this?
+    /// The sender lacks this message.
     Request {
-        /// What.
+        /// The message.
         unit: Unit,
-        /// How far the one who asks is from its source.
+        /// The distance from the sender to the source of the message.
         distance: u32,
-        /// How far the request goes.
+        /// How far the request is sent, in links.
         radius: u32,
     },
-    /// Here it is.
+    /// The message again.
     Repair {
-        /// What.
+        /// The message.
         unit: Unit,
-        /// Who asked.
+        /// The member that requested it.
         asker: ProcessId,
-        /// How far the one who repairs is from the one who asked.
+        /// The distance from the sender to that member.
         distance: u32,
     },
-    /// So far each source has come, as far as I know.
+    /// The highest number of each source that the sender knows.
     Session {
         /// The last number of each source.
         high: Vec<(ProcessId, u32)>,
-        /// Whether everyone has told me the same.
+        /// Whether all other members have sent the same numbers to the sender.
         settled: bool,
     },
 }
@@ -105,15 +111,15 @@ pub enum Message {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// Time to ask for this.
+    /// The request for this message is due.
     Ask(Unit),
-    /// From now on another request puts ours off again.
+    /// From now on, another member's request delays this process's own again.
     Listen(Unit),
-    /// Time to repair this.
+    /// The repair of this message is due.
     Repair(Unit),
-    /// Requests for this count again.
+    /// Requests for this message count again.
     Rest(Unit),
-    /// Time for a session message.
+    /// A session message is due.
     Session,
 }
 
@@ -121,8 +127,7 @@ pub enum Timer {
 const EVERYWHERE: u32 = u32::MAX;
 
 impl Srm {
-    /// How far `p` is, in links. Nobody is at our own place: a timer of no length would let all
-    /// fire at once.
+    /// The distance to `p` in links, at least 1. With distance 0, all timers would fire at once.
     fn distance(&self, me: ProcessId, p: ProcessId) -> u32 {
         self.settings.hops.between(me, p).max(1)
     }
@@ -131,7 +136,7 @@ impl Srm {
         self.held.get(unit.from).is_some_and(|numbers| numbers.contains(unit.number))
     }
 
-    /// `links` links, times a part in 1/256.
+    /// The delay of `links` links, times `part`/256.
     fn time(&self, links: u32, part: u64) -> Duration {
         let nanos = self.settings.unit;
         Duration::from_nanos(nanos.saturating_mul(u64::from(links)).saturating_mul(part) / 256)
@@ -164,20 +169,20 @@ impl Process for Srm {
         let Request::Multicast(number) = request;
         let unit = Unit { from: ctx.me(), number };
         ctx.send_to_others(Message::Data(number));
-        self.take(unit, ctx);
+        self.receive(unit, ctx);
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Data(number) => {
-                self.take(Unit { from, number }, ctx);
-                self.learn(from, number, ctx);
+                self.receive(Unit { from, number }, ctx);
+                self.on_highest(from, number, ctx);
             }
             Message::Request { unit, distance, radius } => {
-                self.on_asked(from, unit, distance, radius, ctx);
+                self.on_repair_request(from, unit, distance, radius, ctx);
             }
             Message::Repair { unit, asker, distance } => {
-                self.on_repaired(unit, asker, distance, ctx);
+                self.on_repair(unit, asker, distance, ctx);
             }
             Message::Session { high, settled } => self.on_session(from, high, settled, ctx),
         }
@@ -189,7 +194,7 @@ impl Process for Srm {
             Timer::Listen(unit) => self.listen(unit),
             Timer::Repair(unit) => self.repair(unit, ctx),
             Timer::Rest(unit) => {
-                self.resting.remove(unit);
+                self.held_down.remove(unit);
             }
             Timer::Session => self.session(ctx),
         }

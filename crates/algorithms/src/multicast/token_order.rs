@@ -1,8 +1,10 @@
 //! Total order by a token that goes round: the single ring of Totem.
 //!
-//! Only who has the token numbers messages, and sends them to all with their numbers. The token
-//! carries what someone lacks, so that any holder sends it again, and how far everyone has come, so
-//! that all learn what is safe. When all is safe the token rests at the first of the ring.
+//! Only the holder of the token numbers messages, and sends them to all members. The token carries the
+//! numbers of missing messages, so that any later holder repairs them. It also carries the number up
+//! to which all members have received everything (*aru*, all received up to): from it the members
+//! learn which messages are safe. If all messages are safe, the token rests at the first member of
+//! the ring.
 
 mod sheet;
 #[cfg(test)]
@@ -15,51 +17,54 @@ use std::time::Duration;
 use konklave_process::{Context, Fixed, NoRecord, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{NO_COPY, ONE_VISIT, SILENT_LAG, TWICE};
 pub use self::token::Token;
-use super::window::Window;
+use super::number_map::NumberMap;
 use super::{Indication, Note, Request, Unit};
-use crate::Mistake;
 
 /// One process of the algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct TokenOrder {
-    /// Our messages that have no number.
+    /// The messages of this process that have no number yet.
     backlog: VecDeque<u32>,
-    /// What is here and may be asked for, or is not delivered, by its number in the order.
-    bodies: Window<Unit>,
-    /// All numbers up to here are here.
+    /// The received messages that are not safe or not delivered yet, by number.
+    bodies: NumberMap<Unit>,
+    /// All messages up to this number have arrived.
     aru: u32,
-    /// All up to here are delivered.
+    /// All messages up to this number are delivered.
     delivered: u32,
-    /// All up to here are at every member.
+    /// All messages up to this number have arrived at every member.
     safe: u32,
-    /// What the token said when it left us last.
-    left: Left,
-    /// The token, while it stays here.
-    hand: Option<Token>,
-    /// The token as we passed it on, until we know that it arrived.
-    copy: Option<Token>,
-    /// Whether the token rests, as far as we know.
+    /// The token's content when it last left this process.
+    #[serde(rename = "left")]
+    last_visit: Visit,
+    /// The token, while it rests or is held here.
+    #[serde(rename = "hand")]
+    held_token: Option<Token>,
+    /// A copy of the token as it was passed on, until it is known to have arrived.
+    #[serde(rename = "copy")]
+    sent_token: Option<Token>,
+    /// Whether the token rests at the first member, as far as this process knows.
     resting: bool,
-    /// The first of the ring: for how many rounds someone has lacked the same.
-    stuck: u32,
-    /// Whether someone on the ring is down: then only a view change helps.
-    broken: bool,
+    /// At the first member: for how many rounds a member has lacked the same messages.
+    #[serde(rename = "stuck")]
+    stalled: u32,
+    /// Whether a member of the ring is suspected: then only a view change helps.
+    #[serde(rename = "broken")]
+    ring_broken: bool,
     #[serde(skip)]
     settings: Fixed<Settings>,
 }
 
-/// What a member remembers of the token.
+/// A visit of the token, as a member remembers it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize)]
-pub struct Left {
-    /// Which visit of the token it was, counted around the ring.
+pub struct Visit {
+    /// The serial number of the token.
     serial: u32,
-    /// The last number given.
+    /// The last number that was given.
     seq: u32,
-    /// How far everyone had come.
+    /// The number up to which all members had received everything.
     aru: u32,
-    /// How many messages we sent.
+    /// How many messages this process sent.
     sent: u32,
 }
 
@@ -71,48 +76,44 @@ struct Settings {
     burst: u32,
     window: u32,
     patient: bool,
-    /// How long the token takes at most, if nothing is lost.
+    /// The longest round of the token if nothing is lost.
     round: Duration,
     mistake: Option<&'static str>,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message {
     /// A message and its number.
     Data {
         /// Its number in the order, from 1.
         seq: u32,
-        /// Whose it is, and which of its messages.
+        /// The message.
         unit: Unit,
     },
     /// The right to give numbers.
     Token(Token),
-    /// To one who passed the token on again: it has come, this was the last.
+    /// The answer to a repeated token: the token with this serial number has arrived.
     Got(u32),
-    /// From the first of the ring: the token rests here.
+    /// From the first member: the token rests there.
     Resting(u32),
-    /// To the first of the ring: I have something to send.
+    /// To the first member: the sender has a message to multicast.
     Wake,
 }
 
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// Nothing shows that the token arrived: it goes out again.
+    /// Nothing shows that the token has arrived: it is sent again.
     Token,
     /// The token should have come by.
     Wake,
-    /// The token has been held back for long enough.
+    /// The held token is passed on.
     Hold,
 }
 
 impl TokenOrder {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        self.settings.mistake == Some(mistake.name)
-    }
-
-    /// Takes in a message with its number.
+    /// Takes in a numbered message.
     fn store(&mut self, seq: u32, unit: Unit, ctx: &mut Context<'_, Self>) {
         if seq <= self.aru || !self.bodies.insert(seq, unit) {
             return ctx.indicate(Indication::Note(Note::Unwanted(unit)));
@@ -135,10 +136,10 @@ impl TokenOrder {
         self.bodies.forget_upto(self.safe.min(self.delivered));
     }
 
-    /// The token is here for the first time on this round.
+    /// The token arrives, for the first time on this round.
     fn visit(&mut self, mut token: Token, ctx: &mut Context<'_, Self>) {
         self.resting = false;
-        self.forget_copy(ctx);
+        self.forget_sent_token(ctx);
         if !self.backlog.is_empty() {
             ctx.cancel_timer(Timer::Wake);
         }
@@ -146,20 +147,20 @@ impl TokenOrder {
         self.repair(&mut token, ctx);
         let sent = self.send_due(&mut token, ctx);
         self.ask(&mut token);
-        token.mark(ctx.me(), arrived, self.aru, self.makes(&SILENT_LAG));
-        let before = if self.makes(&ONE_VISIT) { token.aru } else { self.left.aru };
+        token.mark(ctx.me(), arrived, self.aru, !self.reports_lag());
+        let before = if self.waits_two_visits() { self.last_visit.aru } else { token.aru };
         self.safe = before.min(token.aru).max(self.safe);
         let still = sent == 0 && !lacked && token.lacking.is_empty() && token.aru == token.seq;
         token.idle = if still { token.idle.saturating_add(1) } else { 0 };
-        let lags = token.aru < token.seq && token.aru == self.left.aru;
+        let lags = token.aru < token.seq && token.aru == self.last_visit.aru;
         let counts = lags && ctx.me() == self.settings.first;
-        self.stuck = if counts { self.stuck.saturating_add(1) } else { 0 };
-        self.left = Left { serial: token.serial, seq: token.seq, aru: token.aru, sent };
+        self.stalled = if counts { self.stalled.saturating_add(1) } else { 0 };
+        self.last_visit = Visit { serial: token.serial, seq: token.seq, aru: token.aru, sent };
         self.deliver(ctx);
         self.go_on(token, ctx);
     }
 
-    /// Sends again what others lack and we have.
+    /// Sends the messages again that other members lack and this process has.
     fn repair(&mut self, token: &mut Token, ctx: &mut Context<'_, Self>) {
         let (bodies, mut left) = (&self.bodies, self.settings.burst);
         token.lacking.retain(|&seq| {
@@ -171,9 +172,9 @@ impl TokenOrder {
         });
     }
 
-    /// Numbers and sends what is due of our own, as far as the window goes.
+    /// Numbers and sends waiting messages, as many as burst and window admit.
     fn send_due(&mut self, token: &mut Token, ctx: &mut Context<'_, Self>) -> u32 {
-        token.flow = token.flow.saturating_sub(self.left.sent);
+        token.flow = token.flow.saturating_sub(self.last_visit.sent);
         let allowed = self.settings.burst.min(self.settings.window.saturating_sub(token.flow));
         let due = (self.backlog.len() as u32).min(allowed);
         for _ in 0..due {
@@ -190,23 +191,23 @@ impl TokenOrder {
         due
     }
 
-    /// Asks for what is not here. What was numbered on this very round may still be on its way: the
-    /// token is no slower than the messages.
+    /// Asks for missing messages. The token may overtake messages of the present round. So only numbers
+    /// of the last round count as missing, unless `asking` is `at-once`.
     fn ask(&self, token: &mut Token) {
-        let upto = if self.settings.patient { self.left.seq } else { token.seq };
+        let upto = if self.settings.patient { self.last_visit.seq } else { token.seq };
         let here = |seq: &u32| self.bodies.contains(*seq);
         token.ask((self.aru + 1..=upto).filter(|seq| !here(seq)));
     }
 
-    /// Passes the token on, unless all is safe and it may rest, or nothing but repairs would go round.
+    /// Passes the token on, lets it rest once all is safe, or holds it if it only carries repairs round.
     fn go_on(&mut self, token: Token, ctx: &mut Context<'_, Self>) {
         let first = ctx.me() == self.settings.first;
         if first && token.idle as usize >= 2 * ctx.group_size() {
             ctx.send_to_others(Message::Resting(token.serial));
             self.resting = true;
-            self.hand = Some(token);
-        } else if first && self.stuck > 1 {
-            self.hand = Some(token);
+            self.held_token = Some(token);
+        } else if first && self.stalled > 1 {
+            self.held_token = Some(token);
             self.set(Timer::Hold, ctx);
         } else {
             self.pass(token, ctx);
@@ -216,30 +217,30 @@ impl TokenOrder {
     fn pass(&mut self, mut token: Token, ctx: &mut Context<'_, Self>) {
         token.serial += 1;
         ctx.send(self.settings.successor, Message::Token(token.clone()));
-        if !self.makes(&NO_COPY) {
-            self.copy = Some(token);
+        if self.keeps_copy() {
+            self.sent_token = Some(token);
             self.set(Timer::Token, ctx);
         }
     }
 
-    fn forget_copy(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.copy.take().is_some() {
+    fn forget_sent_token(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.sent_token.take().is_some() {
             ctx.cancel_timer(Timer::Token);
         }
     }
 
     fn set(&self, timer: Timer, ctx: &mut Context<'_, Self>) {
-        if self.broken {
+        if self.ring_broken {
             return;
         }
         let after = match timer {
             Timer::Token | Timer::Wake => self.settings.round,
-            Timer::Hold => self.settings.round * (1 << self.stuck.min(6)),
+            Timer::Hold => self.settings.round * (1 << self.stalled.min(6)),
         };
         ctx.set_timer(timer, after);
     }
 
-    /// We have something to send, and the token rests elsewhere.
+    /// Wakes the token that rests at the first member: this process has a message to multicast.
     fn wake(&self, ctx: &mut Context<'_, Self>) {
         ctx.send(self.settings.first, Message::Wake);
         self.set(Timer::Wake, ctx);
@@ -263,7 +264,7 @@ impl Process for TokenOrder {
         let first = self.backlog.is_empty();
         self.backlog.push_back(number);
         if self.resting
-            && let Some(token) = self.hand.take()
+            && let Some(token) = self.held_token.take()
         {
             self.visit(token, ctx);
         } else if first && self.resting {
@@ -276,27 +277,27 @@ impl Process for TokenOrder {
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Data { seq, unit } => {
-                // A higher number than the token had with us: it has arrived.
-                if self.copy.as_ref().is_some_and(|copy| copy.seq < seq) {
-                    self.forget_copy(ctx);
+                // A number above those of the passed token: a later holder has given it.
+                if self.sent_token.as_ref().is_some_and(|copy| copy.seq < seq) {
+                    self.forget_sent_token(ctx);
                 }
                 self.store(seq, unit, ctx);
             }
             Message::Token(token) => {
-                if token.serial > self.left.serial || self.makes(&TWICE) {
+                if token.serial > self.last_visit.serial || !self.recognises_copy() {
                     self.visit(token, ctx);
                 } else {
-                    ctx.send(from, Message::Got(self.left.serial));
+                    ctx.send(from, Message::Got(self.last_visit.serial));
                 }
             }
             Message::Got(serial) => {
-                if self.copy.as_ref().is_some_and(|copy| copy.serial <= serial) {
-                    self.forget_copy(ctx);
+                if self.sent_token.as_ref().is_some_and(|copy| copy.serial <= serial) {
+                    self.forget_sent_token(ctx);
                 }
             }
             Message::Resting(serial) => {
-                if serial > self.left.serial {
-                    self.forget_copy(ctx);
+                if serial > self.last_visit.serial {
+                    self.forget_sent_token(ctx);
                     self.resting = true;
                     if !self.backlog.is_empty() {
                         self.wake(ctx);
@@ -305,7 +306,7 @@ impl Process for TokenOrder {
             }
             Message::Wake => {
                 if self.resting
-                    && let Some(token) = self.hand.take()
+                    && let Some(token) = self.held_token.take()
                 {
                     self.resting = false;
                     self.pass(token, ctx);
@@ -317,14 +318,14 @@ impl Process for TokenOrder {
     fn on_timer(&mut self, timer: Timer, ctx: &mut Context<'_, Self>) {
         match timer {
             Timer::Token => {
-                if let Some(token) = self.copy.clone() {
+                if let Some(token) = self.sent_token.clone() {
                     ctx.send(self.settings.successor, Message::Token(token));
                     self.set(Timer::Token, ctx);
                 }
             }
             Timer::Wake => self.wake(ctx),
             Timer::Hold => {
-                if let Some(token) = self.hand.take() {
+                if let Some(token) = self.held_token.take() {
                     self.pass(token, ctx);
                 }
             }
@@ -332,9 +333,9 @@ impl Process for TokenOrder {
     }
 
     fn on_suspect(&mut self, _: ProcessId, ctx: &mut Context<'_, Self>) {
-        // A ring without one of its members goes nowhere.
-        self.broken = true;
-        self.forget_copy(ctx);
+        // The token cannot pass a crashed member.
+        self.ring_broken = true;
+        self.forget_sent_token(ctx);
         ctx.cancel_timer(Timer::Wake);
         ctx.cancel_timer(Timer::Hold);
     }

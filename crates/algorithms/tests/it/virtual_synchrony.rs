@@ -4,7 +4,7 @@ mod schedules;
 
 use std::sync::Arc;
 
-use konklave_algorithms::group::virtual_synchrony::{Standing, Timer, VirtualSynchrony};
+use konklave_algorithms::group::virtual_synchrony::{Membership, Timer, VirtualSynchrony};
 use konklave_algorithms::group::{Bytes, Indication, Request};
 use konklave_process::{Inspect, ProcessId, Rng};
 use konklave_sim::{Delay, Ending, Pace};
@@ -218,7 +218,7 @@ fn has_converged(seen: &Seen<VirtualSynchrony>, up: &[u32], why: &str) -> bool {
     let inside: Vec<(u32, &VirtualSynchrony)> = up
         .iter()
         .map(|p| (*p, &seen.processes[*p as usize]))
-        .filter(|(_, p)| p.standing() == Standing::Inside)
+        .filter(|(_, p)| p.membership() == Membership::Inside)
         .collect();
     let Some(newest) = inside.iter().map(|(_, p)| p.view()).max_by_key(|v| v.id) else {
         return false;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use konklave_algorithms::group::Member;
 use konklave_algorithms::group::lifted::{Any, Instance};
-use konklave_algorithms::group::virtual_synchrony::{Ballot, Entry, Next, Promise};
+use konklave_algorithms::group::virtual_synchrony::{Ballot, Entry, Promise, Proposal};
 use konklave_algorithms::mutex;
 use konklave_process::{Input, ProcessId, ProcessSet};
 use proptest::prelude::{
@@ -92,7 +92,7 @@ fn messages() -> Vec<Message<Batch>> {
     let command = Batch::of(ops());
     let small = Batch::of(vec![Op::Release { claim: claim(), key: key() }]);
     let entry = |command| Entry { sender: ProcessId(1), seq: 7, command };
-    let next = Arc::new(Next {
+    let next = Arc::new(Proposal {
         view: self::view(),
         from: 4,
         cut: vec![entry(small.clone())],
@@ -104,8 +104,8 @@ fn messages() -> Vec<Message<Batch>> {
         base: 1,
         order: vec![entry(small.clone())],
         last: vec![(ProcessId(1), 7)],
-        early: vec![(9, entry(small.clone()))],
-        own: vec![entry(small.clone())],
+        out_of_order: vec![(9, entry(small.clone()))],
+        unplaced: vec![entry(small.clone())],
         joins: vec![member(4)],
         leaves: suspects.clone(),
         synced: suspects.clone(),

@@ -9,7 +9,7 @@ use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, SetupEr
 
 const IMPATIENT: Mistake = Mistake {
     name: "impatient",
-    what: "a wrong suspicion teaches nothing: a process that is always late is suspected again and again",
+    what: "a wrong suspicion raises no allowance: a process that is always late is suspected again and again",
     breaks: "accuracy",
     caught_by: "",
 };
@@ -17,7 +17,7 @@ const IMPATIENT: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "heartbeat",
     title: "Heartbeat failure detector",
-    idea: "Say that you are alive in every period; suspect who is silent for several.",
+    idea: "Send a heartbeat in every period; suspect a process that is silent for several.",
     source: "T. D. Chandra, S. Toueg, JACM 43(2), 1996 (eventually perfect detector)",
     assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
@@ -55,5 +55,13 @@ impl Algorithm for Heartbeat {
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         setup.need(&SHEET, 1, &["period", "misses"])
+    }
+}
+
+/// The rule that a mistake switch breaks.
+impl Heartbeat {
+    /// Whether a wrong suspicion allows the process one more silent period.
+    pub(super) fn learns(&self) -> bool {
+        !*self.impatient
     }
 }

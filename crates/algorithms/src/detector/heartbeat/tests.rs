@@ -1,4 +1,4 @@
-//! Steps of Heartbeat failure detector, one at a time.
+//! Single steps of the heartbeat failure detector.
 
 use konklave_process::{Group, Topology};
 use konklave_testkit::{Bench, send, set, tell};
@@ -12,13 +12,13 @@ fn bench() -> Bench<Heartbeat> {
 }
 
 #[test]
-fn it_says_that_it_is_alive_and_sets_the_period() {
+fn start_sends_heartbeats_and_sets_the_period() {
     let period = Duration::from_millis(2);
     assert_eq!(bench().start(), [send(1, Alive), set(Timer::Period, period)]);
 }
 
 #[test]
-fn three_silent_periods_are_suspicious_and_a_word_clears_it() {
+fn three_silent_periods_suspect_and_a_heartbeat_restores() {
     let mut p0 = bench();
     let suspects = |p0: &mut Bench<Heartbeat>| {
         p0.fire(Timer::Period).contains(&tell(Indication::Suspect(ProcessId(1))))

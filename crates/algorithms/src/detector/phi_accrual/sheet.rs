@@ -9,7 +9,7 @@ use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, SetupEr
 
 const SKIP_LATE: Mistake = Mistake {
     name: "skip-late",
-    what: "what arrives during a suspicion is no sample, as in some libraries: a process that became slower is suspected for ever again",
+    what: "a heartbeat that ends a suspicion is no sample, as in some libraries: a process that became slower is suspected again and again",
     breaks: "accuracy",
     caught_by: "",
 };
@@ -17,7 +17,7 @@ const SKIP_LATE: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "phi-accrual",
     title: "φ accrual failure detector",
-    idea: "Learn each process's rhythm; suspect who is silent for longer than that makes likely.",
+    idea: "Learn the intervals between each process's heartbeats; suspect it when a longer silence is unlikely.",
     source: "N. Hayashibara, X. Défago, R. Yared, T. Katayama, SRDS 2004; mean deviation as in V. Jacobson, SIGCOMM 1988",
     assumes: &[Assumption::Reliable, Assumption::BoundedDelays, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
@@ -37,7 +37,7 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "memory",
             values: &["16", "<number>"],
-            what: "over about how many arrivals the mean is taken",
+            what: "about how many arrivals the mean covers",
         },
     ],
 };
@@ -69,5 +69,13 @@ impl Algorithm for PhiAccrual {
         setup.need(&SHEET, 1, &["period", "ticks", "threshold", "memory"])?;
         // Finer ticks tell nothing more, and a process would do nothing but count them.
         setup.limit(&SHEET, 1000, &["ticks"])
+    }
+}
+
+/// The rule that a mistake switch breaks.
+impl PhiAccrual {
+    /// Whether a heartbeat that ends a wrong suspicion changes the estimates.
+    pub(super) fn learns_from_late(&self) -> bool {
+        !self.settings.skip_late
     }
 }

@@ -1,4 +1,4 @@
-//! Steps of φ accrual failure detector, one at a time.
+//! Single steps of the φ accrual failure detector.
 
 use konklave_process::{Group, Topology};
 use konklave_testkit::{Bench, send, set, tell};
@@ -25,7 +25,7 @@ fn suspicion_follows_the_tail_of_the_normal_distribution() {
 }
 
 #[test]
-fn it_says_that_it_is_alive_once_in_a_period() {
+fn a_heartbeat_is_sent_once_in_a_period() {
     let mut p = process(2);
     let tick = Duration::from_micros(500);
     assert_eq!(p.start(), [send(1, Alive), set(Timer::Tick, tick)]);

@@ -1,4 +1,4 @@
-//! The data sheet of Leader of a group: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the leader of a group, and the rules that its mistake switches break.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
@@ -10,7 +10,7 @@ use crate::{Algorithm, Assumption, DataSheet, Guarantee, Mistake, Setup, Switch}
 
 pub(super) const NO_DELAY: Mistake = Mistake {
     name: "no-delay",
-    what: "who has granted a lease follows another candidate all the same",
+    what: "a member that has granted a lease follows another candidate at once",
     breaks: "one leader at a time",
     caught_by: "-n 3 --requests 0,0,0 --break 1 --synchronous --clock 1 --time-limit 1 --set lease=20 --set retry=off --property unique",
 };
@@ -47,7 +47,7 @@ const SHEET: DataSheet = DataSheet {
         Switch {
             name: "heartbeat",
             values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
+            what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
         },
         Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
     ],
@@ -76,7 +76,7 @@ impl Algorithm for Leader {
         }
     }
 
-    /// With leases no two lead at a time.
+    /// With leases no two processes lead at a time.
     fn sheet(setup: &Setup) -> DataSheet {
         let leases = setup.chosen(&SHEET, "lease").number() > 0;
         let assumes = assumed(setup.chosen(&SHEET, "heartbeat").number() > 0, leases);
@@ -94,5 +94,22 @@ impl Algorithm for Leader {
             ],
             ..SHEET
         }
+    }
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl Leader {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        *self.mistake == Some(mistake.name)
+    }
+
+    /// Whether a granted lease binds the member that granted it.
+    pub(super) fn grants_bind(&self) -> bool {
+        !self.makes(&NO_DELAY)
+    }
+
+    /// Whether the number of the view is part of the leader's epoch.
+    pub(super) fn epochs_grow(&self) -> bool {
+        !self.makes(&SAME_EPOCH)
     }
 }

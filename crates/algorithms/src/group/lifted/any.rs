@@ -1,4 +1,4 @@
-//! Any of the algorithms, chosen when the group is built.
+//! One of the built-in algorithms, chosen when the group is built.
 
 use konklave_process::{
     Context, Effect, Host, Input, Inspect, NoRecord, NoTimer, Process, ProcessId,
@@ -100,7 +100,7 @@ any! {
     "central" Central central "A central coordinator.";
 }
 
-/// One step of the process within.
+/// One step of the chosen process.
 fn step<P>(process: &mut P, input: Input<P>, ctx: &mut Context<'_, Any>)
 where
     P: Inspect<Indication = Indication, Timer = NoTimer, Record = NoRecord>,
@@ -111,7 +111,7 @@ where
     process.handle(input, &mut Context::new(me, group, &mut within));
 }
 
-/// Passes on what the process within does.
+/// Passes the effects of the chosen process on.
 struct Within<'a, 'b> {
     upper: &'a mut Context<'b, Any>,
 }

@@ -1,21 +1,21 @@
-//! Between two views: what each says when one ends, and how the algorithm starts anew in the next
-//! from what all who go on have said.
+//! From one view to the next: every process summarises its locks when a view ends, and the algorithm
+//! starts anew in the next view from the summaries of its members.
 
 use std::collections::BTreeMap;
 
 use konklave_process::{Context, Input, ProcessId, ProcessSet};
 
-use super::sheet::{NO_WAIT, OWN_SUMMARY};
-use super::wishes::Hold;
+use super::requests::RequestState;
 use super::{Inner, Instance, Lifted, Report, Summary, Timer};
 use crate::group::View;
 use crate::group::locks::{Indication, Name};
 use crate::mutex;
 
-/// What was decided about a lock: who goes on holding it, and who waits, since when.
+/// The decided facts about a lock: the member that goes on holding it, and the members that wait.
 #[derive(Default)]
 struct Facts {
     holder: Option<ProcessId>,
+    /// Each waiter with the count of entries when it asked.
     waiters: Vec<(u64, ProcessId)>,
 }
 
@@ -39,20 +39,23 @@ impl Facts {
 }
 
 impl<A: Inner> Lifted<A> {
-    /// What we have to say when the view ends.
+    /// The summary that this process gives when the view ends.
     pub(super) fn summary(&self) -> Summary {
         let mut summary = Summary::new();
-        for (name, hold) in &self.wishes {
-            match hold {
-                Hold::Held(token) => summary.push((name.clone(), Report::Holding(*token))),
-                Hold::Wanted(since) => summary.push((name.clone(), Report::Waiting(*since))),
-                Hold::Ready(_) | Hold::Unwanted => {}
+        for (name, state) in &self.requests {
+            match state {
+                RequestState::Held(token) => summary.push((name.clone(), Report::Holding(*token))),
+                RequestState::Wanted(since) => {
+                    summary.push((name.clone(), Report::Waiting(*since)))
+                }
+                RequestState::Ready(_) | RequestState::Cancelled => {}
             }
         }
-        // Of a name whose last holder may still believe in it we say nothing: our token is a new one.
+        // The last holder of a lock may be excluded and not know it. The token of that lock here was
+        // made anew, so it is no proof that the lock is free: such a token is not reported.
         let parked = |(name, lock): &(&Name, &Instance<A>)| {
-            let sure = !self.cautious || self.known.contains(*name);
-            sure && lock.has_token() && !self.wishes.contains_key(*name)
+            let sure = !self.excluded_may_hold || self.accounted_for.contains(*name);
+            sure && lock.has_token() && !self.requests.contains_key(*name)
         };
         let parked = self.locks.iter().filter(parked);
         summary.extend(parked.map(|(name, _)| (name.clone(), Report::Parked)));
@@ -60,7 +63,7 @@ impl<A: Inner> Lifted<A> {
         summary
     }
 
-    /// The next view: the algorithm starts anew, from what was decided.
+    /// The next view begins: the algorithm of each lock starts anew from the decided summaries.
     pub(super) fn on_view(
         &mut self,
         view: View,
@@ -69,12 +72,12 @@ impl<A: Inner> Lifted<A> {
         ctx: &mut Context<'_, Self>,
     ) {
         let me = ctx.me();
-        let own = [(me, std::mem::take(&mut self.said))];
-        let facts = if self.makes(&OWN_SUMMARY) { &own[..] } else { summaries };
-        self.frozen = false;
+        let own = [(me, std::mem::take(&mut self.own_summary))];
+        let facts = if self.starts_from_decision() { summaries } else { &own[..] };
+        self.wedged = false;
         self.locks.clear();
         self.channels.clear();
-        self.look_back(&view, left, facts, ctx);
+        self.note_exclusions(&view, left, facts, ctx);
         ctx.indicate(Indication::Installed(view.clone()));
         if !view.has_member(me) {
             return;
@@ -90,16 +93,17 @@ impl<A: Inner> Lifted<A> {
                 self.resume(&name, holder == Some(me), first, ctx);
             }
         }
-        self.ask_for_the_rest(facts, ctx);
+        self.request_unreported(facts, ctx);
         self.want_lease(ctx);
-        let ahead = std::mem::take(&mut self.ahead);
-        for (from, inside) in ahead {
+        let later = std::mem::take(&mut self.later);
+        for (from, inside) in later {
             self.on_inside(from, inside, ctx);
         }
     }
 
-    /// Who is gone without having wished it may be inside and not know.
-    fn look_back(
+    /// Notes whether the new view excludes a process, which may hold a lock without knowing of its
+    /// loss. With leases, no member enters such a lock before a lease has passed.
+    fn note_exclusions(
         &mut self,
         view: &View,
         left: &ProcessSet,
@@ -107,13 +111,13 @@ impl<A: Inner> Lifted<A> {
         ctx: &mut Context<'_, Self>,
     ) {
         let now: ProcessSet = view.everyone().map(|m| m.id).collect();
-        let last = std::mem::replace(&mut self.last, now.clone());
+        let last = std::mem::replace(&mut self.last_view, now.clone());
         let gone = !last.difference(&now).difference(left).is_empty();
-        // A new member does not know who was there before.
+        // A new member does not know which processes were in the last view.
         let newcomer = last.is_empty() && view.id.epoch > 0;
         let Some(lasts) = self.settings.lease else { return };
-        if (gone || newcomer || self.cautious) && !self.makes(&NO_WAIT) {
-            self.cautious = true;
+        if (gone || newcomer || self.excluded_may_hold) && self.waits_for_excluded_holders() {
+            self.excluded_may_hold = true;
             ctx.set_timer(Timer::Caution, lasts);
         }
         let sure = |report: &Report| match report {
@@ -121,44 +125,48 @@ impl<A: Inner> Lifted<A> {
             Report::Waiting(_) => false,
         };
         let reports = facts.iter().flat_map(|(_, summary)| summary);
-        self.known = reports.filter(|(_, r)| sure(r)).map(|(name, _)| name.clone()).collect();
+        self.accounted_for =
+            reports.filter(|(_, r)| sure(r)).map(|(name, _)| name.clone()).collect();
     }
 
-    /// After the start anew: `held` if we were inside when the view ended, `first` if we are the first
-    /// who waited and so are inside now. Meanwhile the application may have changed its mind.
+    /// Matches the application's request with the restarted algorithm. `held`: this process held the
+    /// lock when the view ended; `first`: it is the first waiter, and has the lock now. The application
+    /// may have released the lock, or asked again, since the summary.
     fn resume(&mut self, name: &Name, held: bool, first: bool, ctx: &mut Context<'_, Self>) {
-        match self.wishes.get(name).copied() {
-            Some(Hold::Held(_) | Hold::Ready(_)) => {}
-            Some(Hold::Wanted(_)) if first => self.admit(name.clone(), 1, ctx),
-            Some(Hold::Wanted(_)) if held => {
-                self.drive(name, Input::Request(mutex::Request::Release), ctx);
-                self.drive(name, Input::Request(mutex::Request::Acquire), ctx);
+        match self.requests.get(name).copied() {
+            Some(RequestState::Held(_) | RequestState::Ready(_)) => {}
+            Some(RequestState::Wanted(_)) if first => self.admit(name.clone(), 1, ctx),
+            Some(RequestState::Wanted(_)) if held => {
+                self.step_lock(name, Input::Request(mutex::Request::Release), ctx);
+                self.step_lock(name, Input::Request(mutex::Request::Acquire), ctx);
             }
-            Some(Hold::Wanted(_) | Hold::Unwanted) => {}
+            Some(RequestState::Wanted(_) | RequestState::Cancelled) => {}
             None if held || first => {
-                self.drive(name, Input::Request(mutex::Request::Release), ctx);
+                self.step_lock(name, Input::Request(mutex::Request::Release), ctx);
             }
             None => {
-                self.wishes.insert(name.clone(), Hold::Unwanted);
+                self.requests.insert(name.clone(), RequestState::Cancelled);
             }
         }
     }
 
-    /// Asks for what we wanted only after we had spoken.
-    fn ask_for_the_rest(&mut self, facts: &[(ProcessId, Summary)], ctx: &mut Context<'_, Self>) {
+    /// Asks for the locks that the application wanted only after the summary.
+    fn request_unreported(&mut self, facts: &[(ProcessId, Summary)], ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
-        let said = facts.iter().find(|(id, _)| *id == me).map_or(&[][..], |(_, s)| s.as_slice());
+        let reported = facts.iter().find(|(id, _)| *id == me);
+        let reported = reported.map_or(&[][..], |(_, summary)| summary.as_slice());
         let fresh: Vec<Name> = self
-            .wishes
+            .requests
             .iter()
-            .filter(|(name, hold)| {
-                let told = said.iter().any(|(n, report)| n == *name && *report != Report::Parked);
-                matches!(hold, Hold::Wanted(_)) && !told
+            .filter(|(name, state)| {
+                let is_same = |(n, r): &(Name, Report)| n == *name && *r != Report::Parked;
+                let told = reported.iter().any(is_same);
+                matches!(state, RequestState::Wanted(_)) && !told
             })
             .map(|(name, _)| name.clone())
             .collect();
         for name in fresh {
-            self.drive(&name, Input::Request(mutex::Request::Acquire), ctx);
+            self.step_lock(&name, Input::Request(mutex::Request::Acquire), ctx);
         }
     }
 }

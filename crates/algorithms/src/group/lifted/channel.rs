@@ -1,98 +1,100 @@
-//! The channels of the algorithm within: numbered, so that every network looks to it like the one
-//! that its book assumes.
+//! Reliable FIFO channels for the lifted algorithm: classic algorithms assume them.
 //!
-//! Messages are handed over in the order in which they were sent and each of them once; where there
-//! are heartbeats, what nobody has confirmed for a while is sent again. Channels last as long as
-//! their view.
+//! A channel delivers each message once, in the order of sending. With heartbeats, a message that
+//! stays unconfirmed is sent again. A channel lasts as long as its view.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use konklave_process::{Context, ProcessId};
 use serde::Serialize;
 
-use super::{AHEAD, Inner, Inside, Lifted, Message};
+use super::{Inner, InnerMessage, LATER, Lifted, Message};
 
-/// What is not confirmed after so many heartbeats is sent again: a confirmation waits for the next
-/// heartbeat of the other side, and then has a way to go.
+/// A message that stays unconfirmed for this many heartbeats is sent again. A confirmation waits for
+/// the receiver's next heartbeat, and then travels.
 const PATIENCE: u32 = 2;
-/// So many messages are sent again at a time.
-const AGAIN: usize = 64;
+/// How many messages are sent again at a time.
+const RESENT: usize = 64;
 
-/// Our side of the channel to and from one other member.
+/// This process's side of the channel to and from another member.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub(super) struct Channel<M> {
-    /// How many messages we have sent.
+    /// How many messages were sent.
     sent: u32,
-    /// Those that are not confirmed, where they can be sent again.
-    open: VecDeque<Inside<M>>,
-    /// For how many heartbeats the first of them has waited.
+    /// With heartbeats: the messages that the other side has not confirmed.
+    #[serde(rename = "open")]
+    unconfirmed: VecDeque<InnerMessage<M>>,
+    /// For how many heartbeats no confirmation has arrived.
     waits: u32,
-    /// How many messages we have handed over.
-    got: u32,
-    /// What came too early.
-    early: BTreeMap<u32, Inside<M>>,
-    /// Whether something has come that we have not confirmed.
-    owes: bool,
+    /// How many messages were delivered.
+    #[serde(rename = "got")]
+    received: u32,
+    /// Messages that arrived before one of their predecessors, by number.
+    #[serde(rename = "early")]
+    out_of_order: BTreeMap<u32, InnerMessage<M>>,
+    /// Whether a message has arrived since the last confirmation.
+    #[serde(rename = "owes")]
+    owes_confirmation: bool,
 }
 
 impl<M> Channel<M> {
     fn new() -> Self {
-        let (open, early) = (VecDeque::new(), BTreeMap::new());
-        Self { sent: 0, open, waits: 0, got: 0, early, owes: false }
+        let (unconfirmed, out_of_order) = (VecDeque::new(), BTreeMap::new());
+        Self { sent: 0, unconfirmed, waits: 0, received: 0, out_of_order, owes_confirmation: false }
     }
 
-    /// Takes in a message that arrives: all that can be handed over now, in order.
-    fn take(&mut self, inside: Inside<M>) -> Vec<Inside<M>> {
-        self.owes = true;
-        if inside.seq > self.got && self.early.len() < AHEAD {
-            self.early.insert(inside.seq, inside);
+    /// Takes in a message. The result is all messages that can be delivered now, in order.
+    fn take(&mut self, inside: InnerMessage<M>) -> Vec<InnerMessage<M>> {
+        self.owes_confirmation = true;
+        if inside.seq > self.received && self.out_of_order.len() < LATER {
+            self.out_of_order.insert(inside.seq, inside);
         }
         let mut ready = Vec::new();
-        while let Some(entry) = self.early.first_entry()
-            && *entry.key() == self.got.saturating_add(1)
+        while let Some(entry) = self.out_of_order.first_entry()
+            && *entry.key() == self.received.saturating_add(1)
         {
-            self.got += 1;
+            self.received += 1;
             ready.push(entry.remove());
         }
         ready
     }
 
-    /// The other side has all up to `upto`.
+    /// The other side has all messages up to `upto`.
     fn confirm(&mut self, upto: u32) {
-        let open = self.open.len();
-        self.open.retain(|inside| inside.seq > upto);
-        if self.open.len() < open {
+        let open = self.unconfirmed.len();
+        self.unconfirmed.retain(|inside| inside.seq > upto);
+        if self.unconfirmed.len() < open {
             self.waits = 0;
         }
     }
 }
 
 impl<A: Inner> Lifted<A> {
-    /// Sends a message of the algorithm within.
-    pub(super) fn say(
+    /// Sends a message of the lifted algorithm.
+    pub(super) fn send_inner(
         &mut self,
         to: ProcessId,
-        mut inside: Inside<A::Message>,
+        mut inside: InnerMessage<A::Message>,
         ctx: &mut Context<'_, Self>,
     ) {
         let channel = self.channels.entry(to).or_insert_with(Channel::new);
         channel.sent += 1;
         inside.seq = channel.sent;
         if self.settings.repeats {
-            channel.open.push_back(inside.clone());
+            channel.unconfirmed.push_back(inside.clone());
         }
         ctx.send(to, Message::Inside(inside));
     }
 
-    /// A message of our view arrives: what it makes ready, in order.
+    /// Takes in a message of the present view. The result is all messages that are due now, in order.
     pub(super) fn in_order(
         &mut self,
         from: ProcessId,
-        inside: Inside<A::Message>,
-    ) -> Vec<Inside<A::Message>> {
+        inside: InnerMessage<A::Message>,
+    ) -> Vec<InnerMessage<A::Message>> {
         let channel = self.channels.entry(from).or_insert_with(Channel::new);
         let ready = channel.take(inside);
-        channel.owes &= self.settings.repeats;
+        channel.owes_confirmation &= self.settings.repeats;
         ready
     }
 
@@ -102,31 +104,31 @@ impl<A: Inner> Lifted<A> {
         }
     }
 
-    /// At each heartbeat: confirms what has come, and repeats what was not confirmed.
-    pub(super) fn tend(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.frozen {
+    /// At each heartbeat: confirms received messages, and sends unconfirmed ones again.
+    pub(super) fn confirm_and_resend(&mut self, ctx: &mut Context<'_, Self>) {
+        if self.wedged {
             return;
         }
         let view = self.view().id;
         for (&to, channel) in &mut self.channels {
-            if std::mem::take(&mut channel.owes) {
-                ctx.send(to, Message::Got { view, upto: channel.got });
+            if std::mem::take(&mut channel.owes_confirmation) {
+                ctx.send(to, Message::Got { view, upto: channel.received });
             }
-            if channel.open.is_empty() {
+            if channel.unconfirmed.is_empty() {
                 continue;
             }
             channel.waits += 1;
             if channel.waits > PATIENCE {
                 channel.waits = 0;
-                for inside in channel.open.iter().take(AGAIN) {
+                for inside in channel.unconfirmed.iter().take(RESENT) {
                     ctx.send(to, Message::Inside(inside.clone()));
                 }
             }
         }
     }
 
-    /// Whether nothing waits for what came before it.
+    /// Whether no received message waits for a predecessor.
     pub(super) fn is_in_order(&self) -> bool {
-        self.channels.values().all(|channel| channel.early.is_empty())
+        self.channels.values().all(|channel| channel.out_of_order.is_empty())
     }
 }

@@ -1,6 +1,6 @@
-//! One lock: a process of the algorithm within, for the time of one view.
+//! One lock: a process of the lifted algorithm, for the duration of one view.
 //!
-//! Public, for whoever keeps the views and the holders itself and wants only this.
+//! It is public for hosts that manage views and holders themselves.
 
 use std::collections::VecDeque;
 
@@ -14,29 +14,29 @@ use crate::group::View;
 use crate::group::locks::Name;
 use crate::mutex::{Indication, Request};
 
-/// A process of the algorithm within.
+/// A process of the lifted algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Instance<A> {
     process: A,
-    /// The highest count of entries that we know of. It travels with every message: between an exit
-    /// and the next entry there is always one, so counts grow from entry to entry.
+    /// The highest count of entries that this process knows. Every message carries it, and a message
+    /// precedes every entry of another process; so counts grow from entry to entry.
     pub count: u64,
     #[serde(skip)]
     group: Fixed<Group>,
 }
 
-/// What an instance does in one step.
+/// The outcome of one step.
 #[derive(Clone, Debug)]
 pub struct Outcome<M> {
-    /// What it sends, and to whom.
+    /// The messages that it sends, with their receivers.
     pub sent: SmallVec<[(ProcessId, M); 2]>,
-    /// Whether it lets us in.
+    /// Whether it grants the lock.
     pub granted: bool,
-    /// What it could not make sense of.
+    /// An input that the algorithm did not expect.
     pub unexpected: Option<&'static str>,
 }
 
-/// Which member has the token of a name at first: by a hash, so that names spread.
+/// The member that has the token of a lock at first: a hash of the name spreads locks over members.
 pub fn home(name: &Name, view: &View) -> Option<ProcessId> {
     view.members.get(place(name, view.members.len())).map(|member| member.id)
 }
@@ -48,18 +48,18 @@ fn place(name: &Name, n: usize) -> usize {
     (hash % n.max(1) as u64) as usize
 }
 
-/// How instances of a view begin, for each of its members as the one who has the token first.
+/// The initial setups of a view: one for each member that may have the token at first.
 #[derive(Clone, Debug, Default)]
 pub struct Homes(Vec<Setup>);
 
 impl Homes {
-    /// Those of `view`.
+    /// The initial setups of `view`.
     pub fn of(view: &View, chosen: &Setup) -> Self {
         Self(view.members.iter().filter_map(|m| setup(view, m.id, chosen)).collect())
     }
 }
 
-/// The members of `view` from `first` on: whoever is first has the token or coordinates.
+/// The setup of a run that starts with `first`: the first member has the token or coordinates.
 fn setup(view: &View, first: ProcessId, chosen: &Setup) -> Option<Setup> {
     let mut members: Vec<ProcessId> = view.members.iter().map(|m| m.id).collect();
     let place = members.iter().position(|p| *p == first)?;
@@ -72,13 +72,13 @@ fn setup(view: &View, first: ProcessId, chosen: &Setup) -> Option<Setup> {
 }
 
 impl<A: Inner> Instance<A> {
-    /// At the beginning of a view, with nobody inside and nobody waiting.
+    /// The process `me` at the beginning of a view, with no holder and no waiter.
     pub fn fresh(me: ProcessId, name: &Name, view: &View, chosen: &Setup) -> Option<Self> {
         let setup = setup(view, home(name, view)?, chosen)?;
         Some(Self::begin(me, &setup))
     }
 
-    /// The same, where there are many names.
+    /// The same as [`Self::fresh`], for views with many locks: `homes` is computed once.
     pub fn fresh_in(me: ProcessId, name: &Name, homes: &Homes) -> Option<Self> {
         homes.0.get(place(name, homes.0.len())).map(|setup| Self::begin(me, setup))
     }
@@ -87,9 +87,9 @@ impl<A: Inner> Instance<A> {
         Self { process: A::build(me, setup), count: 0, group: Fixed(setup.group.clone()) }
     }
 
-    /// At the beginning of a view in which `holder` is inside and `waiters` wait, in this order; with
-    /// nobody inside, the first who waits gets in. All members work this out from the same facts, so
-    /// no message is needed: each plays the whole group, and keeps its own part.
+    /// The process `me` at the beginning of a view in which `holder` has the lock and `waiters` wait,
+    /// in this order. Without a holder, the first waiter gets the lock. Every member computes this
+    /// from the same facts, so no message is needed: it runs the whole group and keeps its own process.
     pub fn resumed(
         me: ProcessId,
         holder: Option<ProcessId>,
@@ -123,7 +123,7 @@ impl<A: Inner> Instance<A> {
         place(me).map(|i| all.swap_remove(i))
     }
 
-    /// Whether the token is here.
+    /// Whether this process has the token.
     pub fn has_token(&self) -> bool {
         self.process.tokens() > 0
     }
@@ -137,7 +137,7 @@ impl<A: Inner> Instance<A> {
     }
 }
 
-/// Writes down what a step does.
+/// Records the effects of a step.
 struct Notes<M>(Outcome<M>);
 
 impl<A: Inner> Host<A> for Notes<A::Message> {
@@ -151,7 +151,7 @@ impl<A: Inner> Host<A> for Notes<A::Message> {
         }
     }
 
-    /// All members must come to the same: there is no chance here.
+    /// Every member must compute the same result, so there is no random choice.
     fn choose(&mut self, _bound: u32) -> u32 {
         0
     }

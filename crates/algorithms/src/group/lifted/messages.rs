@@ -1,4 +1,4 @@
-//! What the processes say to each other, and at the end of a view.
+//! The messages, and the summaries that processes give at the end of a view.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,61 +6,61 @@ use crate::group::ViewId;
 use crate::group::locks::{Name, Token};
 use crate::group::virtual_synchrony;
 
-/// What a member says of a lock at the end of a view.
+/// A process's report on a lock at the end of a view.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Report {
-    /// I hold it, with this token.
+    /// The process holds it, with this token.
     Holding(Token),
-    /// I wait for it, and asked when there had been so many entries.
+    /// The process waits for it. It asked when it knew of this many entries.
     Waiting(u64),
-    /// Its token is here, and nobody uses it.
+    /// The process has its token and does not use it.
     Parked,
 }
 
-/// What a member says at the end of a view: of every lock that it has something to say of.
+/// A process's reports on its locks at the end of a view.
 pub type Summary = Vec<(Name, Report)>;
 
-/// A message of the algorithm within.
+/// A message of the lifted algorithm.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Inside<M> {
+pub struct InnerMessage<M> {
     /// The view it belongs to.
     pub view: ViewId,
-    /// Which of those from its sender to its receiver in this view, from 1.
+    /// Its number in the channel from its sender to its receiver, from 1.
     pub seq: u32,
     /// The lock.
     pub name: Name,
-    /// How many entries the sender knows of.
+    /// The highest count of entries that the sender knows.
     pub count: u64,
-    /// What it says.
+    /// The algorithm's own message.
     pub message: M,
 }
 
-/// What the processes say.
+/// The messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message<M> {
-    /// Something about views.
+    /// A message of the group.
     Group(virtual_synchrony::Message<Summary>),
-    /// Something about a lock.
-    Inside(Inside<M>),
-    /// I have all of yours up to here.
+    /// A message about a lock.
+    Inside(InnerMessage<M>),
+    /// The sender has received all lifted messages of the receiver up to this number.
     Got {
         /// The view.
         view: ViewId,
-        /// The last in a row.
+        /// The number of the last one.
         upto: u32,
     },
-    /// Am I still with you?
+    /// The sender asks for a lease.
     Ask {
         /// The view.
         view: ViewId,
-        /// Which question this is.
+        /// The number of this round of asking.
         round: u32,
     },
-    /// Yes.
+    /// The sender grants the lease.
     Yes {
         /// The view.
         view: ViewId,
-        /// Which question this answers.
+        /// The round that it answers.
         round: u32,
     },
 }
@@ -68,13 +68,13 @@ pub enum Message<M> {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// One of the group.
+    /// A timer of the group.
     Group(virtual_synchrony::Timer),
     /// It is time to ask for the next lease.
     Renew,
-    /// What this question brought, counted modulo 8, counts no longer.
+    /// The grants of this round, modulo 8, have run out.
     Lapse(u8),
-    /// Whoever is excluded knows it by now.
+    /// Every excluded process knows by now that its locks are lost.
     Caution,
 }
 

@@ -1,31 +1,32 @@
-//! The data sheet.
+//! The data sheet of lifted mutual exclusion, and the rules that its mistake switches break.
 
 use konklave_process::topology::Shape;
 
 use super::any::NAMES;
+use super::{Inner, Lifted};
 use crate::{Assumption, DataSheet, Guarantee, Mistake, Switch};
 
 pub(super) const THAW: Mistake = Mistake {
     name: "thaw",
-    what: "messages of the algorithm within are taken in after the promise",
+    what: "a process takes in messages of the algorithm within after its promise",
     breaks: "mutual exclusion",
     caught_by: "-n 3 --requests 1,1,1 --set reform=0 --set retry=off",
 };
 pub(super) const OLD_VIEW: Mistake = Mistake {
     name: "old-view",
-    what: "messages of an earlier view are taken in after the next one has begun",
+    what: "a process takes in messages of an earlier view in the next one",
     breaks: "mutual exclusion",
     caught_by: "-n 3 --requests 1,1,1 --set reform=0 --set retry=off --property exclusion",
 };
 pub(super) const OWN_SUMMARY: Mistake = Mistake {
     name: "own-summary",
-    what: "each starts the next view from what it knows itself, not from what was decided",
+    what: "each process starts the next view from its own summary, not from the decided ones",
     breaks: "mutual exclusion",
     caught_by: "-n 3 --requests 1,1,0 --set reform=0 --set retry=off",
 };
 pub(super) const SAME_BASE: Mistake = Mistake {
     name: "same-base",
-    what: "tokens do not start above those of the last view",
+    what: "tokens of a view do not start above those of the last view",
     breaks: "growing fences",
     caught_by: "-n 3 --requests 2,1,0 --set reform=0 --set retry=off",
 };
@@ -39,8 +40,8 @@ pub(super) const NO_WAIT: Mistake = Mistake {
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "lifted",
     title: "Lifted mutual exclusion",
-    idea: "Inside a view nobody fails, so any classic algorithm will do; a view change stops it and \
-           starts it anew from who held and who waited.",
+    idea: "Inside a view no member fails, so any classic algorithm will do; a view change stops it and \
+           starts it anew from the reported holders and waiters.",
     source: "after virtual synchrony; the algorithms within have their own",
     assumes: &[Assumption::UniqueIds, Assumption::Reliable],
     topologies: &[Shape::Complete],
@@ -54,19 +55,67 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "safety",
             values: &["fast", "lease"],
-            what: "lease: nobody enters while an excluded member may be inside",
+            what: "lease: no member enters while an excluded member may be inside",
         },
         Switch { name: "lease", values: &["20", "<number>"], what: "how long a lease lasts, in T" },
         Switch {
             name: "heartbeat",
             values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
+            what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
         },
         Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
         Switch { name: "names", values: &["1", "<number>"], what: "how many locks are used" },
-        Switch { name: "joiners", values: &["none", "<text>"], what: "who joins later" },
-        Switch { name: "leavers", values: &["none", "<text>"], what: "who leaves in the end" },
-        Switch { name: "reform", values: &["none", "<text>"], what: "who asks for a new view" },
-        Switch { name: "rejoin", values: &["off", "on"], what: "whether the excluded come again" },
+        Switch {
+            name: "joiners",
+            values: &["none", "<text>"],
+            what: "the processes that join later",
+        },
+        Switch {
+            name: "leavers",
+            values: &["none", "<text>"],
+            what: "the processes that leave in the end",
+        },
+        Switch {
+            name: "reform",
+            values: &["none", "<text>"],
+            what: "the processes that ask for a new view",
+        },
+        Switch {
+            name: "rejoin",
+            values: &["off", "on"],
+            what: "whether an excluded process joins again",
+        },
     ],
 };
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl<A: Inner> Lifted<A> {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        *self.mistake == Some(mistake.name)
+    }
+
+    /// Whether a wedged process takes in messages of the algorithm: never.
+    pub(super) fn takes_in_while_wedged(&self) -> bool {
+        self.makes(&THAW)
+    }
+
+    /// Whether a process takes in messages of earlier views: never.
+    pub(super) fn takes_in_old_views(&self) -> bool {
+        self.makes(&OLD_VIEW)
+    }
+
+    /// Whether the algorithm starts anew from the decided summaries, the same at every member.
+    pub(super) fn starts_from_decision(&self) -> bool {
+        !self.makes(&OWN_SUMMARY)
+    }
+
+    /// Whether tokens of a view are higher than those of earlier views.
+    pub(super) fn tokens_grow_over_views(&self) -> bool {
+        !self.makes(&SAME_BASE)
+    }
+
+    /// Whether, with leases, a lock that an excluded process may hold is granted only after a lease.
+    pub(super) fn waits_for_excluded_holders(&self) -> bool {
+        !self.makes(&NO_WAIT)
+    }
+}

@@ -1,4 +1,4 @@
-//! The data sheet of Replicated lock table: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the replicated lock table: assumptions, costs, guarantees, mistake switches.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,19 +17,19 @@ use crate::{
 
 pub(super) const ANY_TOKEN: Mistake = Mistake {
     name: "any-token",
-    what: "a release does not name its grant: one that comes late ends another",
+    what: "a release does not name its grant: a late release ends a later grant",
     breaks: "mutual exclusion",
     caught_by: "-n 2 --requests 2,1 --set clients=0 --set retry=off --synchronous --clock 1 --time-limit 1 --property exclusion",
 };
 pub(super) const ANY_EXPIRY: Mistake = Mistake {
     name: "any-expiry",
-    what: "an expiry is carried out although a sign of life came before it",
+    what: "an expiry takes effect although a sign of life is ordered before it",
     breaks: "mutual exclusion",
     caught_by: "",
 };
 pub(super) const NO_MEMORY: Mistake = Mistake {
     name: "no-memory",
-    what: "a request that is asked again is taken for another",
+    what: "a repeated request is taken for a new one",
     breaks: "mutual exclusion",
     caught_by: "",
 };
@@ -48,18 +48,18 @@ pub(super) const SHEET: DataSheet = DataSheet {
     assumes: &[Assumption::UniqueIds, Assumption::Reliable],
     topologies: &[Shape::Complete],
     winner: None,
-    // A fault is none to this algorithm; so the formulas have to rule it out.
+    // The algorithm assumes no fault away; so each formula has to exclude faults itself.
     costs: &[
         Cost {
             metric: Metric::SyncDelay,
             formula: "3T",
-            when: "nobody fails, comes or goes, there is one lock, and delays have a limit",
+            when: "no process fails, joins or leaves, there is one lock, and delays have a limit",
             bound: |f| in_peace(f).map(|t| Bound::AtMost(3.0 * t)),
         },
         Cost {
             metric: Metric::EntryDelay,
             formula: "3T, or 2T for the leader and in groups of up to three",
-            when: "nobody fails, comes or goes, there is one lock, and delays have a limit",
+            when: "no process fails, joins or leaves, there is one lock, and delays have a limit",
             bound: |f| {
                 let hops = if f.n() > 3.0 { 3.0 } else { 2.0 };
                 in_peace(f).map(|t| Bound::AtMost(hops * t))
@@ -79,26 +79,42 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "heartbeat",
             values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
+            what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
         },
         Switch { name: "retry", values: &["on", "off"], what: "whether attempts are repeated" },
         Switch { name: "names", values: &["1", "<number>"], what: "how many locks are used" },
-        Switch { name: "joiners", values: &["none", "<text>"], what: "who joins later" },
-        Switch { name: "leavers", values: &["none", "<text>"], what: "who leaves in the end" },
-        Switch { name: "reform", values: &["none", "<text>"], what: "who asks for a new view" },
-        Switch { name: "rejoin", values: &["off", "on"], what: "whether the excluded come again" },
+        Switch {
+            name: "joiners",
+            values: &["none", "<text>"],
+            what: "the processes that join later",
+        },
+        Switch {
+            name: "leavers",
+            values: &["none", "<text>"],
+            what: "the processes that leave in the end",
+        },
+        Switch {
+            name: "reform",
+            values: &["none", "<text>"],
+            what: "the processes that ask for a new view",
+        },
+        Switch {
+            name: "rejoin",
+            values: &["off", "on"],
+            what: "whether an excluded process joins again",
+        },
         Switch {
             name: "clients",
             values: &["none", "<text>"],
-            what: "for checks: at whom a client with a session asks, and everything twice, the second time \
-                   through the next member",
+            what: "for checks: the members with a client that has a session and makes each request twice, \
+                   the second time through the next member",
         },
     ],
 };
 
 impl Inspect for LockTable {
     fn at_rest(&self) -> bool {
-        self.group.at_rest() && self.wishes.is_empty()
+        self.group.at_rest() && self.requests.is_empty()
     }
 }
 
@@ -119,8 +135,8 @@ impl Algorithm for LockTable {
             has_table: group.view().has_member(me),
             group,
             table: Table::with(flaw),
-            wishes: BTreeMap::new(),
-            request: 0,
+            requests: BTreeMap::new(),
+            last_request: 0,
             was_member: false,
             watching: false,
             outbox: VecDeque::new(),
@@ -132,7 +148,7 @@ impl Algorithm for LockTable {
         }
     }
 
-    /// Heartbeats have no end.
+    /// With heartbeats, a run has no end.
     fn goes_on(setup: &Setup) -> bool {
         setup.chosen(&SHEET, "heartbeat").number() > 0
     }
@@ -147,7 +163,7 @@ impl Algorithm for LockTable {
     }
 }
 
-/// The longest delay of a message, where nothing but the lock keeps the group busy.
+/// The longest delay of a message; none in runs with faults, view changes or more than one lock.
 pub(super) fn in_peace(facts: &Facts<'_>) -> Option<f64> {
     let is = |name, value| facts.setup.chosen(&SHEET, name).is(value);
     let one_view = ["joiners", "leavers", "reform"].into_iter().all(|name| is(name, "none"));

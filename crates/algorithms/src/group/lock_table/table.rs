@@ -1,5 +1,5 @@
 //! The table: sessions, locks and queues. The same operations in the same order give the same table
-//! everywhere. It reads no clock.
+//! at every member. It reads no clock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::group::Member;
 use crate::group::locks::{Mode, Name, Token};
 
-/// How many answers of a session are kept, for those who ask again.
+/// How many replies of a session are kept, for repeated requests.
 const REPLIES: usize = 16;
 
-/// Who holds and waits.
+/// The owner of locks and requests.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Session {
-    /// A member itself: as long as it is in the view.
+    /// A member: as long as it is in the view.
     Member(Member),
-    /// A client that was opened by the operation with this token: until it is closed or expires.
+    /// A client, from the `Open` operation with this token until the session is closed or expires.
     Client(Token),
 }
 
@@ -26,57 +26,57 @@ pub enum Session {
 pub enum Command {
     /// Begins the session of a client.
     Open {
-        /// Through whom it is connected.
+        /// The member that the client is connected to.
         via: ProcessId,
-        /// Its own number for this.
+        /// The client's number for this operation.
         request: u64,
-        /// For how long it may be silent, in units of the group.
+        /// How long the client may be silent, in units of the group.
         ttl: u32,
     },
     /// The client is alive.
     KeepAlive {
-        /// Which.
+        /// The session.
         session: Session,
     },
     /// The session wants a lock.
     Acquire {
-        /// Which session.
+        /// The session.
         session: Session,
-        /// Its number for this: asked again, it gets the same answer.
+        /// The session's number for this request: a repeated request gets the same reply.
         request: u64,
         /// The lock.
         name: Name,
-        /// How.
+        /// The mode.
         mode: Mode,
-        /// Whether it waits if it cannot have it now.
+        /// Whether the session waits if the lock is not free.
         wait: bool,
     },
-    /// The session lets go.
+    /// The session releases a lock.
     Release {
-        /// Which session.
+        /// The session.
         session: Session,
         /// The lock.
         name: Name,
-        /// The grant it got: a release that comes late must not end another.
+        /// The token of the grant. A late release must not end a later grant, so it names its own.
         token: Token,
     },
-    /// The session wants something no more.
+    /// The session cancels a request.
     Cancel {
-        /// Which session.
+        /// The session.
         session: Session,
-        /// The number of what it wanted.
+        /// The number of the request.
         request: u64,
     },
-    /// The client has been silent for too long, if it has been since then.
+    /// The session expires, unless a sign of life after `seen` is ordered before this operation.
     Expire {
-        /// Which.
+        /// The session.
         session: Session,
-        /// The last sign of life that was known.
+        /// The last sign of life that the leader knew.
         seen: Token,
     },
     /// The session is over.
     Close {
-        /// Which.
+        /// The session.
         session: Session,
     },
     /// A part of a table: its sessions.
@@ -85,60 +85,60 @@ pub enum Command {
     Locks(Vec<(Name, Lock)>),
 }
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Event {
     /// The session begins.
     Opened {
-        /// Which.
+        /// The session.
         session: Session,
-        /// Through whom.
+        /// The member that the client is connected to.
         via: ProcessId,
         /// The client's number for it.
         request: u64,
     },
-    /// To a request.
+    /// The reply to a request.
     Answer {
-        /// Of which session.
+        /// The session.
         session: Session,
-        /// To which of its requests.
+        /// The number of its request.
         request: u64,
-        /// What.
+        /// The reply.
         reply: Reply,
     },
-    /// The release was right, or not.
+    /// A release took effect, or named a grant that is over.
     Released {
-        /// Of which session.
+        /// The session.
         session: Session,
-        /// Which lock.
+        /// The lock.
         name: Name,
-        /// Whether it held it with that token.
+        /// Whether the session held the lock with that token.
         held: bool,
     },
-    /// The session is over: all it held is free.
+    /// The session is over: all its locks are free.
     Ended {
-        /// Which.
+        /// The session.
         session: Session,
     },
 }
 
-/// An answer.
+/// The reply to a request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Reply {
-    /// It has the lock.
+    /// The session has the lock.
     Granted {
-        /// Which.
+        /// The lock.
         name: Name,
-        /// How.
+        /// The mode.
         mode: Mode,
-        /// With this token.
+        /// The token of this grant.
         token: Token,
     },
-    /// It waits in the queue.
+    /// The request waits in the queue.
     Queued,
-    /// It cannot have it now, and does not wait.
+    /// The lock is not free, and the request does not wait.
     Busy,
-    /// It wants it no more.
+    /// The request was cancelled.
     Cancelled,
     /// There is no such session.
     NoSession,
@@ -147,23 +147,25 @@ pub enum Reply {
 /// A session.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Client {
-    /// For how long it may be silent; none for members.
+    /// How long the client may be silent; none for members.
     pub ttl: Option<u32>,
-    /// Its last sign of life.
+    /// The place of its last sign of life.
     pub seen: Token,
-    /// Whether it is gone, but may not know: its locks are free only when it must know.
+    /// Whether this is an excluded member that may not know of it yet. Its locks stay held until the
+    /// lease is over.
     pub frozen: bool,
+    /// The last replies, with the numbers of their requests.
     replies: VecDeque<(u64, Reply)>,
 }
 
-/// A lock that someone holds or waits for.
+/// A lock with a holder or a waiter.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Lock {
-    /// Who holds it: one, or several who share it.
+    /// The holders with their tokens: one, or several that share the lock.
     pub holders: Vec<(Session, Token)>,
     /// How it is held.
     pub mode: Mode,
-    /// Who waits, in order.
+    /// The waiting requests, in order: session, number, mode.
     pub queue: VecDeque<(Session, u64, Mode)>,
 }
 
@@ -177,16 +179,16 @@ pub struct Table {
     flaw: konklave_process::Fixed<Flaw>,
 }
 
-/// A rule left out.
+/// The mistake of a table: a rule that it leaves out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Flaw {
     #[default]
     None,
     /// A release need not name its grant.
     AnyToken,
-    /// An expiry need not be up to date.
+    /// An expiry takes effect although a sign of life came before it.
     AnyExpiry,
-    /// A request asked again is another request.
+    /// A repeated request is taken for a new one.
     NoMemory,
 }
 
@@ -204,17 +206,17 @@ impl Table {
         self.sessions.iter()
     }
 
-    /// The lock called `name`, if someone holds it or waits for it.
+    /// The lock called `name`, if it has a holder or a waiter.
     pub fn lock(&self, name: &str) -> Option<&Lock> {
         self.locks.get(name)
     }
 
-    /// How many sessions and locks it has.
+    /// The number of sessions and of locks.
     pub fn len(&self) -> (usize, usize) {
         (self.sessions.len(), self.locks.len())
     }
 
-    /// Whether nobody holds or waits.
+    /// Whether no lock has a holder or a waiter.
     pub fn is_empty(&self) -> bool {
         self.locks.is_empty()
     }
@@ -228,7 +230,7 @@ impl Table {
         sessions.chain(locks).collect()
     }
 
-    /// Carries out the operation at `now`, the place of the operation in the order of all views.
+    /// Applies an operation. `now` is its place in the order of all views.
     pub fn apply(&mut self, now: Token, command: Command, events: &mut Vec<Event>) {
         match command {
             Command::Open { via, request, ttl } => {
@@ -261,8 +263,8 @@ impl Table {
         }
     }
 
-    /// The members of the view that begins at `now`: those who are gone hold nothing any more, or
-    /// with `frozen`, until they must know it.
+    /// A view with these members begins at `now`. The session of each former member ends, except
+    /// where `frozen` holds: an excluded member may not know of it, so its locks stay held.
     pub fn members(
         &mut self,
         now: Token,
@@ -344,7 +346,7 @@ impl Table {
         self.answer(session, request, Reply::Granted { name, mode, token }, events);
     }
 
-    /// Grants the lock to those at the head of the queue who can have it.
+    /// Grants the lock to the requests at the head of its queue, as many as it admits.
     fn grant_next(&mut self, now: Token, name: &Name, events: &mut Vec<Event>) {
         while let Some(lock) = self.locks.get_mut(name) {
             let admitted = lock.queue.front().is_some_and(|(.., mode)| lock.admits(*mode));
@@ -380,7 +382,7 @@ impl Table {
         }
     }
 
-    /// Either it is cancelled or it was granted before: who cancels learns which.
+    /// Cancels a request. If the request was granted before, the reply says so.
     fn cancel(&mut self, now: Token, session: Session, request: u64, events: &mut Vec<Event>) {
         let waits = |lock: &Lock| lock.queue.iter().any(|(s, r, _)| (*s, *r) == (session, request));
         let name = self.locks.iter().find(|(_, lock)| waits(lock)).map(|(name, _)| name.clone());
@@ -389,7 +391,7 @@ impl Table {
                 lock.queue.retain(|(s, r, _)| (*s, *r) != (session, request));
             }
             self.answer(session, request, Reply::Cancelled, events);
-            // Whoever stood behind it may be next.
+            // The request behind it may be admissible now.
             return self.grant_next(now, &name, events);
         }
         let known = self.sessions.get(&session).map(|client| &client.replies);
@@ -401,7 +403,7 @@ impl Table {
         events.push(Event::Answer { session, request, reply });
     }
 
-    /// The session is over: it waits for nothing and holds nothing.
+    /// Ends a session: releases its locks and removes its requests.
     fn end(&mut self, now: Token, session: Session, events: &mut Vec<Event>) {
         if self.sessions.remove(&session).is_none() {
             return;
@@ -438,7 +440,7 @@ impl Lock {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
-    /// Whether one more may hold it in this way.
+    /// Whether one more session may hold it in this mode.
     fn admits(&self, mode: Mode) -> bool {
         self.holders.is_empty() || (self.mode == Mode::Shared && mode == Mode::Shared)
     }

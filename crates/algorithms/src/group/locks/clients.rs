@@ -17,7 +17,7 @@ pub struct Lockers(ProcessMap<Locker>);
 struct Locker {
     name: Name,
     phase: Phase,
-    /// How often it still wants in.
+    /// How often it still wants the lock.
     left: u32,
     inside_group: bool,
     asked_to_join: bool,
@@ -25,16 +25,16 @@ struct Locker {
     leaves: bool,
     rejoins: bool,
     up: bool,
-    /// What it is besides, if it is no member but the client of one.
-    patron: Option<Patron>,
-    /// What the client of the member before it is to ask again through this one.
+    /// The session, if this application is a client of the group and not a member itself.
+    client: Option<SessionClient>,
+    /// Requests of the client at the previous member, to be repeated through this member.
     repeats: VecDeque<Command>,
 }
 
-/// A client with a session. It does not know what became of what it asked, so it asks everything twice: the
-/// second time through another member, some time later.
+/// A client with a session. It makes every request twice, as if it had lost the reply: the second
+/// time through another member, some time later.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Patron {
+struct SessionClient {
     session: Option<Session>,
     opening: bool,
     /// The number of its last request, and the token of its last grant.
@@ -43,12 +43,12 @@ struct Patron {
     next: ProcessId,
 }
 
-/// For how long a client may be silent, in T: longer than anything is looked at.
+/// How long a client may be silent, in T: longer than any run.
 const TTL: u32 = 1000;
 
 impl Locker {
-    /// What it would ask for itself.
-    fn wish(&self, at: ProcessId) -> Option<Request> {
+    /// Its next request of its own.
+    fn next_request(&self, at: ProcessId) -> Option<Request> {
         let name = self.name.clone();
         if !self.inside_group {
             return (!self.asked_to_join && self.rejoins).then_some(Request::Join);
@@ -56,8 +56,8 @@ impl Locker {
         if self.reforms {
             return Some(Request::Reform);
         }
-        if let Some(patron) = &self.patron {
-            return patron.wish(at, self).map(Request::Operate);
+        if let Some(client) = &self.client {
+            return client.next_command(at, self).map(Request::Operate);
         }
         match self.phase {
             Phase::Outside if self.left > 0 => {
@@ -70,8 +70,9 @@ impl Locker {
     }
 }
 
-impl Patron {
-    fn wish(&self, at: ProcessId, locker: &Locker) -> Option<Command> {
+impl SessionClient {
+    /// Its next operation.
+    fn next_command(&self, at: ProcessId, locker: &Locker) -> Option<Command> {
         let name = locker.name.clone();
         let Some(session) = self.session else {
             let open = Command::Open { via: at, request: 0, ttl: TTL };
@@ -87,8 +88,8 @@ impl Patron {
         }
     }
 
-    /// What it is told, and whether it has the lock from now on, or can have none any more.
-    fn hear(&mut self, at: ProcessId, event: &Event, waits: bool) -> Option<Phase> {
+    /// Handles a result. Returns the new phase, if the client has the lock or lost its session.
+    fn on_event(&mut self, at: ProcessId, event: &Event, waits: bool) -> Option<Phase> {
         match event {
             Event::Opened { session, via, .. } if *via == at => {
                 self.session = Some(*session);
@@ -112,6 +113,7 @@ impl Patron {
     }
 }
 
+/// The relation of a client to its lock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     Outside,
@@ -135,7 +137,7 @@ impl Lockers {
             leaves: false,
             rejoins: plan.rejoin,
             up: true,
-            patron: None,
+            client: None,
             repeats: VecDeque::new(),
         };
         let mut lockers = ProcessMap::new(&setup.group, nobody);
@@ -151,8 +153,8 @@ impl Lockers {
             locker.leaves = plan.leavers.contains(p);
             let next = setup.group.id((place + 1) % setup.group.len());
             let (session, opening, request, token) = (None, false, 0, Token::default());
-            let patron = Patron { session, opening, request, token, next };
-            locker.patron = plan.clients.contains(p).then_some(patron);
+            let client = SessionClient { session, opening, request, token, next };
+            locker.client = plan.clients.contains(p).then_some(client);
         }
         Self(lockers)
     }
@@ -165,7 +167,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
             return None;
         }
         let repeats = || locker.repeats.front().cloned().map(Request::Operate);
-        locker.wish(at).or_else(repeats)
+        locker.next_request(at).or_else(repeats)
     }
 
     fn on_request(&mut self, at: ProcessId, request: &Request) {
@@ -180,16 +182,16 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
             Request::Leave => locker.leaves = false,
             Request::Reform | Request::Refound => locker.reforms = false,
             Request::Operate(command) => {
-                if locker.wish(at).as_ref() != Some(request) {
+                if locker.next_request(at).as_ref() != Some(request) {
                     locker.repeats.pop_front();
                     return;
                 }
-                let Some(patron) = &mut locker.patron else { return };
-                let next = patron.next;
+                let Some(client) = &mut locker.client else { return };
+                let next = client.next;
                 match command {
-                    Command::Open { .. } => patron.opening = true,
+                    Command::Open { .. } => client.opening = true,
                     Command::Acquire { request, .. } => {
-                        patron.request = *request;
+                        client.request = *request;
                         locker.phase = Phase::Waiting;
                         locker.left = locker.left.saturating_sub(1);
                     }
@@ -222,8 +224,9 @@ impl<P: Process<Request = Request, Indication = Indication>> Application<P> for 
             }
             Indication::Replied(event) => {
                 let waits = locker.phase == Phase::Waiting;
-                let heard = locker.patron.as_mut().and_then(|patron| patron.hear(at, event, waits));
-                locker.phase = heard.unwrap_or(locker.phase);
+                let phase =
+                    locker.client.as_mut().and_then(|client| client.on_event(at, event, waits));
+                locker.phase = phase.unwrap_or(locker.phase);
             }
             Indication::Blocked => {}
         }

@@ -6,20 +6,20 @@ use serde::Serialize;
 use super::{Indication, LockProperties, Request};
 use crate::Metric;
 
-/// What the entries of a run took.
+/// The measures of the entries of a run.
 #[derive(Clone, Debug)]
 pub struct LockMeasures {
     asked: ProcessMap<Option<u64>>,
     entries: ProcessMap<u64>,
     inside: ProcessMap<bool>,
-    /// When the lock was let go while someone waited for it.
+    /// When the lock was released while a process waited for it.
     free_since: Option<u64>,
     wait_max: Option<u64>,
     hand_over_max: Option<u64>,
     hand_over_sum: u64,
     hand_overs: u64,
     lone_max: Option<u64>,
-    /// Whether nobody else wanted the lock since this one asked.
+    /// The process that asked, if no other process has wanted the lock since.
     lone: Option<ProcessId>,
     losses: u64,
     views: u64,
@@ -147,15 +147,15 @@ pub struct LockSummary {
     pub entries: u64,
     /// The same for each process.
     pub entries_per_node: Vec<(ProcessId, u64)>,
-    /// From request to grant, at worst.
+    /// The longest time from request to grant.
     pub wait_max: Option<f64>,
-    /// From release to the next grant when someone waits, at worst.
+    /// The longest time from a release to the next grant while a process waits.
     pub hand_over_max: Option<f64>,
     /// The same on average.
     pub hand_over_mean: Option<f64>,
-    /// How often that was.
+    /// How many hand-overs that were.
     pub hand_overs: u64,
-    /// From request to grant when nobody else wants it, at worst.
+    /// The longest time from request to grant while no other process wants the lock.
     pub lone_entry_max: Option<f64>,
     /// How often a holder was told that it lost its lock.
     pub losses: u64,
@@ -163,6 +163,6 @@ pub struct LockSummary {
     pub views: u64,
     /// How often a process was excluded.
     pub excluded: u64,
-    /// How often the gate before a resource refused a holder of the past.
+    /// How often the fence of a resource refused an earlier holder.
     pub refused: u64,
 }

@@ -1,5 +1,5 @@
-//! The properties: among those of one view at most one holder; tokens grow; with leases, at most one
-//! holder at all.
+//! The properties: a lock has at most one holder among the processes of one view, and with leases at
+//! most one holder at all; tokens grow.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use crate::Setup;
 use crate::group::ViewId;
 use crate::group::lock_table::{Command, Event, Reply, Session};
 
-/// The judges of locks in a group.
+/// The monitor of locks in a group.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LockProperties {
-    /// Whether nobody may hold what another holds, not even one who is excluded.
+    /// Whether a lock may have one holder only, excluded processes included.
     strict: Fixed<bool>,
     views: ProcessMap<Option<ViewId>>,
-    /// Who holds each name, and how.
+    /// The holders of each lock, with their modes.
     holders: BTreeMap<Name, Vec<(ProcessId, Mode)>>,
-    /// The resource behind each name, and the highest token granted.
+    /// The fence of the resource behind each lock, and the highest token granted.
     gates: BTreeMap<Name, (FenceGate, Token)>,
     refused: u64,
-    /// Sessions of clients: through whom they were begun, and the request they wait for.
+    /// Sessions of clients: the member that opened each, and the request that it waits for.
     sessions: BTreeMap<Session, (ProcessId, Option<u64>)>,
 }
 
@@ -39,7 +39,7 @@ impl LockProperties {
         }
     }
 
-    /// How often a gate refused a holder of the past.
+    /// How often a fence refused an earlier holder.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -74,7 +74,7 @@ impl LockProperties {
         self.judge(name)
     }
 
-    /// A client is told something through `at`.
+    /// The client at `at` receives a result.
     fn replied(&mut self, at: ProcessId, event: &Event) -> Verdict {
         match event {
             Event::Opened { session, via, .. } if *via == at => {
@@ -114,7 +114,7 @@ impl<P: Process<Request = Request, Indication = Indication>> Monitor<P> for Lock
     fn on_request(&mut self, at: ProcessId, request: &Request) -> Verdict {
         match request {
             Request::Release { name } => self.let_go(at, Some(name)),
-            // What is asked again, elsewhere, means nothing to the client.
+            // A request repeated through another member does not change what the client waits for.
             Request::Operate(Command::Acquire { session, request, .. }) => {
                 let known = self.sessions.get_mut(session).filter(|(home, _)| *home == at);
                 known.into_iter().for_each(|(_, wanted)| *wanted = Some(*request));

@@ -1,5 +1,4 @@
-//! From one view to the next: one consensus for each view, on the next view *and* on the messages
-//! before it.
+//! From one view to the next: one consensus decides the next view *and* the messages before it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,47 +6,50 @@ use std::sync::Arc;
 use konklave_process::{Context, ProcessId, ProcessSet};
 use serde::Serialize;
 
-use super::{Ballot, Entry, Message, Next, Promise, Timer, VirtualSynchrony};
+use super::{Ballot, Entry, Message, Promise, Proposal, Timer, VirtualSynchrony};
 use crate::group::{Data, Indication, Member, View, ViewId};
 
-/// How the end of the present view is being agreed on.
+/// The state of the consensus that ends the present view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(bound = "C: Serialize")]
-pub(super) struct Change<C> {
-    /// Whether we have stopped. Nothing but the next view ends that.
+pub(super) struct ViewChange<C> {
+    /// Whether this process has stopped taking in messages. Only the next view ends that.
     pub(super) wedged: bool,
-    /// The highest attempt that we have promised to follow.
+    /// The highest ballot that this process has promised to follow.
     pub(super) promised: Option<Ballot>,
-    /// The last attempt whose proposal we have accepted.
+    /// The last ballot whose proposal this process has accepted.
     accepted: Option<Ballot>,
-    /// The proposals we know, by attempt.
+    /// The known proposals, by ballot.
     #[serde(serialize_with = "crate::group::as_list")]
-    proposals: BTreeMap<Ballot, Arc<Next<C>>>,
-    /// Who has accepted them.
+    proposals: BTreeMap<Ballot, Arc<Proposal<C>>>,
+    /// The members that have accepted the proposal of each ballot.
     #[serde(serialize_with = "crate::group::as_list")]
     accepters: BTreeMap<Ballot, ProcessSet>,
-    /// Our own attempt.
-    leading: Option<Leading<C>>,
-    /// The highest attempt that came while we stood by the leader.
+    /// At a candidate: its own attempt.
+    #[serde(rename = "leading")]
+    attempt: Option<Attempt<C>>,
+    /// The highest ballot that arrived while a lease bound this process to the leader.
     pub(super) deferred: Option<Ballot>,
-    /// What the layer above has to say, once it has said it.
-    frozen: Option<C>,
-    /// Whether we asked what was decided.
+    /// The summary of the layer above, once that layer has given it.
+    #[serde(rename = "frozen")]
+    summary: Option<C>,
+    /// Whether this process asked for a decided proposal that it lacks.
     asked: bool,
-    /// Whether the application knows that we come to no decision.
+    /// Whether the application was told that no majority answers.
     blocked: bool,
+    /// How many attempts this process has started in this view.
     attempts: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
-struct Leading<C> {
-    /// Whether we wait no longer for those who are silent.
+struct Attempt<C> {
+    /// Whether the candidate waits no longer for processes that have not promised.
     collected: bool,
     proposed: bool,
     promises: BTreeMap<ProcessId, Arc<Promise<C>>>,
 }
 
-impl<C> Default for Change<C> {
+impl<C> Default for ViewChange<C> {
     fn default() -> Self {
         Self {
             wedged: false,
@@ -55,9 +57,9 @@ impl<C> Default for Change<C> {
             accepted: None,
             proposals: BTreeMap::new(),
             accepters: BTreeMap::new(),
-            leading: None,
+            attempt: None,
             deferred: None,
-            frozen: None,
+            summary: None,
             asked: false,
             blocked: false,
             attempts: 0,
@@ -66,17 +68,17 @@ impl<C> Default for Change<C> {
 }
 
 impl<C: Data> VirtualSynchrony<C> {
-    /// Starts a view change if there is a reason and it is up to us.
-    pub(super) fn consider(&mut self, ctx: &mut Context<'_, Self>) {
-        let at_it = |b: Ballot| b.by == ctx.me() || !self.suspects.contains(b.by);
-        let someone_is = self.change.promised.is_some_and(at_it);
+    /// Starts a view change if there is a reason for one and this process is the candidate.
+    pub(super) fn consider_view_change(&mut self, ctx: &mut Context<'_, Self>) {
+        let is_alive = |b: Ballot| b.by == ctx.me() || !self.suspects.contains(b.by);
+        let under_way = self.change.promised.is_some_and(is_alive);
         if self.is_member(ctx.me())
             && self.is_due()
-            && !someone_is
+            && !under_way
             && self.candidate() == Some(ctx.me())
         {
             if self.settings.retry && !self.is_urgent() {
-                // Others may want in as well: one change for all.
+                // More processes may ask to join: one view change serves all of them.
                 if !std::mem::replace(&mut self.batching, true) {
                     ctx.set_timer(Timer::Batch, self.settings.unit * 3);
                 }
@@ -93,39 +95,39 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// Whose turn it is to change the view: the most senior member that seems alive.
+    /// The candidate, which is to change the view: the most senior member that seems alive.
     pub(super) fn candidate(&self) -> Option<ProcessId> {
-        self.view.members.iter().map(|m| m.id).find(|id| !self.is_gone(*id))
+        self.view.members.iter().map(|m| m.id).find(|id| !self.seems_gone(*id))
     }
 
     /// Whether there is a reason for a new view.
     fn is_due(&self) -> bool {
         let synced = self.view.observers.iter().any(|m| self.synced.contains(m.id));
-        self.is_urgent() || synced || !self.joins.is_empty() || !self.over.is_empty()
+        self.is_urgent() || synced || !self.joins.is_empty() || !self.restarted.is_empty()
     }
 
-    /// Whether it cannot wait: someone is gone, or goes.
+    /// Whether the view change cannot wait: a process of the view is suspected, or leaves.
     fn is_urgent(&self) -> bool {
         let in_view = |set: &ProcessSet| self.view.everyone().any(|m| set.contains(m.id));
         in_view(&self.suspects) || in_view(&self.leaves) || self.reported
     }
 
-    /// Whether a process of the view seems dead: it is silent, or lives another life.
-    pub(super) fn is_gone(&self, id: ProcessId) -> bool {
-        self.suspects.contains(id) || self.over.contains(id)
+    /// Whether a process of the view seems dead: it is suspected, or has restarted.
+    pub(super) fn seems_gone(&self, id: ProcessId) -> bool {
+        self.suspects.contains(id) || self.restarted.contains(id)
     }
 
-    /// Our own attempt to end the view.
+    /// Starts an attempt to end the view, with a higher ballot than all known ones (phase 1).
     pub(super) fn start(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.loyal && self.view.leader() != Some(ctx.me()) {
+        if self.bound_to_leader && self.view.leader() != Some(ctx.me()) {
             return;
         }
         let round = self.change.promised.map_or(0, |b| b.round).saturating_add(1);
         let ballot = Ballot { round, by: ctx.me() };
         self.change.promised = Some(ballot);
         self.change.attempts += 1;
-        self.change.leading =
-            Some(Leading { collected: false, proposed: false, promises: BTreeMap::new() });
+        self.change.attempt =
+            Some(Attempt { collected: false, proposed: false, promises: BTreeMap::new() });
         for to in self.view.others(ctx.me()) {
             ctx.send(to, Message::Prepare { view: self.view.id, ballot });
         }
@@ -134,7 +136,7 @@ impl<C: Data> VirtualSynchrony<C> {
         self.promise(ctx);
     }
 
-    /// Stops, for the rest of the view.
+    /// Stops taking in messages, for the rest of the view.
     fn wedge(&mut self, ctx: &mut Context<'_, Self>) {
         if !self.change.wedged {
             self.change.wedged = true;
@@ -143,8 +145,8 @@ impl<C: Data> VirtualSynchrony<C> {
         self.arm_retry(ctx);
     }
 
-    /// Waits longer from attempt to attempt, and each member differently: of two that always meet,
-    /// one will be done before the other starts.
+    /// Sets the timer for the next attempt. Two candidates whose attempts always meet would stop each
+    /// other forever. So the wait grows with each attempt and differs from member to member.
     fn arm_retry(&mut self, ctx: &mut Context<'_, Self>) {
         if self.settings.retry && self.is_member(ctx.me()) {
             let rank = self.view.rank(ctx.me()).unwrap_or(0) as u32;
@@ -158,62 +160,68 @@ impl<C: Data> VirtualSynchrony<C> {
         if Some(ballot) < self.change.promised {
             return;
         }
-        if self.loyal && self.view.leader() != Some(ballot.by) {
+        if self.bound_to_leader && self.view.leader() != Some(ballot.by) {
             self.change.deferred = self.change.deferred.max(Some(ballot));
             return;
         }
         self.change.promised = Some(ballot);
-        if self.change.leading.take().is_some() {
+        if self.change.attempt.take().is_some() {
             ctx.cancel_timer(Timer::Collect);
         }
         self.wedge(ctx);
         self.promise(ctx);
-        // The candidate may be dead already.
-        self.consider(ctx);
+        // The candidate may have crashed since: then this process may be the next one.
+        self.consider_view_change(ctx);
     }
 
-    /// The layer above has answered.
+    /// The layer above has given its summary.
     pub(super) fn on_freeze(&mut self, summary: C, ctx: &mut Context<'_, Self>) {
-        if self.change.wedged && self.change.frozen.is_none() {
-            self.change.frozen = Some(summary);
+        if self.change.wedged && self.change.summary.is_none() {
+            self.change.summary = Some(summary);
             self.promise(ctx);
         }
     }
 
-    /// Tells the candidate what we know, as soon as the layer above has told us what it knows.
+    /// Promises: reports to the candidate what this process knows, once the layer above has given
+    /// its summary.
     fn promise(&mut self, ctx: &mut Context<'_, Self>) {
         let Some(ballot) = self.change.promised else { return };
-        if *self.summarises && self.change.frozen.is_none() {
+        if *self.summarises && self.change.summary.is_none() {
             return;
         }
         let promise = Arc::new(self.knowledge(ctx.me()));
         if ballot.by != ctx.me() {
             return ctx.send(ballot.by, Message::Promise { view: self.view.id, ballot, promise });
         }
-        if let Some(leading) = &mut self.change.leading {
-            leading.promises.insert(ctx.me(), promise);
-            self.collect(ctx);
+        if let Some(attempt) = &mut self.change.attempt {
+            attempt.promises.insert(ctx.me(), promise);
+            self.try_propose(ctx);
         }
     }
 
+    /// The content of a promise.
     fn knowledge(&self, me: ProcessId) -> Promise<C> {
         let ordering = &self.ordering;
-        let own = (ordering.first_own()..).zip(&ordering.own);
+        let unplaced = (ordering.first_unplaced()..).zip(&ordering.unplaced);
         let accepted = self.change.accepted;
         Promise {
             accepted: accepted.map(|b| (b, self.change.proposals[&b].clone())),
             base: ordering.base,
             order: ordering.order.iter().cloned().collect(),
             last: ordering.last.iter().map(|(p, seq)| (*p, *seq)).collect(),
-            early: ordering.early.iter().map(|(k, entry)| (*k, entry.clone())).collect(),
-            own: own
+            out_of_order: ordering
+                .out_of_order
+                .iter()
+                .map(|(k, entry)| (*k, entry.clone()))
+                .collect(),
+            unplaced: unplaced
                 .map(|(seq, command)| Entry { sender: me, seq, command: command.clone() })
                 .collect(),
             joins: self.joins.clone(),
             leaves: self.leaves.clone(),
             synced: self.synced.clone(),
             suspects: self.suspects.clone(),
-            summary: self.change.frozen.clone(),
+            summary: self.change.summary.clone(),
         }
     }
 
@@ -227,45 +235,50 @@ impl<C: Data> VirtualSynchrony<C> {
         if self.change.promised != Some(ballot) {
             return;
         }
-        if let Some(leading) = self.change.leading.as_mut().filter(|l| !l.proposed) {
-            leading.promises.insert(from, promise);
-            self.collect(ctx);
+        if let Some(attempt) = self.change.attempt.as_mut().filter(|l| !l.proposed) {
+            attempt.promises.insert(from, promise);
+            self.try_propose(ctx);
         }
     }
 
-    /// We wait no longer for those who are silent.
+    /// The candidate waits no longer for processes that have not promised.
     pub(super) fn on_collect(&mut self, ctx: &mut Context<'_, Self>) {
-        if let Some(leading) = &mut self.change.leading {
-            leading.collected = true;
-            self.collect(ctx);
+        if let Some(attempt) = &mut self.change.attempt {
+            attempt.collected = true;
+            self.try_propose(ctx);
         }
     }
 
-    /// Proposes when enough have answered, and all from whom an answer can be hoped for.
-    pub(super) fn collect(&mut self, ctx: &mut Context<'_, Self>) {
-        let Some(leading) = self.change.leading.as_ref().filter(|l| !l.proposed) else { return };
-        let answered: ProcessSet = leading.promises.keys().copied().collect();
-        let silent = |m: Member| !answered.contains(m.id) && !self.is_gone(m.id);
-        let waits = !leading.collected && self.view.everyone().any(silent);
+    /// At a candidate: proposes when a majority has promised, and all others that seem alive, too.
+    pub(super) fn try_propose(&mut self, ctx: &mut Context<'_, Self>) {
+        let Some(attempt) = self.change.attempt.as_ref().filter(|l| !l.proposed) else { return };
+        let answered: ProcessSet = attempt.promises.keys().copied().collect();
+        let silent = |m: Member| !answered.contains(m.id) && !self.seems_gone(m.id);
+        let waits = !attempt.collected && self.view.everyone().any(silent);
         if !self.is_quorum(&answered) || waits {
             return;
         }
         ctx.cancel_timer(Timer::Collect);
-        let promises = leading.promises.clone();
-        if let Some(leading) = &mut self.change.leading {
-            (leading.proposed, leading.promises) = (true, BTreeMap::new());
+        let promises = attempt.promises.clone();
+        if let Some(attempt) = &mut self.change.attempt {
+            (attempt.proposed, attempt.promises) = (true, BTreeMap::new());
         }
         let next = Arc::new(self.proposal(&promises, ctx.me()));
         self.propose(next, ctx);
     }
 
-    /// What to propose: what may have been decided already, if anything; else our own.
-    fn proposal(&self, promises: &BTreeMap<ProcessId, Arc<Promise<C>>>, me: ProcessId) -> Next<C> {
+    /// The proposal of this candidate. A majority may have accepted an earlier one, which is then
+    /// decided; so the accepted proposal of the highest ballot takes precedence (Q1).
+    fn proposal(
+        &self,
+        promises: &BTreeMap<ProcessId, Arc<Promise<C>>>,
+        me: ProcessId,
+    ) -> Proposal<C> {
         let accepted = promises.values().filter_map(|p| p.accepted.as_ref()).max_by_key(|a| a.0);
         if let Some((_, next)) = accepted
-            && !self.makes(&super::sheet::IGNORE_ACCEPTED)
+            && self.adopts_accepted()
         {
-            return Next::clone(next);
+            return Proposal::clone(next);
         }
         let mut leaves = self.leaves.clone();
         let mut synced = self.synced.clone();
@@ -277,14 +290,15 @@ impl<C: Data> VirtualSynchrony<C> {
         }
         let (from, cut) = self.cut(promises);
         let view = self.successor(promises, &leaves, &synced, joins, me);
-        let said = |m: Member| Some((m, promises.get(&m.id)?.summary.clone()?));
-        let summaries = self.view.everyone().filter_map(said).collect();
+        let summary = |m: Member| Some((m, promises.get(&m.id)?.summary.clone()?));
+        let summaries = self.view.everyone().filter_map(summary).collect();
         let left = self.view.everyone().map(|m| m.id).filter(|id| leaves.contains(*id)).collect();
-        Next { view, from, cut, left, summaries }
+        Proposal { view, from, cut, left, summaries }
     }
 
-    /// The next view: those who stopped and want to stay, most senior first; then those who have
-    /// the state by now.
+    /// The next view. Its members are the members that promised and want to stay, the most senior
+    /// first, and then the observers that have the state. Its observers are the remaining observers
+    /// and the processes that asked to join.
     fn successor(
         &self,
         promises: &BTreeMap<ProcessId, Arc<Promise<C>>>,
@@ -293,16 +307,14 @@ impl<C: Data> VirtualSynchrony<C> {
         mut joins: Vec<Member>,
         me: ProcessId,
     ) -> View {
-        let reborn = |m: &Member| joins.iter().any(|j| j.id == m.id && *j != *m);
-        // Who seems dead we leave out even if it answered: if it is not, a view with it would only be the
-        // next to end.
-        let gone = |m: &Member| m.id != me && self.is_gone(m.id);
-        let may_stay = |m: &&Member| !leaves.contains(m.id) && !reborn(m) && !gone(m);
-        let stopped = |m: &&Member| {
-            promises.contains_key(&m.id)
-                || (self.makes(&super::sheet::NON_PROMISERS) && !self.is_gone(m.id))
-        };
-        let stays = |m: &&Member| may_stay(m) && stopped(m);
+        let restarted = |m: &Member| joins.iter().any(|j| j.id == m.id && *j != *m);
+        // A suspected process is left out even if it promised: the suspicion would end the next view
+        // at once.
+        let gone = |m: &Member| m.id != me && self.seems_gone(m.id);
+        let may_stay = |m: &&Member| !leaves.contains(m.id) && !restarted(m) && !gone(m);
+        let promised =
+            |m: &&Member| promises.contains_key(&m.id) || self.admits_without_promise(m.id);
+        let stays = |m: &&Member| may_stay(m) && promised(m);
         let mut members: Vec<Member> = self.view.members.iter().filter(stays).copied().collect();
         let mut observers: Vec<Member> =
             self.view.observers.iter().filter(stays).copied().collect();
@@ -315,7 +327,7 @@ impl<C: Data> VirtualSynchrony<C> {
         joins.sort_unstable();
         joins.dedup();
         joins.retain(|j| members.iter().chain(&observers).all(|m| m.id != j.id));
-        // Of two lives of a process, the later one.
+        // Of two incarnations of a process, the later one joins.
         for i in (1..joins.len()).rev() {
             if joins[i - 1].id == joins[i].id {
                 joins.remove(i - 1);
@@ -323,7 +335,7 @@ impl<C: Data> VirtualSynchrony<C> {
         }
         observers.extend(joins);
         if members.is_empty() {
-            // With the last who had the state, the group is over: nobody enters it any more.
+            // No process of the next view has the state: the group is over, so no process joins it.
             observers.clear();
         }
         let ViewId { generation, epoch, .. } = self.view.id;
@@ -331,25 +343,25 @@ impl<C: Data> VirtualSynchrony<C> {
         View { id, members, observers }
     }
 
-    /// Those who all hear each other, seniors first: with two of which one is deaf to the other, no
-    /// view would last.
+    /// Processes none of which suspects another, chosen from the most senior on. If one process of
+    /// a view suspects another, the view does not last.
     fn clique<'a>(
         everyone: impl Iterator<Item = &'a Member>,
         promises: &BTreeMap<ProcessId, Arc<Promise<C>>>,
     ) -> ProcessSet {
-        let deaf =
+        let suspects =
             |a: ProcessId, b: ProcessId| promises.get(&a).is_some_and(|p| p.suspects.contains(b));
         let mut clique = ProcessSet::new();
         for m in everyone {
-            if clique.iter().all(|c| !deaf(c, m.id) && !deaf(m.id, c)) {
+            if clique.iter().all(|c| !suspects(c, m.id) && !suspects(m.id, c)) {
                 clique.insert(m.id);
             }
         }
         clique
     }
 
-    /// The messages before the next view: all that have a place, then those of each member that
-    /// have none yet. A message whose predecessor nobody has is dropped by everyone.
+    /// The messages before the next view: all that have a place, then the messages of each member
+    /// that have none. If no promise contains a predecessor of a message, every process drops it.
     fn cut(&self, promises: &BTreeMap<ProcessId, Arc<Promise<C>>>) -> (u64, Vec<Entry<C>>) {
         let from = promises.values().map(|p| p.base).max().unwrap_or(0);
         let longest = promises.values().max_by_key(|p| p.base.saturating_add(p.order.len() as u64));
@@ -357,12 +369,12 @@ impl<C: Data> VirtualSynchrony<C> {
         let skip = from.saturating_sub(longest.base) as usize;
         let mut cut: Vec<Entry<C>> = longest.order.iter().skip(skip).cloned().collect();
         let mut last: BTreeMap<ProcessId, u32> = longest.last.iter().copied().collect();
-        let mut early: Vec<&(u64, Entry<C>)> =
-            promises.values().flat_map(|p| p.early.iter()).collect();
-        early.sort_unstable_by_key(|(position, _)| *position);
+        let mut out_of_order: Vec<&(u64, Entry<C>)> =
+            promises.values().flat_map(|p| p.out_of_order.iter()).collect();
+        out_of_order.sort_unstable_by_key(|(position, _)| *position);
         let members = self.view.members.iter();
-        let own = members.filter_map(|m| promises.get(&m.id)).flat_map(|p| p.own.iter());
-        for entry in early.into_iter().map(|(_, entry)| entry).chain(own) {
+        let unplaced = members.filter_map(|m| promises.get(&m.id)).flat_map(|p| p.unplaced.iter());
+        for entry in out_of_order.into_iter().map(|(_, entry)| entry).chain(unplaced) {
             let last = last.entry(entry.sender).or_insert(0);
             if entry.seq == last.saturating_add(1) {
                 *last = entry.seq;
@@ -372,9 +384,10 @@ impl<C: Data> VirtualSynchrony<C> {
         (from, cut)
     }
 
-    fn propose(&mut self, next: Arc<Next<C>>, ctx: &mut Context<'_, Self>) {
+    /// Asks all members to accept a proposal (phase 2).
+    fn propose(&mut self, next: Arc<Proposal<C>>, ctx: &mut Context<'_, Self>) {
         let (Some(ballot), view) = (self.change.promised, self.view.id) else { return };
-        if self.makes(&super::sheet::TWO_PHASES) {
+        if !self.asks_to_accept() {
             for to in self.view.others(ctx.me()) {
                 ctx.send(to, Message::Install { view, next: next.clone() });
             }
@@ -388,19 +401,19 @@ impl<C: Data> VirtualSynchrony<C> {
         self.note_accepted(ballot, ctx.me(), ctx);
     }
 
-    fn accept(&mut self, ballot: Ballot, next: Arc<Next<C>>) {
+    fn accept(&mut self, ballot: Ballot, next: Arc<Proposal<C>>) {
         self.change.promised = Some(ballot);
         self.change.accepted = Some(ballot);
         self.change.proposals.insert(ballot, next);
     }
 
-    /// A proposal arrives, from whoever accepted it. It brings all messages along, so that who
-    /// accepts it can end the view.
+    /// `from` has accepted a proposal. The proposal carries all its messages, so that this process
+    /// can end the view once it is decided (Q3).
     pub(super) fn on_accept(
         &mut self,
         from: ProcessId,
         ballot: Ballot,
-        next: Arc<Next<C>>,
+        next: Arc<Proposal<C>>,
         ctx: &mut Context<'_, Self>,
     ) {
         if !self.is_member(ctx.me()) {
@@ -409,7 +422,7 @@ impl<C: Data> VirtualSynchrony<C> {
         let accepter = self.change.accepters.entry(ballot).or_default();
         accepter.insert(from);
         if Some(ballot) >= self.change.promised && self.change.accepted != Some(ballot) {
-            if ballot.by != ctx.me() && self.change.leading.take().is_some() {
+            if ballot.by != ctx.me() && self.change.attempt.take().is_some() {
                 ctx.cancel_timer(Timer::Collect);
             }
             self.accept(ballot, next);
@@ -419,14 +432,16 @@ impl<C: Data> VirtualSynchrony<C> {
                 ctx.send(member.id, Message::Accepted { view: self.view.id, ballot });
             }
             self.note_accepted(ballot, ctx.me(), ctx);
-            self.consider(ctx);
+            self.consider_view_change(ctx);
         } else {
-            // We may not accept it any more; but if others do, we know what it is.
+            // This process promised a higher ballot. A majority may still accept the proposal, and
+            // then this process has it.
             self.change.proposals.insert(ballot, next);
             self.note_accepted(ballot, from, ctx);
         }
     }
 
+    /// Counts that `by` accepted the proposal of `ballot`. A majority decides it.
     pub(super) fn note_accepted(
         &mut self,
         ballot: Ballot,
@@ -449,14 +464,14 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// Someone of our view knows of a decision and not what it is.
+    /// `from` knows that a proposal was decided, and has not received it.
     pub(super) fn on_ask(&self, from: ProcessId, ctx: &mut Context<'_, Self>) {
         let Some(ballot) = self.change.accepted else { return };
         let next = self.change.proposals[&ballot].clone();
         ctx.send(from, Message::Accept { view: self.view.id, ballot, next });
     }
 
-    /// The attempt has come to nothing: our turn, whoever we are.
+    /// The present attempt has taken too long: any member starts the next one.
     pub(super) fn on_retry(&mut self, ctx: &mut Context<'_, Self>) {
         if self.change.wedged && self.is_member(ctx.me()) {
             if !std::mem::replace(&mut self.change.blocked, true) {
@@ -466,45 +481,45 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// The view ends: the messages before its end, then the next view.
-    pub(super) fn decide(&mut self, next: Arc<Next<C>>, ctx: &mut Context<'_, Self>) {
+    /// A proposal is decided: delivers the remaining messages of the view, then ends it.
+    pub(super) fn decide(&mut self, next: Arc<Proposal<C>>, ctx: &mut Context<'_, Self>) {
         let goes_on = next.view.includes(self.myself(ctx.me()));
         if self.has_state && (goes_on || !self.settings.agreed) {
-            self.close(&next, ctx);
+            self.deliver_cut(&next, ctx);
         }
         let old = self.view.id;
         let leaders = [Some(next.view.id.coordinator), next.view.leader()];
         if leaders.contains(&Some(ctx.me())) {
-            let mut told: Vec<Member> = self.view.observers.clone();
-            told.extend(&next.view.observers);
-            told.sort_unstable();
-            told.dedup_by_key(|m| m.id);
+            let mut observers: Vec<Member> = self.view.observers.clone();
+            observers.extend(&next.view.observers);
+            observers.sort_unstable();
+            observers.dedup_by_key(|m| m.id);
             let me = ctx.me();
-            for to in told.iter().filter(|m| m.id != me) {
+            for to in observers.iter().filter(|m| m.id != me) {
                 ctx.send(to.id, Message::Install { view: old, next: next.clone() });
             }
         }
         for timer in [Timer::Collect, Timer::Retry] {
             ctx.cancel_timer(timer);
         }
-        self.history = Some((old, next.clone()));
+        self.last_change = Some((old, next.clone()));
         if goes_on {
             self.install(&next, ctx);
         } else {
-            self.go_out(next.left.contains(ctx.me()), ctx);
+            self.exit_view(next.left.contains(ctx.me()), ctx);
         }
     }
 
-    /// Delivers what is missing of the view that ends.
-    fn close(&mut self, next: &Next<C>, ctx: &mut Context<'_, Self>) {
+    /// Delivers the remaining messages of the view that ends.
+    fn deliver_cut(&mut self, next: &Proposal<C>, ctx: &mut Context<'_, Self>) {
         while self.ordering.delivered < next.from.min(self.ordering.end()) {
             let place = (self.ordering.delivered - self.ordering.base) as usize;
             let entry = self.ordering.order[place].clone();
-            self.hand_over(entry, ctx);
+            self.deliver_entry(entry, ctx);
         }
         let known = self.ordering.delivered.saturating_sub(next.from) as usize;
         for entry in next.cut.iter().skip(known) {
-            self.hand_over(entry.clone(), ctx);
+            self.deliver_entry(entry.clone(), ctx);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Coming, going, and getting the state.
+//! Joining, leaving, and the transfer of the application's state to observers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -6,30 +6,32 @@ use std::sync::Arc;
 use konklave_process::{Context, ProcessId, ProcessSet};
 use serde::Serialize;
 
-use super::{Change, Message, Next, Ordering, Record, Standing, Timer, VirtualSynchrony};
+use super::{Membership, Message, Ordering, Proposal, Record, Timer, ViewChange, VirtualSynchrony};
 use crate::group::{Data, Indication, Member, View, ViewId};
 
-/// How many parts of a state may be under way to one observer.
+/// How many parts of a state may be unconfirmed by one observer.
 const WINDOW: u32 = 4;
-/// How many messages of views to come are kept.
-const AHEAD: usize = 4096;
+/// How many messages of later views are kept.
+const LATER: usize = 4096;
 
-/// The state on its way.
+/// The transfer of the application's state, at the donor or at an observer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
-pub(super) struct Transfer<C> {
+pub(super) struct StateTransfer<C> {
     /// Whether the application has been asked for its state and has not answered.
     wanted: bool,
-    /// At the donor: what it gives, and how many parts each observer has been sent and has got.
+    /// At the donor: the state includes all deliveries before this place.
     position: u64,
+    /// At the donor: the parts of the state.
     parts: Vec<C>,
+    /// At the donor: how many parts were sent to each observer, and how many it confirmed.
     progress: BTreeMap<ProcessId, (u32, u32)>,
-    /// At the observer: what it has got so far.
+    /// At the observer: the parts received so far.
     received: Vec<C>,
-    /// The place that the parts belong to.
+    /// At the observer: the place of the state that the parts belong to.
     label: Option<u64>,
 }
 
-impl<C> Transfer<C> {
+impl<C> StateTransfer<C> {
     pub(super) fn none() -> Self {
         Self {
             wanted: false,
@@ -43,8 +45,8 @@ impl<C> Transfer<C> {
 }
 
 impl<C: Data> VirtualSynchrony<C> {
-    /// Enters the view that `next` begins.
-    pub(super) fn install(&mut self, next: &Next<C>, ctx: &mut Context<'_, Self>) {
+    /// Enters the next view of a decided proposal.
+    pub(super) fn install(&mut self, next: &Proposal<C>, ctx: &mut Context<'_, Self>) {
         self.enter(next.view.clone());
         ctx.cancel_timer(Timer::Join);
         if self.generation < self.view.id.generation {
@@ -56,13 +58,13 @@ impl<C: Data> VirtualSynchrony<C> {
         self.begin(ctx);
     }
 
-    /// Makes `view` the present one: nothing of the last one remains.
+    /// Makes `view` the present one, and forgets the last one.
     pub(super) fn enter(&mut self, view: View) {
-        self.standing = Standing::Inside;
+        self.membership = Membership::Inside;
         self.ordering = Ordering::new(&view);
-        self.change = Change::default();
-        self.transfer = Transfer::none();
-        (self.reported, self.loyal) = (false, false);
+        self.change = ViewChange::default();
+        self.transfer = StateTransfer::none();
+        (self.reported, self.bound_to_leader) = (false, false);
         let everyone: ProcessSet = view.everyone().map(|m| m.id).collect();
         self.reports.retain(|by, of| {
             *of = of.intersection(&everyone);
@@ -70,36 +72,37 @@ impl<C: Data> VirtualSynchrony<C> {
         });
         self.heard.clear();
         self.synced.clear();
-        self.silence.clear();
+        self.silent_periods.clear();
         self.leaves.clear();
         self.joins.retain(|j| view.find(j.id).is_none_or(|m| m.incarnation < j.incarnation));
-        self.over = self.joins.iter().map(|j| j.id).filter(|id| everyone.contains(*id)).collect();
+        self.restarted =
+            self.joins.iter().map(|j| j.id).filter(|id| everyone.contains(*id)).collect();
         self.view = view;
     }
 
-    /// What there is to do at the start of a view.
+    /// Starts the work in a new view.
     fn begin(&mut self, ctx: &mut Context<'_, Self>) {
         if !self.view.observers.is_empty() && self.donor() == Some(ctx.me()) {
             self.transfer.wanted = true;
             ctx.indicate(Indication::StateWanted);
         }
         if self.has_state && !self.is_member(ctx.me()) {
-            self.tell_synced(ctx);
+            self.announce_synced(ctx);
         }
-        let ahead = std::mem::take(&mut self.ahead);
-        for (from, message) in ahead {
+        let later = std::mem::take(&mut self.later);
+        for (from, message) in later {
             if message.view().is_some_and(|v| v >= self.view.id) {
-                self.hear(from, message, ctx);
+                self.dispatch(from, message, ctx);
             }
         }
         self.send_waiting(ctx);
         if self.leaving {
             self.leave(ctx);
         }
-        self.consider(ctx);
+        self.consider_view_change(ctx);
     }
 
-    /// Who gives the state to observers: the most junior member, who has the least to do.
+    /// The member that gives the state to observers: the most junior one, which has the least to do.
     fn donor(&self) -> Option<ProcessId> {
         self.view.members.last().map(|m| m.id)
     }
@@ -109,23 +112,24 @@ impl<C: Data> VirtualSynchrony<C> {
         self.transfer.wanted && !self.settings.streaming
     }
 
-    /// The others go on without us.
-    pub(super) fn go_out(&mut self, wished: bool, ctx: &mut Context<'_, Self>) {
+    /// The group goes on without this process: `asked` if it had asked to leave.
+    pub(super) fn exit_view(&mut self, asked: bool, ctx: &mut Context<'_, Self>) {
         let nobody = View { observers: Vec::new(), members: Vec::new(), id: self.view.id };
         self.enter(nobody);
-        self.standing = Standing::Outside;
+        self.membership = Membership::Outside;
         (self.has_state, self.batching) = (false, false);
         self.leaving = false;
         self.joins.clear();
         self.waiting.clear();
-        self.ahead.clear();
+        self.later.clear();
         for timer in [Timer::Collect, Timer::Retry, Timer::Heartbeat, Timer::Batch] {
             ctx.cancel_timer(timer);
         }
-        // Who comes again is another: what the old one promised is not ours to keep or to break.
+        // This process may join again while messages of its past membership are under way. Its old
+        // promises must not count for the new membership; so it joins as a new incarnation.
         self.incarnation += 1;
         self.save(ctx);
-        ctx.indicate(if wished { Indication::Left } else { Indication::Excluded });
+        ctx.indicate(if asked { Indication::Left } else { Indication::Excluded });
     }
 
     pub(super) fn save(&self, ctx: &mut Context<'_, Self>) {
@@ -133,9 +137,9 @@ impl<C: Data> VirtualSynchrony<C> {
         ctx.save(Record { incarnation, generation });
     }
 
-    /// Asks everyone to be taken in.
+    /// Asks every other process to take this one in.
     pub(super) fn ask_to_join(&mut self, ctx: &mut Context<'_, Self>) {
-        self.standing = Standing::Joining;
+        self.membership = Membership::Joining;
         let member = self.myself(ctx.me());
         self.heard.clear();
         ctx.send_to_others(Message::Join { member, heard: ProcessSet::new() });
@@ -145,8 +149,8 @@ impl<C: Data> VirtualSynchrony<C> {
         self.start_heartbeat(ctx);
     }
 
-    /// Someone wants in. It is taken in only when it hears all of us: a view with someone who is
-    /// deaf would not last.
+    /// `from` wants to join. It may receive messages from some members only, and would suspect the
+    /// others at once. So it is taken in once it has received a `Welcome` from every live member.
     pub(super) fn on_join(
         &mut self,
         from: ProcessId,
@@ -158,20 +162,20 @@ impl<C: Data> VirtualSynchrony<C> {
             return;
         }
         if self.view.find(from).is_some_and(|m| m.incarnation < member.incarnation) {
-            self.over.insert(from);
+            self.restarted.insert(from);
         }
         if !heard.contains(ctx.me()) {
             return ctx.send(from, Message::Welcome);
         }
         if self.view.includes(member) {
-            // It does not know yet.
-            if let Some((view, next)) = self.history.clone() {
+            // The `Install` of this view has not reached it.
+            if let Some((view, next)) = self.last_change.clone() {
                 ctx.send(from, Message::Install { view, next });
             }
             return;
         }
-        let hears = |m: &Member| heard.contains(m.id) || m.id == from || self.is_gone(m.id);
-        if !self.view.members.iter().all(hears) {
+        let hears_from = |m: &Member| heard.contains(m.id) || m.id == from || self.seems_gone(m.id);
+        if !self.view.members.iter().all(hears_from) {
             return;
         }
         self.suspects.remove(from);
@@ -180,17 +184,17 @@ impl<C: Data> VirtualSynchrony<C> {
             self.joins.retain(|j| j.id != from);
             self.joins.push(member);
             self.joins.sort_unstable();
-            self.collect(ctx);
-            self.consider(ctx);
+            self.try_propose(ctx);
+            self.consider_view_change(ctx);
         }
     }
 
     pub(super) fn on_welcome(&mut self, from: ProcessId, ctx: &mut Context<'_, Self>) {
-        if self.standing == Standing::Joining {
+        if self.membership == Membership::Joining {
             let member = self.myself(ctx.me());
             self.heard.insert(from);
-            // It lives, and we hear it. Else we would come in only to have it, or ourselves, thrown
-            // out again, time after time.
+            // This process may still suspect `from` from before. With that suspicion it would end its
+            // first view at once, time after time.
             self.suspects.remove(from);
             for to in self.heard.iter() {
                 ctx.send(to, Message::Join { member, heard: self.heard.clone() });
@@ -198,40 +202,41 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// A decision arrives: the end of our view, or the beginning of our first.
+    /// A decided proposal arrives. It ends the present view, or begins the first one.
     pub(super) fn on_install(
         &mut self,
         view: ViewId,
-        next: Arc<Next<C>>,
+        next: Arc<Proposal<C>>,
         ctx: &mut Context<'_, Self>,
     ) {
-        match self.standing {
-            Standing::Inside if view == self.view.id => self.decide(next, ctx),
-            Standing::Joining if next.view.includes(self.myself(ctx.me())) => {
+        match self.membership {
+            Membership::Inside if view == self.view.id => self.decide(next, ctx),
+            Membership::Joining if next.view.includes(self.myself(ctx.me())) => {
                 self.has_state = false;
                 self.install(&next, ctx);
             }
-            Standing::Joining | Standing::Outside
+            Membership::Joining | Membership::Outside
                 if next.view.find(ctx.me()).is_some_and(|m| m.incarnation < self.incarnation) =>
             {
-                // They have taken in an earlier life of ours. It is over, but it did not leave in order.
+                // The view includes an earlier incarnation of this process. That one may have made
+                // promises; so this process reports that it is over, and does not leave in its name.
                 let (to, view) = (next.view.id.coordinator, next.view.id);
                 let suspects = ProcessSet::from_iter([ctx.me()]);
                 ctx.send(to, Message::Suspect { view, suspects });
             }
-            Standing::Inside | Standing::Joining | Standing::Outside => {}
+            Membership::Inside | Membership::Joining | Membership::Outside => {}
         }
     }
 
     pub(super) fn on_not_member(&mut self, view: ViewId, ctx: &mut Context<'_, Self>) {
-        if self.standing == Standing::Inside && view > self.view.id {
-            self.go_out(false, ctx);
+        if self.membership == Membership::Inside && view > self.view.id {
+            self.exit_view(false, ctx);
         }
     }
 
-    /// Tells someone who is behind what became of its view.
-    pub(super) fn help(&self, to: ProcessId, old: ViewId, ctx: &mut Context<'_, Self>) {
-        match &self.history {
+    /// Reports to a process in the earlier view `old` which view followed it.
+    pub(super) fn report_successor(&self, to: ProcessId, old: ViewId, ctx: &mut Context<'_, Self>) {
+        match &self.last_change {
             Some((view, next)) if *view == old => {
                 ctx.send(to, Message::Install { view: old, next: next.clone() });
             }
@@ -242,15 +247,15 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// Keeps what belongs to a view to come.
-    pub(super) fn keep(&mut self, from: ProcessId, message: Message<C>) {
-        if !matches!(message, Message::Heartbeat { .. }) && self.ahead.len() < AHEAD {
-            self.ahead.push((from, message));
+    /// Keeps a message of a later view until that view begins.
+    pub(super) fn keep_for_later(&mut self, from: ProcessId, message: Message<C>) {
+        if !matches!(message, Message::Heartbeat { .. }) && self.later.len() < LATER {
+            self.later.push((from, message));
         }
     }
 
     pub(super) fn leave(&mut self, ctx: &mut Context<'_, Self>) {
-        if self.standing != Standing::Inside {
+        if self.membership != Membership::Inside {
             return;
         }
         self.leaving = true;
@@ -258,23 +263,23 @@ impl<C: Data> VirtualSynchrony<C> {
         for to in self.view.others(ctx.me()) {
             ctx.send(to, Message::Leave { view: self.view.id });
         }
-        self.consider(ctx);
+        self.consider_view_change(ctx);
     }
 
-    /// Says again what we want, as long as nobody has acted on it: it may have been lost.
-    pub(super) fn repeat_wishes(&mut self, ctx: &mut Context<'_, Self>) {
+    /// Sends `Synced` and `Leave` again while no view change has acted on them: they may be lost.
+    pub(super) fn repeat_announcements(&mut self, ctx: &mut Context<'_, Self>) {
         if self.change.wedged {
             return;
         }
         if self.has_state && !self.is_member(ctx.me()) {
-            self.tell_synced(ctx);
+            self.announce_synced(ctx);
         }
         if self.leaving {
             self.leave(ctx);
         }
     }
 
-    /// A group of one, in a new generation.
+    /// Founds a group of one member, in a new generation.
     pub(super) fn refound(&mut self, ctx: &mut Context<'_, Self>) {
         self.generation = self.generation.max(self.view.id.generation) + 1;
         self.save(ctx);
@@ -285,9 +290,9 @@ impl<C: Data> VirtualSynchrony<C> {
         };
         let view = View { id, members: vec![self.myself(ctx.me())], observers: Vec::new() };
         let next =
-            Next { view, from: 0, cut: vec![], left: ProcessSet::new(), summaries: Vec::new() };
+            Proposal { view, from: 0, cut: vec![], left: ProcessSet::new(), summaries: Vec::new() };
         self.has_state = true;
-        self.history = None;
+        self.last_change = None;
         for timer in [Timer::Collect, Timer::Retry] {
             ctx.cancel_timer(timer);
         }
@@ -296,19 +301,19 @@ impl<C: Data> VirtualSynchrony<C> {
         self.start_heartbeat(ctx);
     }
 
-    /// The view is over without an agreement on its last messages: our own that we have not delivered wait
-    /// for the next one, before all others. Who else delivered them did so in a view that is declared over.
+    /// Queues the undelivered messages of this process for the next view, before all others. The old
+    /// view ends without an agreement on its last messages; another member may have delivered them in it.
     fn take_back_own(&mut self, me: ProcessId) {
         let Ordering { base, delivered, .. } = self.ordering;
         let undelivered = self.ordering.order.drain(..).skip((delivered - base) as usize);
         let placed = undelivered.filter(|entry| entry.sender == me).map(|entry| entry.command);
         let mut own: VecDeque<C> = placed.collect();
-        own.append(&mut self.ordering.own);
+        own.append(&mut self.ordering.unplaced);
         own.append(&mut self.waiting);
         self.waiting = own;
     }
 
-    /// The application gives its state.
+    /// At the donor: the application has given its state.
     pub(super) fn give_state(&mut self, parts: Vec<C>, ctx: &mut Context<'_, Self>) {
         if !std::mem::take(&mut self.transfer.wanted) {
             return;
@@ -323,9 +328,9 @@ impl<C: Data> VirtualSynchrony<C> {
         self.deliver(ctx);
     }
 
-    /// Sends the next parts to an observer, as many as may be under way.
+    /// Sends the next parts to an observer, as many as may be unconfirmed.
     fn send_parts(&mut self, to: ProcessId, ctx: &mut Context<'_, Self>) {
-        let Transfer { position, parts, progress, .. } = &mut self.transfer;
+        let StateTransfer { position, parts, progress, .. } = &mut self.transfer;
         let Some((sent, got)) = progress.get_mut(&to) else { return };
         let count = parts.len() as u32;
         while *sent < count.max(1) && *sent < got.saturating_add(WINDOW) {
@@ -348,7 +353,7 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// Sends again what an observer has not got.
+    /// Sends the parts again that an observer has not confirmed.
     pub(super) fn resend_state(&mut self, ctx: &mut Context<'_, Self>) {
         for observer in self.view.observers.clone() {
             if let Some((sent, got)) = self.transfer.progress.get_mut(&observer.id) {
@@ -369,7 +374,7 @@ impl<C: Data> VirtualSynchrony<C> {
             return ctx.send(from, Message::StateAck { view: self.view.id, parts: count.max(1) });
         }
         if self.transfer.label != Some(position) {
-            // Another donor, or another moment: parts of two states do not make one.
+            // The parts belong to another state: of another donor, or of another moment.
             self.transfer.label = Some(position);
             self.transfer.received.clear();
         }
@@ -378,19 +383,19 @@ impl<C: Data> VirtualSynchrony<C> {
         }
         let got = self.transfer.received.len() as u32;
         ctx.send(from, Message::StateAck { view: self.view.id, parts: got });
-        // Deliveries that the state includes must be known to us, to go on behind them.
+        // The observer goes on after the deliveries that the state includes; so it must have them all.
         if got == count && position <= self.ordering.end() {
             let parts = std::mem::take(&mut self.transfer.received);
             self.has_state = true;
             self.ordering.delivered = position;
             ctx.indicate(Indication::State { position, parts });
-            self.tell_synced(ctx);
+            self.announce_synced(ctx);
             self.deliver(ctx);
         }
     }
 
-    /// An observer with the state can become a member.
-    fn tell_synced(&mut self, ctx: &mut Context<'_, Self>) {
+    /// Reports to the members that this observer has the state, and can become a member.
+    fn announce_synced(&mut self, ctx: &mut Context<'_, Self>) {
         for member in &self.view.members {
             ctx.send(member.id, Message::Synced { view: self.view.id });
         }

@@ -1,4 +1,4 @@
-//! What the processes say to each other.
+//! The messages, timers and records of virtual synchrony.
 
 use std::sync::Arc;
 
@@ -7,194 +7,197 @@ use serde::{Deserialize, Serialize};
 
 use crate::group::{Member, View, ViewId};
 
-/// An attempt to end a view. Any two can be compared.
+/// The number of an attempt to end a view. Ballots are totally ordered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Ballot {
-    /// Later attempts are higher.
+    /// Each attempt has a higher round than all attempts that its candidate knows.
     pub round: u32,
-    /// Whose attempt it is.
+    /// The candidate that makes the attempt.
     pub by: ProcessId,
 }
 
-/// A message of the application, as its view numbers it.
+/// A message of the application, with the number that its sender gave it in this view.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Entry<C> {
-    /// Who sent it.
+    /// The member that multicast it.
     pub sender: ProcessId,
-    /// The sender's number for it.
+    /// The sender's number for it, from 1.
     pub seq: u32,
-    /// What it says.
+    /// The command that it carries.
     pub command: C,
 }
 
-/// What ends a view: the next one, and the messages before it. This is what a view agrees on.
+/// The value that the members of a view agree on to end it: the next view, and the messages
+/// before it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Next<C> {
+pub struct Proposal<C> {
     /// The next view.
     pub view: View,
-    /// Everyone has all messages before this place.
+    /// Every process of the old view has all messages before this place.
     pub from: u64,
-    /// The messages from there to the end.
+    /// The messages from that place to the end of the old view.
     pub cut: Vec<Entry<C>>,
-    /// Who leaves because it wants to.
+    /// The processes that leave at their own request.
     pub left: ProcessSet,
-    /// What those who stopped had to say, be it that they go on or not.
+    /// The summaries of all processes that promised, including those that leave.
     pub summaries: Vec<(Member, C)>,
 }
 
-/// What someone who stops for a ballot knows.
+/// What a wedged process knows of its view. It sends this to the candidate of a ballot.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Promise<C> {
-    /// What it accepted last in this view, if anything.
-    pub accepted: Option<(Ballot, Arc<Next<C>>)>,
-    /// Everyone has all messages before this place.
+    /// The last ballot whose proposal it accepted in this view, and that proposal.
+    pub accepted: Option<(Ballot, Arc<Proposal<C>>)>,
+    /// Every process of the view has all messages before this place.
     pub base: u64,
-    /// The messages from there on, without a gap.
+    /// The messages from `base` on, without a gap.
     pub order: Vec<Entry<C>>,
-    /// The number of the last of these, or of those before, for each sender.
+    /// For each sender, the number of its last message before the end of `order`.
     pub last: Vec<(ProcessId, u32)>,
-    /// Messages whose predecessors are missing, with their places.
-    pub early: Vec<(u64, Entry<C>)>,
-    /// Its own messages that have no place yet as far as it knows.
-    pub own: Vec<Entry<C>>,
-    /// Who wants to join, as far as it knows.
+    /// Messages that arrived before one of their predecessors, with their places.
+    #[serde(rename = "early")]
+    pub out_of_order: Vec<(u64, Entry<C>)>,
+    /// Its own messages whose place it does not know.
+    #[serde(rename = "own")]
+    pub unplaced: Vec<Entry<C>>,
+    /// The processes whose wish to join it knows.
     pub joins: Vec<Member>,
-    /// Who wants to leave.
+    /// The processes whose wish to leave it knows.
     pub leaves: ProcessSet,
-    /// Which observers have the state.
+    /// The observers that have the application's state.
     pub synced: ProcessSet,
-    /// Whom it does not hear.
+    /// The processes that it suspects.
     pub suspects: ProcessSet,
-    /// What the layer above has to say.
+    /// The summary of the layer above, if that layer gives one.
     pub summary: Option<C>,
 }
 
-/// What the processes say; all but the first three within a view.
+/// The messages. All but the first three belong to a view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Message<C> {
-    /// I want to become a member.
+    /// The sender wants to become a member.
     Join {
-        /// In which life.
+        /// The sender in its present incarnation.
         member: Member,
-        /// Whom I hear: empty at first.
+        /// The members whose `Welcome` the sender received: none at first.
         heard: ProcessSet,
     },
-    /// I hear you.
+    /// A member answers a `Join`.
     Welcome,
-    /// You are not in our view.
+    /// The receiver is not in the sender's view.
     NotMember {
-        /// Its name.
+        /// The sender's view.
         view: ViewId,
     },
-    /// Put this in order.
+    /// A member asks the leader to give its message a place.
     Data {
-        /// The view it is sent in.
+        /// The view in which the message was multicast.
         view: ViewId,
-        /// My number for it.
+        /// The sender's number for it.
         seq: u32,
-        /// What it says.
+        /// The command.
         command: C,
     },
-    /// This is its place. I have everything up to it.
+    /// The leader gave this message this place, and has every message before it.
     Order {
         /// The view.
         view: ViewId,
-        /// The place.
+        /// The place, from 0.
         position: u64,
         /// The message.
         entry: Entry<C>,
     },
-    /// I have everything before this place.
+    /// The sender has every message before this place.
     Ack {
         /// The view.
         view: ViewId,
         /// The place.
         held: u64,
     },
-    /// I am alive.
+    /// The sender is alive.
     Heartbeat {
         /// The view.
         view: ViewId,
-        /// I have everything before this place.
+        /// The sender has every message before this place.
         held: u64,
-        /// Whom I do not hear.
+        /// The processes that the sender suspects.
         suspects: ProcessSet,
     },
-    /// I do not hear these.
+    /// The sender suspects these processes. If it names itself, its incarnation in the view is over.
     Suspect {
         /// The view.
         view: ViewId,
-        /// Whom.
+        /// The suspected processes.
         suspects: ProcessSet,
     },
-    /// I want to leave.
+    /// The sender wants to leave.
     Leave {
         /// The view.
         view: ViewId,
     },
-    /// I, an observer, have the state.
+    /// The sender, an observer, has the application's state.
     Synced {
         /// The view.
         view: ViewId,
     },
-    /// Stop, and tell me what you know.
+    /// A candidate asks the receiver to stop, and to report what it knows (phase 1).
     Prepare {
-        /// The view that shall end.
+        /// The view that is to end.
         view: ViewId,
-        /// My attempt.
+        /// The candidate's ballot.
         ballot: Ballot,
     },
-    /// I have stopped.
+    /// The sender has stopped, and follows no lower ballot.
     Promise {
         /// The view.
         view: ViewId,
-        /// For this attempt.
+        /// The ballot that it follows.
         ballot: Ballot,
-        /// What I know.
+        /// What the sender knows.
         promise: Arc<Promise<C>>,
     },
-    /// This shall be the end. I have accepted it.
+    /// The sender has accepted this proposal, and asks the receiver to accept it (phase 2).
     Accept {
         /// The view.
         view: ViewId,
-        /// The attempt.
+        /// The ballot.
         ballot: Ballot,
-        /// The end.
-        next: Arc<Next<C>>,
+        /// The proposal.
+        next: Arc<Proposal<C>>,
     },
-    /// I have accepted the end that this attempt proposes.
+    /// The sender has accepted the proposal of this ballot.
     Accepted {
         /// The view.
         view: ViewId,
-        /// The attempt.
+        /// The ballot.
         ballot: Ballot,
     },
-    /// It seems decided. What is it?
+    /// The sender knows that a majority accepted a proposal that it has not received.
     Ask {
         /// The view.
         view: ViewId,
     },
-    /// This was decided.
+    /// This proposal was decided.
     Install {
         /// The view that ended.
         view: ViewId,
-        /// Its end.
-        next: Arc<Next<C>>,
+        /// The proposal.
+        next: Arc<Proposal<C>>,
     },
     /// A part of the application's state.
     State {
         /// The view.
         view: ViewId,
-        /// It includes all deliveries before this place.
+        /// The state includes all deliveries before this place.
         position: u64,
-        /// Which part, from 0.
+        /// The number of this part, from 0.
         index: u32,
-        /// How many there are.
+        /// How many parts the state has.
         count: u32,
-        /// The part; none if there are none.
+        /// The part; none if the state has no parts.
         part: Option<C>,
     },
-    /// So many parts have arrived.
+    /// The observer has received this many parts.
     StateAck {
         /// The view.
         view: ViewId,
@@ -204,7 +207,7 @@ pub enum Message<C> {
 }
 
 impl<C> Message<C> {
-    /// The view in which it is said, if that matters.
+    /// The view that the message belongs to; none for a message between views.
     pub(super) fn view(&self) -> Option<ViewId> {
         match *self {
             Self::Join { .. } | Self::Welcome | Self::NotMember { .. } => None,
@@ -226,9 +229,9 @@ impl<C> Message<C> {
         }
     }
 
-    /// Whether who says this in a view that is over needs to be told so: the others will learn it
-    /// from what is on its way to them.
-    pub(super) fn calls_for_help(&self) -> bool {
+    /// Whether a receiver in a later view reports the successor of the sender's view. Senders of all
+    /// other messages learn of it from messages that are under way to them.
+    pub(super) fn needs_successor(&self) -> bool {
         match self {
             Self::Heartbeat { .. }
             | Self::Suspect { .. }
@@ -255,23 +258,23 @@ impl<C> Message<C> {
 /// The timers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Timer {
-    /// The end of a heartbeat's period.
+    /// A heartbeat's period is over.
     Heartbeat,
-    /// Who has not answered our attempt by now does not belong to the next view.
+    /// The candidate waits no longer for processes that have not promised.
     Collect,
-    /// The attempt to end the view, ours or another's, has come to nothing.
+    /// The present attempt to end the view has taken too long.
     Retry,
-    /// Nobody has taken us in yet.
+    /// No member has taken this joining process in yet.
     Join,
-    /// Those who want in have had time to say so.
+    /// Processes that want to join have had time to ask: one view change serves all of them.
     Batch,
 }
 
 /// What survives a crash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Which of our lives this is.
+    /// The last incarnation of this process.
     pub incarnation: u32,
-    /// The highest generation we have seen.
+    /// The highest generation that it has seen.
     pub generation: u32,
 }

@@ -1,5 +1,5 @@
-//! Inside a view: messages get their places from the most senior member, and are delivered when a
-//! majority has them.
+//! Inside a view: the leader gives each message its place, and a member delivers a message when a
+//! majority has it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,34 +9,37 @@ use serde::Serialize;
 use super::{Entry, Message, VirtualSynchrony};
 use crate::group::{Data, Indication, View};
 
-/// How many messages are sent again at once.
+/// How many messages are sent again at a time.
 const RESENT: usize = 64;
 
 /// The messages of the present view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(bound = "C: Serialize")]
 pub(super) struct Ordering<C> {
-    /// How many have been dropped because everyone has them.
+    /// How many messages have been dropped because every process of the view has them.
     pub(super) base: u64,
-    /// Those after them, in order, without a gap.
+    /// The messages after those, in order, without a gap.
     pub(super) order: VecDeque<Entry<C>>,
-    /// Those that came before their predecessors.
-    pub(super) early: BTreeMap<u64, Entry<C>>,
-    /// At the one who gives places: messages that came before their predecessors.
-    #[serde(serialize_with = "crate::group::as_list")]
-    early_data: BTreeMap<(ProcessId, u32), C>,
-    /// How many have been delivered.
+    /// Messages that arrived before one of their predecessors, by place.
+    #[serde(rename = "early")]
+    pub(super) out_of_order: BTreeMap<u64, Entry<C>>,
+    /// At the leader: messages without a place that arrived before one of their predecessors, by
+    /// sender and number.
+    #[serde(rename = "early_data", serialize_with = "crate::group::as_list")]
+    out_of_order_data: BTreeMap<(ProcessId, u32), C>,
+    /// How many messages have been delivered.
     pub(super) delivered: u64,
-    /// How many of each sender have a place here.
+    /// For each sender, the number of its last message in `order` or dropped.
     pub(super) last: BTreeMap<ProcessId, u32>,
-    /// Up to which place everyone has them.
+    /// For each process of the view, how many messages it is known to have without a gap.
     pub(super) held: BTreeMap<ProcessId, u64>,
-    /// How many of our own we have numbered.
+    /// How many messages of its own this process has numbered.
     pub(super) sent: u32,
-    /// How many of our own everyone has.
+    /// How many of them every process of the view has.
     pub(super) own_stable: u32,
-    /// Our own that have no place yet, as far as we know.
-    pub(super) own: VecDeque<C>,
+    /// Its own messages whose place it does not know yet.
+    #[serde(rename = "own")]
+    pub(super) unplaced: VecDeque<C>,
 }
 
 impl<C> Ordering<C> {
@@ -44,14 +47,14 @@ impl<C> Ordering<C> {
         Self {
             base: 0,
             order: VecDeque::new(),
-            early: BTreeMap::new(),
-            early_data: BTreeMap::new(),
+            out_of_order: BTreeMap::new(),
+            out_of_order_data: BTreeMap::new(),
             delivered: 0,
             last: BTreeMap::new(),
             held: view.everyone().map(|m| (m.id, 0)).collect(),
             sent: 0,
             own_stable: 0,
-            own: VecDeque::new(),
+            unplaced: VecDeque::new(),
         }
     }
 
@@ -60,14 +63,14 @@ impl<C> Ordering<C> {
         self.base + self.order.len() as u64
     }
 
-    /// The number of our first message that has no place yet.
-    pub(super) fn first_own(&self) -> u32 {
-        self.sent.saturating_sub(self.own.len() as u32) + 1
+    /// The number of the first message in `unplaced`.
+    pub(super) fn first_unplaced(&self) -> u32 {
+        self.sent.saturating_sub(self.unplaced.len() as u32) + 1
     }
 }
 
 impl<C: Data> VirtualSynchrony<C> {
-    /// Sends what waits, as far as we may.
+    /// Numbers and sends waiting commands, as many as the window admits.
     pub(super) fn send_waiting(&mut self, ctx: &mut Context<'_, Self>) {
         while self.may_send(ctx.me())
             && let Some(command) = self.waiting.pop_front()
@@ -78,20 +81,21 @@ impl<C: Data> VirtualSynchrony<C> {
             if self.view.leader() == Some(ctx.me()) {
                 self.place(Entry { sender: ctx.me(), seq, command }, ctx);
             } else {
-                self.ordering.own.push_back(command.clone());
+                self.ordering.unplaced.push_back(command.clone());
                 let leader = self.view.leader().unwrap_or(ctx.me());
                 ctx.send(leader, Message::Data { view: self.view.id, seq, command });
             }
         }
     }
 
-    /// Whether a message may leave now: within a view, and not too many that others lack.
+    /// Whether a message may be sent now: its sender is a member, the view is not ending, and the
+    /// window has room for one more message that another process may lack.
     fn may_send(&self, me: ProcessId) -> bool {
         let unstable = self.ordering.sent.saturating_sub(self.ordering.own_stable);
         self.is_member(me) && !self.change.wedged && unstable < self.settings.window
     }
 
-    /// At the most senior member: a message asks for its place.
+    /// At the leader: gives places to the messages of `sender`, in the order of their numbers.
     pub(super) fn on_data(
         &mut self,
         sender: ProcessId,
@@ -107,13 +111,15 @@ impl<C: Data> VirtualSynchrony<C> {
         if seq < next(&self.ordering) || seq > highest {
             return;
         }
-        self.ordering.early_data.insert((sender, seq), command);
-        while let Some(command) = self.ordering.early_data.remove(&(sender, next(&self.ordering))) {
+        self.ordering.out_of_order_data.insert((sender, seq), command);
+        while let Some(command) =
+            self.ordering.out_of_order_data.remove(&(sender, next(&self.ordering)))
+        {
             self.place(Entry { sender, seq: next(&self.ordering), command }, ctx);
         }
     }
 
-    /// Gives a message the next place.
+    /// At the leader: gives a message the next place.
     fn place(&mut self, entry: Entry<C>, ctx: &mut Context<'_, Self>) {
         let position = self.ordering.end();
         for to in self.view.others(ctx.me()) {
@@ -136,26 +142,23 @@ impl<C: Data> VirtualSynchrony<C> {
         entry: Entry<C>,
         ctx: &mut Context<'_, Self>,
     ) {
-        // Who has stopped takes nothing in: what it told the candidate must remain all it has.
-        let takes = !self.change.wedged
-            || self.makes(&super::sheet::KEEP_DELIVERING)
-            || self.makes(&super::sheet::KEEP_ACKNOWLEDGING);
-        if !takes || self.view.leader() != Some(from) {
+        // A wedged process promised; a message taken in afterwards would be missing from its promise.
+        if !self.may_take_in() || self.view.leader() != Some(from) {
             return;
         }
         self.note_held(from, position.saturating_add(1));
         if position >= self.ordering.end() {
-            self.ordering.early.insert(position, entry);
+            self.ordering.out_of_order.insert(position, entry);
         }
-        while let Some(entry) = self.ordering.early.remove(&self.ordering.end()) {
+        while let Some(entry) = self.ordering.out_of_order.remove(&self.ordering.end()) {
             if entry.sender == ctx.me() {
-                self.ordering.own.pop_front();
+                self.ordering.unplaced.pop_front();
             }
             self.append(entry);
         }
         let held = self.ordering.end();
         self.ordering.held.insert(ctx.me(), held);
-        if !self.change.wedged || self.makes(&super::sheet::KEEP_ACKNOWLEDGING) {
+        if self.may_acknowledge() {
             for to in self.view.others(ctx.me()) {
                 ctx.send(to, Message::Ack { view: self.view.id, held });
             }
@@ -174,24 +177,24 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// Delivers what may be, in order; drops what everyone has.
+    /// Delivers all messages that may be delivered, and drops those that every process has.
     pub(super) fn deliver(&mut self, ctx: &mut Context<'_, Self>) {
-        let stopped = self.change.wedged && !self.makes(&super::sheet::KEEP_DELIVERING);
-        if stopped || !self.has_state || self.holds_for_state() {
+        if !self.may_deliver() || !self.has_state || self.holds_for_state() {
             return;
         }
         while self.ordering.delivered < self.ordering.end() && self.is_deliverable() {
             let place = (self.ordering.delivered - self.ordering.base) as usize;
             let entry = self.ordering.order[place].clone();
-            self.hand_over(entry, ctx);
+            self.deliver_entry(entry, ctx);
         }
         self.drop_stable(ctx.me());
         self.send_waiting(ctx);
     }
 
-    /// Whether the next message is safe: a majority has it, so that no view can end without it.
+    /// Whether the next message may be delivered. With uniform delivery a majority has it, so that
+    /// every majority of promises contains it.
     fn is_deliverable(&self) -> bool {
-        if self.settings.agreed || self.makes(&super::sheet::AGREED) {
+        if self.settings.agreed || !self.waits_for_majority() {
             return true;
         }
         let has = |p: &(&ProcessId, &u64)| *p.1 > self.ordering.delivered;
@@ -199,8 +202,8 @@ impl<C: Data> VirtualSynchrony<C> {
         self.is_quorum(&holders)
     }
 
-    /// Tells the application the next message.
-    pub(super) fn hand_over(&mut self, entry: Entry<C>, ctx: &mut Context<'_, Self>) {
+    /// Delivers `entry`, the next message, to the application.
+    pub(super) fn deliver_entry(&mut self, entry: Entry<C>, ctx: &mut Context<'_, Self>) {
         let Entry { sender, seq, command } = entry;
         let position = self.ordering.delivered;
         self.ordering.delivered += 1;
@@ -218,7 +221,7 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// Sends again what `to` lacks, or what we wait for: messages may have been lost.
+    /// At the leader: sends the messages again that `to` lacks from place `held` on.
     pub(super) fn repair(&mut self, to: ProcessId, held: u64, ctx: &mut Context<'_, Self>) {
         if self.view.leader() != Some(ctx.me()) || self.change.wedged {
             return;
@@ -231,14 +234,14 @@ impl<C: Data> VirtualSynchrony<C> {
         }
     }
 
-    /// Asks again for the places of our own messages.
-    pub(super) fn ask_again(&self, ctx: &mut Context<'_, Self>) {
+    /// Sends the messages again whose place this process does not know.
+    pub(super) fn resend_unplaced(&self, ctx: &mut Context<'_, Self>) {
         let Some(leader) = self.view.leader().filter(|l| *l != ctx.me() && !self.change.wedged)
         else {
             return;
         };
-        let own = self.ordering.own.iter().take(RESENT);
-        for (seq, command) in (self.ordering.first_own()..).zip(own) {
+        let unplaced = self.ordering.unplaced.iter().take(RESENT);
+        for (seq, command) in (self.ordering.first_unplaced()..).zip(unplaced) {
             let command = command.clone();
             ctx.send(leader, Message::Data { view: self.view.id, seq, command });
         }

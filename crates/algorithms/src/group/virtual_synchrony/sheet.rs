@@ -1,4 +1,4 @@
-//! The data sheet, and what can be chosen.
+//! The data sheet of virtual synchrony, its settings, and the rules that its mistake switches break.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::{
 
 pub(super) const KEEP_DELIVERING: Mistake = Mistake {
     name: "keep-delivering",
-    what: "who has promised goes on taking in and delivering messages",
+    what: "a process that has promised goes on taking in and delivering messages",
     breaks: "uniform agreement",
     caught_by: "-n 3 --requests 1,0,0 --set reform=2 --set retry=off",
 };
 pub(super) const KEEP_ACKNOWLEDGING: Mistake = Mistake {
     name: "keep-acknowledging",
-    what: "who has promised goes on acknowledging messages (rule Q4)",
+    what: "a process that has promised goes on acknowledging messages (rule Q4)",
     breaks: "uniform agreement",
     caught_by: "-n 3 --requests 1,0,0 --set reform=2 --set retry=off",
 };
 pub(super) const NO_MAJORITY: Mistake = Mistake {
     name: "no-majority",
-    what: "any set of members may decide: a split has two successors",
+    what: "any set of members may decide: two parts of a view form two next views",
     breaks: "view agreement",
     caught_by: "-n 3 --requests 0,0,0 --set reform=0,2 --set retry=off",
 };
@@ -51,13 +51,13 @@ pub(super) const IGNORE_ACCEPTED: Mistake = Mistake {
 };
 pub(super) const AGREED: Mistake = Mistake {
     name: "agreed-delivery",
-    what: "messages are delivered when they have a place, though a majority may lack them",
+    what: "a message is delivered once it has a place, although a majority may lack it",
     breaks: "uniform agreement",
     caught_by: "-n 3 --requests 1,0,0 --crash 1 --set retry=off",
 };
 pub(super) const TWO_HALVES: Mistake = Mistake {
     name: "two-halves",
-    what: "half of a view decides once all others have been born again, although the half with the most \
+    what: "half of a view decides once all others have restarted, although the half with the most \
            senior member may have decided alone before (tie-break)",
     breaks: "view agreement",
     caught_by: "-n 2 --requests 0,0 --set tie-break=on --set reform=0 --set rejoin=on --set retry=off \
@@ -74,12 +74,12 @@ pub(super) const SHEET: DataSheet = DataSheet {
     assumes: &[Assumption::UniqueIds, Assumption::Reliable],
     topologies: &[Shape::Complete],
     winner: None,
-    // A fault is none to this algorithm; so the formulas have to rule it out.
+    // The algorithm assumes no fault away; so each formula has to exclude faults itself.
     costs: &[
         Cost {
             metric: Metric::Time,
             formula: "4T from the first stop to the next view",
-            when: "one member asks for a new view, nobody fails, comes or goes, and delays have a limit",
+            when: "one member asks for a new view, no process fails, joins or leaves, and delays have a limit",
             bound: |f| {
                 let reform = f.setup.chosen(&SHEET, "reform");
                 let one_asks = !reform.is("none") && reform.0.parse::<u32>().is_ok();
@@ -129,12 +129,12 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "delivery",
             values: &["uniform", "agreed"],
-            what: "uniform: when a majority has it; agreed: when it has a place",
+            what: "when a message is delivered: once a majority has it, or once it has a place",
         },
         Switch {
             name: "heartbeat",
             values: &["0", "<number>"],
-            what: "the period in T; 0: nothing is sent again, and only the host's detector tells who is dead",
+            what: "the period in T; 0: nothing is sent again, and only the host's detector reports crashes",
         },
         Switch {
             name: "misses",
@@ -145,42 +145,58 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "window",
             values: &["64", "<number>"],
-            what: "how many own messages may be under way",
+            what: "how many messages of one member may be under way",
         },
         Switch {
             name: "tie-break",
             values: &["off", "on"],
-            what: "half of a view decides if its most senior member is among them",
+            what: "whether half of a view decides if its most senior member is among them",
         },
         Switch {
             name: "transfer",
             values: &["blocking", "streaming"],
             what: "whether deliveries wait while the application gives its state",
         },
-        Switch { name: "joiners", values: &["none", "<text>"], what: "who joins later" },
-        Switch { name: "leavers", values: &["none", "<text>"], what: "who leaves in the end" },
-        Switch { name: "reform", values: &["none", "<text>"], what: "who asks for a new view" },
-        Switch { name: "rejoin", values: &["off", "on"], what: "whether the excluded come again" },
+        Switch {
+            name: "joiners",
+            values: &["none", "<text>"],
+            what: "the processes that join later",
+        },
+        Switch {
+            name: "leavers",
+            values: &["none", "<text>"],
+            what: "the processes that leave in the end",
+        },
+        Switch {
+            name: "reform",
+            values: &["none", "<text>"],
+            what: "the processes that ask for a new view",
+        },
+        Switch {
+            name: "rejoin",
+            values: &["off", "on"],
+            what: "whether an excluded process joins again",
+        },
     ],
 };
 
-/// Whether nobody fails, comes, goes, or is looked after.
+/// Whether no process fails, joins or leaves, and there are no heartbeats.
 fn in_peace(facts: &Facts<'_>) -> bool {
     let is = |name, value| facts.setup.chosen(&SHEET, name).is(value);
     facts.undisturbed && is("joiners", "none") && is("leavers", "none") && is("heartbeat", "0")
 }
 
-/// Whether the first view is the last, too.
+/// Whether the first view is also the last.
 fn one_view(facts: &Facts<'_>) -> bool {
     in_peace(facts) && facts.setup.chosen(&SHEET, "reform").is("none")
 }
 
-/// What was chosen, as the algorithm needs it.
+/// The chosen switches, as the algorithm uses them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) unit: Duration,
     pub(super) agreed: bool,
-    /// None: no heartbeats.
+    /// The period; none without heartbeats.
     pub(super) heartbeat: Option<Duration>,
     pub(super) misses: u32,
     pub(super) retry: bool,
@@ -206,7 +222,7 @@ impl Settings {
     }
 }
 
-/// Whether a group can begin like this.
+/// Whether a group can start with these choices.
 pub(super) fn check_setup(setup: &Setup) -> Result<(), SetupError> {
     setup.need(&SHEET, 1, &["misses", "window"])?;
     Plan::check(setup)
@@ -215,10 +231,10 @@ pub(super) fn check_setup(setup: &Setup) -> Result<(), SetupError> {
 impl<C: Data> Inspect for VirtualSynchrony<C> {
     fn at_rest(&self) -> bool {
         !self.change.wedged
-            && self.ahead.is_empty()
+            && self.later.is_empty()
             && self.waiting.is_empty()
             && self.ordering.delivered == self.ordering.end()
-            && self.ordering.own.is_empty()
+            && self.ordering.unplaced.is_empty()
     }
 }
 
@@ -230,7 +246,7 @@ impl Algorithm for VirtualSynchrony {
         Self::build(me, setup)
     }
 
-    /// Heartbeats have no end.
+    /// With heartbeats, a run has no end.
     fn goes_on(setup: &Setup) -> bool {
         setup.chosen(&SHEET, "heartbeat").number() > 0
     }
@@ -241,5 +257,57 @@ impl Algorithm for VirtualSynchrony {
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         check_setup(setup)
+    }
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl<C: Data> VirtualSynchrony<C> {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        *self.mistake == Some(mistake.name)
+    }
+
+    /// Whether this process takes in messages: not while it is wedged.
+    pub(super) fn may_take_in(&self) -> bool {
+        !self.change.wedged || self.makes(&KEEP_DELIVERING) || self.makes(&KEEP_ACKNOWLEDGING)
+    }
+
+    /// Whether this process delivers messages: not while it is wedged.
+    pub(super) fn may_deliver(&self) -> bool {
+        !self.change.wedged || self.makes(&KEEP_DELIVERING)
+    }
+
+    /// Q4: whether this process acknowledges messages: not while it is wedged.
+    pub(super) fn may_acknowledge(&self) -> bool {
+        !self.change.wedged || self.makes(&KEEP_ACKNOWLEDGING)
+    }
+
+    /// Whether a decision needs a majority.
+    pub(super) fn requires_majority(&self) -> bool {
+        !self.makes(&NO_MAJORITY)
+    }
+
+    /// Whether half of a view may decide after all others have restarted: only without the tie-break.
+    pub(super) fn surviving_half_may_decide(&self) -> bool {
+        !self.settings.tie_break || self.makes(&TWO_HALVES)
+    }
+
+    /// Whether a uniform delivery waits until a majority has the message.
+    pub(super) fn waits_for_majority(&self) -> bool {
+        !self.makes(&AGREED)
+    }
+
+    /// Q1: whether a candidate adopts an accepted proposal from its promises.
+    pub(super) fn adopts_accepted(&self) -> bool {
+        !self.makes(&IGNORE_ACCEPTED)
+    }
+
+    /// Q2: whether a process that did not promise may belong to the next view.
+    pub(super) fn admits_without_promise(&self, id: ProcessId) -> bool {
+        self.makes(&NON_PROMISERS) && !self.seems_gone(id)
+    }
+
+    /// Whether a candidate has its proposal accepted before it is decided.
+    pub(super) fn asks_to_accept(&self) -> bool {
+        !self.makes(&TWO_PHASES)
     }
 }

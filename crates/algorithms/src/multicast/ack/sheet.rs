@@ -14,31 +14,31 @@ use crate::{
 
 pub(super) const MUTE: Mistake = Mistake {
     name: "mute",
-    what: "a message that comes again is not confirmed again, though the confirmation may be lost",
+    what: "a message that arrives again is not confirmed again, although the confirmation may be lost",
     breaks: "accuracy",
     caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous --property accuracy",
 };
 pub(super) const TWICE: Mistake = Mistake {
     name: "twice",
-    what: "a message that comes again is delivered again",
+    what: "a message that arrives again is delivered again",
     breaks: "no duplication",
     caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous",
 };
 pub(super) const TRIMMED: Mistake = Mistake {
     name: "trimmed",
-    what: "a receiver remembers only its last message, so a late copy of an older one is news",
+    what: "a receiver remembers only its last message, and delivers a late copy of an older one again",
     breaks: "no duplication",
     caught_by: "-n 2 --requests 2,0 --duplicate 1 --no-fifo --synchronous",
 };
 pub(super) const PATIENT: Mistake = Mistake {
     name: "patient",
-    what: "nobody is ever given up: one crashed receiver jams the window for all",
+    what: "no receiver is ever given up: one crashed receiver blocks the window for all",
     breaks: "deadlock",
     caught_by: "-n 2 --requests 2,0 --crash 1 --synchronous --set window=1",
 };
 pub(super) const ONE_LIFE: Mistake = Mistake {
     name: "one-life",
-    what: "a restarted sender begins its numbers anew without saying so",
+    what: "a restarted sender numbers from 1 in the same incarnation",
     breaks: "validity",
     caught_by: "-n 2 --requests 2,0 --crash 1 --restart 1 --synchronous",
 };
@@ -69,7 +69,11 @@ pub(super) const SHEET: DataSheet = DataSheet {
     fence: None,
     mistakes: &[MUTE, TWICE, TRIMMED, PATIENT, ONE_LIFE],
     switches: &[
-        Switch { name: "window", values: &["64", "<number>"], what: "how many may be unconfirmed" },
+        Switch {
+            name: "window",
+            values: &["64", "<number>"],
+            what: "how many messages may be unconfirmed",
+        },
         Switch {
             name: "every",
             values: &["1", "<number>"],
@@ -93,12 +97,12 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "backoff",
             values: &["2", "1"],
-            what: "by what the timeout grows each time",
+            what: "the factor by which the timeout grows each time",
         },
         Switch {
             name: "limit",
             values: &["6", "<number>"],
-            what: "after so many repetitions the silent are given up; 0: never",
+            what: "after so many repetitions silent receivers are given up; 0: never",
         },
         Switch {
             name: "share",
@@ -110,7 +114,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
 
 impl Inspect for Ack {
     fn at_rest(&self) -> bool {
-        let idle = |s: &Sending| s.open.is_empty() && s.queue.is_empty();
+        let idle = |s: &Sending| s.outstanding.is_empty() && s.queue.is_empty();
         self.sending.as_ref().is_none_or(|sending| idle(sending))
     }
 }
@@ -126,7 +130,7 @@ impl Algorithm for Ack {
             sending: None,
             streams: BTreeMap::new(),
             given_up: ProcessSet::new(),
-            strangers: ProcessSet::new(),
+            welcomes_missing: ProcessSet::new(),
             settings: Fixed(Settings {
                 group: setup.group.clone(),
                 unit: setup.unit,
@@ -167,4 +171,31 @@ pub(super) fn smooth(f: &Facts<'_>) -> bool {
         && chosen("every").is("1")
         && chosen("fanout").is("0")
         && f.served.iter().all(|(_, sent)| *sent <= window)
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl Ack {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        self.settings.mistake == Some(mistake.name)
+    }
+
+    /// Whether a receiver recognises the copy of a message: `is_older` if a later one has arrived.
+    pub(super) fn recognises_copy(&self, is_older: bool) -> bool {
+        !self.makes(&TWICE) && !(self.makes(&TRIMMED) && is_older)
+    }
+
+    /// Whether a receiver confirms a copy, too: the first confirmation may be lost.
+    pub(super) fn confirms_copies(&self) -> bool {
+        !self.makes(&MUTE)
+    }
+
+    /// Whether a sender gives up silent and suspected receivers.
+    pub(super) fn gives_up(&self) -> bool {
+        !self.makes(&PATIENT)
+    }
+
+    /// Whether a restart begins a new incarnation.
+    pub(super) fn counts_restarts(&self) -> bool {
+        !self.makes(&ONE_LIFE)
+    }
 }

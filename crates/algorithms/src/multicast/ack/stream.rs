@@ -1,35 +1,35 @@
-//! The receiver's side: what has come from one sender, and when to confirm it.
+//! The receiver's side: the messages of one sender, and when to confirm them.
 
 use std::collections::BTreeMap;
 
 use konklave_process::{Context, ProcessId};
 use serde::Serialize;
 
-use super::sheet::{MUTE, TRIMMED, TWICE};
 use super::{Ack, Message, Timer};
 use crate::multicast::{Indication, Note, Numbers, Unit};
 
-/// The messages of one sender.
+/// The stream of one sender.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
 pub struct Stream {
     life: u32,
     received: Numbers,
-    /// What came too early, by its place in the stream.
-    early: BTreeMap<u32, u32>,
-    /// How many have come since we last confirmed.
+    /// Messages that arrived before one of their predecessors, by place.
+    #[serde(rename = "early")]
+    out_of_order: BTreeMap<u32, u32>,
+    /// How many messages have arrived since the last confirmation.
     unconfirmed: u32,
-    /// Along a tree: what those below us have confirmed.
+    /// With a tree: the place up to which each child has confirmed.
     below: BTreeMap<ProcessId, u32>,
 }
 
 impl Stream {
-    /// A stream of which we need only what comes after `base`.
+    /// A stream of which only the messages after `base` are needed.
     pub(super) fn from_base(life: u32, base: u32) -> Self {
         Self { life, received: Numbers::first(base), ..Self::default() }
     }
 
-    /// One below us has begun anew.
-    pub(super) fn forget(&mut self, child: ProcessId) {
+    /// A child has restarted: its confirmations begin anew.
+    pub(super) fn forget_child(&mut self, child: ProcessId) {
         self.below.remove(&child);
     }
 }
@@ -43,11 +43,10 @@ impl Ack {
         number: u32,
         ctx: &mut Context<'_, Self>,
     ) {
-        if self.strangers.contains(from) {
-            // We do not know yet where its stream begins for us; it will repeat what we need.
+        if self.welcomes_missing.contains(from) {
+            // The start of its stream is unknown until its `Welcome`. It repeats the messages after it.
             return;
         }
-        let (twice, trimmed, mute) = (self.makes(&TWICE), self.makes(&TRIMMED), self.makes(&MUTE));
         let stream = self.streams.entry(from).or_default();
         if life < stream.life {
             return;
@@ -58,17 +57,18 @@ impl Ack {
         let unit = Unit { from, number };
         if !stream.received.insert(seq) {
             ctx.indicate(Indication::Note(Note::Unwanted(unit)));
-            if twice || trimmed && seq < stream.received.upto() {
+            let is_older = seq < stream.received.upto();
+            if !self.recognises_copy(is_older) {
                 ctx.indicate(Indication::Delivered(unit));
             }
             // The confirmation may have been lost.
-            if !mute {
+            if self.confirms_copies() {
                 self.confirm(from, ctx);
             }
             return;
         }
-        stream.early.insert(seq, number);
-        while let Some(entry) = stream.early.first_entry()
+        stream.out_of_order.insert(seq, number);
+        while let Some(entry) = stream.out_of_order.first_entry()
             && *entry.key() <= stream.received.upto()
         {
             ctx.indicate(Indication::Delivered(Unit { from, number: entry.remove() }));
@@ -77,13 +77,13 @@ impl Ack {
         if stream.unconfirmed >= self.settings.every {
             self.confirm(from, ctx);
         } else if stream.unconfirmed == 1 {
-            // All receivers got it at the same moment: let them not all answer in the same moment.
+            // All receivers get the message at the same moment, and would confirm it at the same moment.
             let part = self.settings.jitter * (ctx.choose(256) + 1);
             ctx.set_timer(Timer::Confirm(from), self.settings.unit * part / 256);
         }
     }
 
-    /// Confirms what has come from `of`: to it, or to the one above us in its tree.
+    /// Confirms the messages of `of`: to `of` itself, or to the parent in its tree.
     pub(super) fn confirm(&mut self, of: ProcessId, ctx: &mut Context<'_, Self>) {
         let me = ctx.me();
         let Some(stream) = self.streams.get_mut(&of) else { return };
@@ -104,8 +104,8 @@ impl Ack {
         }
     }
 
-    /// One below us in the tree of `of` confirms.
-    pub(super) fn on_child(
+    /// A child in the tree of `of` confirms.
+    pub(super) fn on_child_ack(
         &mut self,
         of: ProcessId,
         life: u32,

@@ -56,7 +56,7 @@ fn the_window_holds_back_what_is_too_much_and_selective_confirmations_are_heard(
     for number in 1..=3 {
         p.ask(Request::Multicast(number));
     }
-    assert_eq!(p.process.sending.as_ref().unwrap().open.len(), 2);
+    assert_eq!(p.process.sending.as_ref().unwrap().outstanding.len(), 2);
     // The second is confirmed ahead of the first: the window still begins at the first.
     let cancel = |seq| Effect::CancelTimer { timer: Timer::Retry(seq) };
     assert_eq!(p.hear(1, ack(0, 0, &[2])), [cancel(2)]);

@@ -9,7 +9,7 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mi
 
 const FORGETS_ITSELF: Mistake = Mistake {
     name: "forgets-itself",
-    what: "the sender counts itself out: everyone but it delivers its message",
+    what: "the sender does not deliver its own message",
     breaks: "deadlock",
     caught_by: "-n 2 --requests 1,0",
 };
@@ -50,5 +50,13 @@ impl Algorithm for BestEffort {
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {
         Self { forgets_itself: setup.makes(&FORGETS_ITSELF) }
+    }
+}
+
+/// The rule that a mistake switch breaks.
+impl BestEffort {
+    /// Whether the sender delivers its own message.
+    pub(super) fn delivers_own(&self) -> bool {
+        !*self.forgets_itself
     }
 }

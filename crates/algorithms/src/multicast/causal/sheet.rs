@@ -11,13 +11,13 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mi
 
 pub(super) const FIFO_ONLY: Mistake = Mistake {
     name: "fifo-only",
-    what: "only the sender's own entry is compared, not what it had delivered of others",
+    what: "only the sender's own entry of the clock is compared, not those of other senders",
     breaks: "causal order",
     caught_by: "-n 3 --requests 1,1,0",
 };
 pub(super) const ONE_LOOK: Mistake = Mistake {
     name: "one-look",
-    what: "what is held back is not looked at again when something was delivered",
+    what: "a delivery does not release the messages that waited for it",
     breaks: "validity",
     caught_by: "-n 2 --requests 2,0 --no-fifo",
 };
@@ -67,5 +67,22 @@ impl Algorithm for Causal {
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {
         Self { delivered: Clock::new(), held: BTreeMap::new(), mistake: Fixed(setup.mistake) }
+    }
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl Causal {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        *self.mistake == Some(mistake.name)
+    }
+
+    /// Whether a message waits for its causes of other senders.
+    pub(super) fn waits_for_others(&self) -> bool {
+        !self.makes(&FIFO_ONLY)
+    }
+
+    /// Whether a delivery releases the messages that waited for it.
+    pub(super) fn looks_again(&self) -> bool {
+        !self.makes(&ONE_LOOK)
     }
 }

@@ -11,13 +11,13 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mi
 
 pub(super) const ARRIVAL: Mistake = Mistake {
     name: "arrival-order",
-    what: "what arrives is delivered at once, as if one connection could not overtake another",
+    what: "a message is delivered on arrival, as if one connection could not overtake another",
     breaks: "fifo order",
     caught_by: "-n 2 --requests 2,0 --no-fifo",
 };
 pub(super) const FORGETFUL: Mistake = Mistake {
     name: "drops-early",
-    what: "a message that comes too early is dropped instead of held",
+    what: "a message that arrives before its predecessor is dropped instead of held",
     breaks: "validity",
     caught_by: "-n 2 --requests 2,0 --no-fifo",
 };
@@ -52,7 +52,7 @@ const SHEET: DataSheet = DataSheet {
 
 impl Inspect for Fifo {
     fn at_rest(&self) -> bool {
-        self.streams.values().all(|stream| stream.early.is_empty())
+        self.streams.values().all(|stream| stream.out_of_order.is_empty())
     }
 }
 
@@ -62,5 +62,22 @@ impl Algorithm for Fifo {
 
     fn new(_me: ProcessId, setup: &Setup) -> Self {
         Self { sent: 0, streams: BTreeMap::new(), mistake: Fixed(setup.mistake) }
+    }
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl Fifo {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        *self.mistake == Some(mistake.name)
+    }
+
+    /// Whether a message waits until its predecessor is delivered.
+    pub(super) fn waits_for_predecessor(&self) -> bool {
+        !self.makes(&ARRIVAL)
+    }
+
+    /// Whether a message that arrives before its predecessor is kept.
+    pub(super) fn keeps_out_of_order(&self) -> bool {
+        !self.makes(&FORGETFUL)
     }
 }

@@ -11,19 +11,19 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mi
 
 pub(super) const NO_TIES: Mistake = Mistake {
     name: "no-tie-break",
-    what: "of equal priorities each takes its own message first: the id does not break the tie",
+    what: "of equal priorities each member delivers its own message first: the id does not break the tie",
     breaks: "total order",
     caught_by: "-n 2 --requests 1,1",
 };
 pub(super) const OWN_ONLY: Mistake = Mistake {
     name: "own-proposals-only",
-    what: "a proposal exceeds the own proposals before it, but not the final priorities seen",
+    what: "a proposal exceeds the member's own proposals, but not the final priorities that it received",
     breaks: "total order",
     caught_by: "-n 3 --requests 1,1,1",
 };
 pub(super) const SKIPS: Mistake = Mistake {
     name: "skips",
-    what: "a final message is delivered though one before it is not final",
+    what: "a message with a final priority is delivered, although the priority of one before it is not final",
     breaks: "total order",
     caught_by: "-n 2 --requests 1,1",
 };
@@ -31,7 +31,7 @@ pub(super) const SKIPS: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "isis",
     title: "ISIS ABCAST",
-    idea: "Everyone proposes a priority, the highest is final; deliver by priority.",
+    idea: "Every member proposes a priority, the highest is final; deliver by priority.",
     source: "K. Birman, T. Joseph, TOCS 5(1), 1987",
     assumes: &[
         Assumption::Reliable,
@@ -86,5 +86,27 @@ impl Algorithm for Isis {
             ballots: BTreeMap::new(),
             mistake: Fixed(setup.mistake),
         }
+    }
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl Isis {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        *self.mistake == Some(mistake.name)
+    }
+
+    /// Whether the proposer's id orders messages of equal priority.
+    pub(super) fn breaks_ties_by_id(&self) -> bool {
+        !self.makes(&NO_TIES)
+    }
+
+    /// Whether a proposal exceeds all final priorities that the member has received.
+    pub(super) fn exceeds_final(&self) -> bool {
+        !self.makes(&OWN_ONLY)
+    }
+
+    /// Whether a message waits until the priorities of all messages before it are final.
+    pub(super) fn waits_for_final(&self) -> bool {
+        !self.makes(&SKIPS)
     }
 }

@@ -11,19 +11,19 @@ use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mi
 
 pub(super) const SILENT: Mistake = Mistake {
     name: "silent",
-    what: "who has nothing to say says nothing: an idle member holds up everyone",
+    what: "a member acknowledges nothing: an idle member holds up all others",
     breaks: "deadlock",
     caught_by: "-n 3 --requests 1,0,0",
 };
 pub(super) const DEAF_CLOCK: Mistake = Mistake {
     name: "deaf-clock",
-    what: "what is received does not move the clock that messages are stamped with",
+    what: "received timestamps do not advance the clock that messages are stamped with",
     breaks: "total order",
     caught_by: "-n 3 --requests 2,1,0",
 };
 pub(super) const HASTY: Mistake = Mistake {
     name: "hasty",
-    what: "a message is delivered once its sender was heard, without word from the others",
+    what: "a message is delivered without later timestamps from the other members",
     breaks: "total order",
     caught_by: "-n 2 --requests 1,1",
 };
@@ -31,7 +31,7 @@ pub(super) const HASTY: Mistake = Mistake {
 const SHEET: DataSheet = DataSheet {
     name: "lamport-order",
     title: "Total order by timestamps",
-    idea: "Deliver by timestamp, once everyone has been heard from with a later one.",
+    idea: "Deliver by timestamp, once a later one has arrived from every member.",
     source: "L. Lamport, CACM 21(7), 1978",
     assumes: &[
         Assumption::Reliable,
@@ -82,8 +82,30 @@ impl Algorithm for LamportOrder {
         Self {
             clock: LamportClock::default(),
             queue: BTreeMap::new(),
-            heard: ProcessMap::new(&setup.group, 0),
+            latest: ProcessMap::new(&setup.group, 0),
             mistake: Fixed(setup.mistake),
         }
+    }
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl LamportOrder {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        *self.mistake == Some(mistake.name)
+    }
+
+    /// Whether a member acknowledges each message.
+    pub(super) fn acknowledges(&self) -> bool {
+        !self.makes(&SILENT)
+    }
+
+    /// Whether messages are stamped with the Lamport clock.
+    pub(super) fn stamps_by_clock(&self) -> bool {
+        !self.makes(&DEAF_CLOCK)
+    }
+
+    /// Whether a message waits for a later timestamp from every member.
+    pub(super) fn waits_for_all(&self) -> bool {
+        !self.makes(&HASTY)
     }
 }

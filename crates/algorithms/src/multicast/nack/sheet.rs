@@ -14,13 +14,13 @@ use crate::{
 
 pub(super) const NO_HEARTBEAT: Mistake = Mistake {
     name: "no-heartbeat",
-    what: "a sender with nothing more to say says nothing: a loss at the end goes unnoticed",
+    what: "no heartbeats follow the last message: a loss at the end goes unnoticed",
     breaks: "validity",
     caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous --set suppression=none --set beats=2 --set stops=0",
 };
 pub(super) const SILENT_HOLE: Mistake = Mistake {
     name: "silent-hole",
-    what: "who has asked often enough in vain goes on without the message and tells nobody",
+    what: "a receiver that gives up a missing message does not report it as gone",
     breaks: "validity",
     caught_by: "-n 2 --requests 1,0 --loss 3 --synchronous --set suppression=none --set beats=3 --set stops=0 --set tries=1",
 };
@@ -28,7 +28,7 @@ pub(super) const SILENT_HOLE: Mistake = Mistake {
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "nack",
     title: "Reliable multicast by negative acknowledgements",
-    idea: "Who sees a hole in the numbers asks for what is missing; heartbeats and a stop show lost tails.",
+    idea: "A receiver asks for the messages in a gap of the numbers; heartbeats and a stop show losses at the end.",
     source: "lecture \"Zuverlässiger Multicast\", negative acknowledgement; RFC 5401",
     assumes: &[Assumption::StableStorage],
     topologies: &[Shape::Connected],
@@ -64,12 +64,12 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "beats",
             values: &["12", "<number>"],
-            what: "how many heartbeats follow a message until the sender says that it stops",
+            what: "how many heartbeats follow a message before the stop",
         },
         Switch {
             name: "stops",
             values: &["3", "<number>"],
-            what: "how often a stop is said to who has not answered before it is said less often; 0: never",
+            what: "how many stops a silent receiver gets before they become rarer; 0: no stops at all",
         },
         Switch {
             name: "suppression",
@@ -91,7 +91,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
 
 impl Inspect for Nack {
     fn at_rest(&self) -> bool {
-        self.cooling.is_empty() && self.streams.values().all(Stream::is_whole)
+        self.just_repaired.is_empty() && self.streams.values().all(Stream::is_complete)
     }
 }
 
@@ -105,9 +105,9 @@ impl Algorithm for Nack {
             life: 0,
             sent: 0,
             kept: BTreeMap::new(),
-            cooling: Vec::new(),
+            just_repaired: Vec::new(),
             beats: 0,
-            open: ProcessSet::new(),
+            unanswered: ProcessSet::new(),
             suspected: ProcessSet::new(),
             streams: BTreeMap::new(),
             settings: Fixed(Settings {
@@ -140,4 +140,21 @@ pub(super) fn messages(f: &Facts<'_>) -> Option<Bound> {
         || f.delay_max.is_some_and(|delay| 2.0 * delay <= stops * f64::from(stop::PATIENCE));
     let most = f.entries() * others * (1.0 + beats + 2.0 * stops);
     (f.undisturbed && answered).then_some(Bound::Between(least, most))
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl Nack {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        self.settings.mistake == Some(mistake.name)
+    }
+
+    /// Whether heartbeats and stops follow the last message.
+    pub(super) fn sends_heartbeats(&self) -> bool {
+        !self.makes(&NO_HEARTBEAT)
+    }
+
+    /// Whether a receiver that gives up a message reports it as gone.
+    pub(super) fn reports_gone(&self) -> bool {
+        !self.makes(&SILENT_HOLE)
+    }
 }

@@ -1,42 +1,41 @@
-//! The end of a stream: heartbeats that become rarer, then a stop that is repeated until everyone
-//! has said that it has all.
+//! The end of a stream: heartbeats that become rarer, then a stop that is repeated until every receiver
+//! has confirmed that it has the whole stream.
 //!
-//! However often a signal is repeated, all of its copies can get lost. Only an answer tells that it
-//! has arrived, so a stop has one; whoever does not answer is asked for ever, at the rate of the
-//! rarest heartbeats, unless the detector takes it for crashed.
+//! All copies of a message can get lost, however many there are. Only an answer shows that one has
+//! arrived; so a stop is answered. The sender repeats it to a silent receiver without end, at the rate
+//! of the rarest heartbeats, unless it suspects that receiver.
 
 use konklave_process::{Context, ProcessId, ProcessSet};
 
-use super::sheet::NO_HEARTBEAT;
 use super::{Message, Nack, ROUND_TRIP, Settings, Timer};
 
-/// From one stop to the next, in T, while they are frequent: an answer comes in between.
+/// The time between two frequent stops, in T: an answer fits in between.
 pub(super) const PATIENCE: u32 = ROUND_TRIP + 1;
 
 impl Nack {
-    /// There is a new message: what follows it begins anew.
+    /// After a new message: heartbeats and stops begin anew.
     pub(super) fn begin_beats(&mut self, ctx: &mut Context<'_, Self>) {
         self.beats = 0;
         if self.settings.stops > 0 {
-            self.open = ctx.others().collect();
+            self.unanswered = ctx.others().collect();
         }
         self.next_beat(ctx);
     }
 
-    /// Whether all heartbeats are over.
+    /// Whether all heartbeats are sent, and stops follow.
     fn stopping(&self) -> bool {
         self.sent > 0 && self.beats >= self.settings.beats
     }
 
-    /// Whom a stop would be sent.
+    /// The receivers that a stop is sent to.
     fn awaited(&self) -> ProcessSet {
-        self.open.difference(&self.suspected)
+        self.unanswered.difference(&self.suspected)
     }
 
     pub(super) fn next_beat(&self, ctx: &mut Context<'_, Self>) {
         let Settings { heartbeat, rarest, unit, beats, stops, .. } = *self.settings;
         let over = self.stopping() && self.awaited().is_empty();
-        if over || ctx.group_size() == 1 || self.makes(&NO_HEARTBEAT) {
+        if over || ctx.group_size() == 1 || !self.sends_heartbeats() {
             return;
         }
         let wait = if self.beats <= beats {
@@ -49,7 +48,7 @@ impl Nack {
         ctx.set_timer(Timer::Beat, unit * wait);
     }
 
-    /// Says how far the stream goes: to all, or that it ends there, to those who have not answered.
+    /// Sends a heartbeat to all, or a stop to the receivers that have not answered.
     pub(super) fn beat(&mut self, ctx: &mut Context<'_, Self>) {
         if self.stopping() {
             for p in self.awaited().iter() {
@@ -63,7 +62,7 @@ impl Nack {
         self.next_beat(ctx);
     }
 
-    /// The stream of `from` ends here: who has all of it says so, the others ask first.
+    /// The stream of `from` ends here: answers if the whole stream has arrived, else asks for the rest.
     pub(super) fn on_stop(
         &mut self,
         from: ProcessId,
@@ -72,7 +71,7 @@ impl Nack {
         ctx: &mut Context<'_, Self>,
     ) {
         self.on_heartbeat(from, life, last, ctx);
-        if self.has_whole(from, life) {
+        if self.has_complete(from, life) {
             ctx.send(from, Message::Whole { life, last });
         }
     }
@@ -84,19 +83,19 @@ impl Nack {
         last: u32,
         ctx: &mut Context<'_, Self>,
     ) {
-        if life == self.life && last == self.sent && self.open.remove(from) {
+        if life == self.life && last == self.sent && self.unanswered.remove(from) {
             self.end_beats(ctx);
         }
     }
 
-    /// Nobody waits for one that has crashed.
+    /// A suspected receiver is not waited for.
     pub(super) fn give_up(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         if self.settings.stops > 0 && self.suspected.insert(peer) {
             self.end_beats(ctx);
         }
     }
 
-    /// Someone is back, who may lack the end.
+    /// `peer` is alive after all, and may lack the end of the stream.
     pub(super) fn take_back(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         let silent = self.stopping() && self.awaited().is_empty();
         if self.suspected.remove(peer) && silent {

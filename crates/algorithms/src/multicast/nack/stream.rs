@@ -1,39 +1,39 @@
-//! The receiver's side: what has come from one sender, what is missing, and when to ask for it.
+//! The receiver's side: the messages of one sender, which are missing, and when to ask for them.
 
 use std::collections::BTreeMap;
 
 use konklave_process::{Context, ProcessId};
 use serde::Serialize;
 
-use super::sheet::SILENT_HOLE;
 use super::{Message, Nack, ROUND_TRIP, Timer};
 use crate::multicast::{Indication, Note, Numbers, Unit};
 
-/// The messages of one sender.
+/// The stream of one sender.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize)]
 pub struct Stream {
     life: u32,
     received: Numbers,
-    /// What came too early, by its place in the stream.
-    early: BTreeMap<u32, u32>,
-    /// The highest number we know of.
+    /// Messages that arrived before one of their predecessors, by place.
+    #[serde(rename = "early")]
+    out_of_order: BTreeMap<u32, u32>,
+    /// The highest known place of the stream.
     high: u32,
-    /// How often we have asked since something new came.
+    /// How many requests were sent since the last new message.
     tries: u32,
-    /// Whether we are going to ask.
+    /// Whether a request is due.
     asking: bool,
 }
 
 impl Stream {
-    /// Whether nothing is missing.
-    pub(super) fn is_whole(&self) -> bool {
+    /// Whether no message up to the highest known place is missing.
+    pub(super) fn is_complete(&self) -> bool {
         self.received.upto() >= self.high
     }
 }
 
 impl Nack {
-    /// The stream of `from` in this life; none if that life is over. Whoever comes late takes part
-    /// from what it sees first.
+    /// The stream of this incarnation of `from`; none if the incarnation is over. A restarted process
+    /// takes part from the first message that it receives.
     fn stream(&mut self, from: ProcessId, life: u32, first: u32) -> Option<&mut Stream> {
         let late = self.life > 0;
         let base = if late { first.saturating_sub(1) } else { 0 };
@@ -61,10 +61,10 @@ impl Nack {
             }
             return;
         }
-        stream.early.insert(seq, number);
+        stream.out_of_order.insert(seq, number);
         stream.tries = 0;
         Self::deliver(stream, from, ctx);
-        self.notice(from, seq, ctx);
+        self.note_highest(from, seq, ctx);
     }
 
     pub(super) fn on_heartbeat(
@@ -75,16 +75,16 @@ impl Nack {
         ctx: &mut Context<'_, Self>,
     ) {
         if self.stream(from, life, high + 1).is_some() {
-            self.notice(from, high, ctx);
+            self.note_highest(from, high, ctx);
         }
     }
 
-    /// Whether nothing of this life of `from` is missing, as far as we know.
-    pub(super) fn has_whole(&self, from: ProcessId, life: u32) -> bool {
-        self.streams.get(&from).is_some_and(|stream| stream.life == life && stream.is_whole())
+    /// Whether no message of this incarnation of `from` is known to be missing.
+    pub(super) fn has_complete(&self, from: ProcessId, life: u32) -> bool {
+        self.streams.get(&from).is_some_and(|stream| stream.life == life && stream.is_complete())
     }
 
-    /// What lies below is gone: it is told, and what waits behind it goes on.
+    /// All messages below `below` are gone: reports the missing ones, and delivers those behind them.
     pub(super) fn on_gone(
         &mut self,
         from: ProcessId,
@@ -95,7 +95,7 @@ impl Nack {
         let Some(stream) = self.stream(from, life, below) else { return };
         let lost: Vec<u32> = stream.received.missing(below.saturating_sub(1)).collect();
         Self::skip(stream, from, &lost, true, ctx);
-        self.notice(from, 0, ctx);
+        self.note_highest(from, 0, ctx);
     }
 
     fn skip(
@@ -115,22 +115,22 @@ impl Nack {
     }
 
     fn deliver(stream: &mut Stream, from: ProcessId, ctx: &mut Context<'_, Self>) {
-        while let Some(entry) = stream.early.first_entry()
+        while let Some(entry) = stream.out_of_order.first_entry()
             && *entry.key() <= stream.received.upto()
         {
             ctx.indicate(Indication::Delivered(Unit { from, number: entry.remove() }));
         }
     }
 
-    /// The stream goes at least so far: whatever is missing up to there is noticed.
-    fn notice(&mut self, from: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
+    /// The stream goes at least up to `high`: notes the missing messages, and sets the timer to ask.
+    fn note_highest(&mut self, from: ProcessId, high: u32, ctx: &mut Context<'_, Self>) {
         let Some(stream) = self.streams.get_mut(&from) else { return };
         let before = stream.high;
         stream.high = high.max(before);
         for number in stream.received.missing(stream.high).filter(|seq| *seq > before) {
             ctx.indicate(Indication::Note(Note::Missing(Unit { from, number })));
         }
-        match (stream.is_whole(), stream.asking) {
+        match (stream.is_complete(), stream.asking) {
             (true, true) => {
                 stream.asking = false;
                 stream.tries = 0;
@@ -138,7 +138,7 @@ impl Nack {
             }
             (false, false) => {
                 stream.asking = true;
-                // A message that was only overtaken comes meanwhile, and so may a repair.
+                // A message that was only overtaken arrives meanwhile; so may a repair for another member.
                 let wait = if self.settings.exponential {
                     self.settings.unit * spread(ctx.group_size(), ctx.choose(1 << 10)) / 1024
                 } else {
@@ -150,16 +150,16 @@ impl Nack {
         }
     }
 
-    /// Asks for all that is missing, or gives it up.
+    /// Asks for all missing messages, or gives them up after the last try.
     pub(super) fn ask(&mut self, from: ProcessId, ctx: &mut Context<'_, Self>) {
         let (unit, most) = (self.settings.unit, self.settings.tries);
-        let silent = self.makes(&SILENT_HOLE);
+        let reports = self.reports_gone();
         let Some(stream) = self.streams.get_mut(&from) else { return };
         let missing: Vec<u32> = stream.received.missing(stream.high).collect();
         if stream.tries >= most {
             stream.asking = false;
             stream.tries = 0;
-            return Self::skip(stream, from, &missing, !silent, ctx);
+            return Self::skip(stream, from, &missing, reports, ctx);
         }
         stream.tries += 1;
         for &number in &missing {
@@ -171,7 +171,7 @@ impl Nack {
     }
 }
 
-/// Numbers in a row as ranges.
+/// Consecutive numbers as ranges.
 fn ranges(numbers: &[u32]) -> Vec<(u32, u32)> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &x in numbers {
@@ -183,8 +183,8 @@ fn ranges(numbers: &[u32]) -> Vec<(u32, u32)> {
     ranges
 }
 
-/// The truncated exponential delay of RFC 5401 among `n`, in 1/1024 T, from a draw of ten bits:
-/// few draw a short one, and their repair spares the others.
+/// The truncated exponential delay of RFC 5401 among `n` members, in 1/1024 T, from ten random bits.
+/// Few members draw a short delay, and the repair for them spares the requests of the others.
 pub(super) fn spread(n: usize, draw: u32) -> u32 {
     let most = f64::from(4 * ROUND_TRIP);
     let l = (n as f64).ln() + 1.0;

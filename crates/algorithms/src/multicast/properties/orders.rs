@@ -1,4 +1,4 @@
-//! Total and causal order, judged from what crosses the line to the application.
+//! Total and causal order, judged from the requests and indications alone.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,20 +6,19 @@ use konklave_process::{Group, ProcessId, ProcessMap, Verdict, Violation};
 
 use super::super::Unit;
 
-/// Total order without holes: what each member delivers is a beginning of one row.
+/// Total order without gaps: the deliveries of each member are a prefix of one sequence.
 ///
-/// Members that only part of the group agree on are judged as strictly as the rest: crashed ones
-/// count, too. What all have delivered is forgotten.
+/// Crashed members count, too. Messages that all members have delivered are forgotten.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Log {
-    /// The part of the row that some have not delivered, and how many have.
+    /// The end of the sequence, from the first message that a member lacks, with delivery counts.
     row: VecDeque<(Unit, u32)>,
-    /// Where the row begins.
+    /// The place of the first message in `row`.
     base: u64,
-    /// How many each member has delivered.
+    /// How many messages each member has delivered.
     at: ProcessMap<u64>,
     members: u32,
-    /// Whether someone has left the row; from then on only that is known.
+    /// Whether a member has left the sequence. From then on nothing more is judged.
     broken: bool,
 }
 
@@ -34,8 +33,8 @@ impl Log {
         }
     }
 
-    /// Whether `unit` is what another delivered at the place where `p` is. Then both had delivered the
-    /// same before, and what was found of the other holds for `p`.
+    /// Whether another member delivered `unit` at the place that `p` has reached. Then both have
+    /// delivered the same messages before, and the verdict on the other one holds for `p`.
     pub(super) fn repeats(&self, p: ProcessId, unit: Unit) -> bool {
         let i = self.at[p].checked_sub(self.base).filter(|_| !self.broken);
         i.and_then(|i| self.row.get(i as usize)).is_some_and(|(known, _)| *known == unit)
@@ -47,7 +46,7 @@ impl Log {
         }
         let position = self.at[p];
         self.at[p] += 1;
-        // A member that came up again may be behind what all others have forgotten.
+        // A restarted member may be at a place that is forgotten already.
         let Some(i) = position.checked_sub(self.base) else { return Ok(()) };
         if i as usize == self.row.len() {
             self.row.push_back((unit, 0));
@@ -67,22 +66,22 @@ impl Log {
         Ok(())
     }
 
-    /// A member came up anew: what it delivers from now on is no part of the row.
+    /// A member has restarted: its deliveries are no part of the sequence any more.
     pub(super) fn forget(&mut self, p: ProcessId) {
         self.at[p] = 0;
         self.broken = true;
     }
 }
 
-/// Causal order: nobody delivers a message before those that its sender knew when it sent it.
+/// Causal order: no member delivers a message before the messages that its sender had delivered.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Causes {
-    /// For what some have not delivered: the last messages its sender knew, and how many have it.
+    /// For each message that a member lacks: its causes, and how many members have delivered it.
     of: BTreeMap<Unit, (Vec<Unit>, u32)>,
 }
 
 impl Causes {
-    /// `unit` is multicast by one who knows these messages, the last of each sender.
+    /// `unit` is multicast by a member that has delivered these messages, the last of each sender.
     pub(super) fn send(&mut self, unit: Unit, known: impl Iterator<Item = (ProcessId, u32)>) {
         let known = known.filter(|(p, number)| *p != unit.from && *number > 0);
         let mut causes: Vec<Unit> = known.map(|(from, number)| Unit { from, number }).collect();
@@ -92,9 +91,8 @@ impl Causes {
         self.of.insert(unit, (causes, 0));
     }
 
-    /// `repeats`: another delivered it after the same messages that `p` has, so there is nothing new to
-    /// find. In a total order that is so for all but the first: of a hundred, one goes through what
-    /// the sender knew of a hundred.
+    /// `repeats`: another member delivered `unit` after the same messages, so its verdict holds for `p`.
+    /// In a total order this spares the search for all members but the first.
     pub(super) fn deliver(
         &mut self,
         p: ProcessId,

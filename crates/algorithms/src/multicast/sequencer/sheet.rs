@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap};
 
-use super::{Delivery, Desk, Sequencer, Settings, alone, delivery};
+use super::{Delivery, Numbering, Sequencer, Settings};
 use crate::multicast::Multicast;
-use crate::multicast::table::Table;
+use crate::multicast::sender_map::SenderMap;
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) const ANY_TURN: Mistake = Mistake {
     name: "any-turn",
-    what: "the sequencer numbers what arrives, and does not wait for the sender's message before",
+    what: "the sequencer numbers messages on arrival, not in the order of their sender",
     breaks: "fifo order",
     caught_by: "-n 2 --requests 0,2 --no-fifo",
 };
@@ -33,7 +33,7 @@ pub(super) const TWICE: Mistake = Mistake {
 };
 pub(super) const HASTY: Mistake = Mistake {
     name: "hasty",
-    what: "a member delivers what it holds itself, without a majority",
+    what: "a member delivers a message that it holds, although a majority may lack it",
     breaks: "uniform delivery",
     caught_by: "-n 3 --requests 0,1,0 --set delivery=uniform",
 };
@@ -41,7 +41,7 @@ pub(super) const HASTY: Mistake = Mistake {
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "sequencer",
     title: "Fixed sequencer",
-    idea: "One member numbers all messages; everyone delivers by number.",
+    idea: "One member numbers all messages; all members deliver by number.",
     source: "M. F. Kaashoek, A. S. Tanenbaum (Amoeba), ICDCS 1991",
     assumes: &[Assumption::Reliable, Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
@@ -67,12 +67,12 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "wire",
             values: &["ub", "bb"],
-            what: "who sends the message to all: the sequencer (ub) or its sender (bb)",
+            what: "which process sends the message to all: the sequencer (ub) or its sender (bb)",
         },
         Switch {
             name: "delivery",
             values: &["agreed", "uniform", "committed"],
-            what: "when it is delivered: in its turn, once a majority told all, or told the sequencer",
+            what: "when it is delivered: in its turn, or once a majority has reported it to all, or to the sequencer",
         },
         Switch {
             name: "batch",
@@ -95,7 +95,7 @@ pub(super) const UNIFORM: &[Guarantee] = &[
 
 impl Inspect for Sequencer {
     fn at_rest(&self) -> bool {
-        self.bodies.is_empty() && self.order.is_empty() && self.desk.batch.is_empty()
+        self.bodies.is_empty() && self.order.is_empty() && self.numbering.batch.is_empty()
     }
 }
 
@@ -120,9 +120,9 @@ impl Algorithm for Sequencer {
             bodies: BTreeMap::new(),
             order: BTreeMap::new(),
             delivered: 0,
-            streams: Table::default(),
+            streams: SenderMap::default(),
             held: 0,
-            desk: Desk::default(),
+            numbering: Numbering::default(),
             holds: counts.then(|| ProcessMap::new(&setup.group, 0)),
             committed: 0,
             settings: Fixed(Settings {
@@ -160,4 +160,40 @@ pub(super) fn messages(f: &Facts<'_>) -> Option<Bound> {
         "committed" => Bound::Between(base, base + 2.0 * all * (n - 1.0)),
         _ => Bound::Exactly(base),
     })
+}
+
+/// Whether each number goes out alone.
+fn alone(f: &Facts<'_>) -> bool {
+    f.setup.chosen(&SHEET, "batch").is("1")
+}
+
+fn delivery(f: &Facts<'_>) -> Option<Bound> {
+    let times = match f.setup.chosen(&SHEET, "delivery").0 {
+        "uniform" => 3.0,
+        "committed" => 4.0,
+        _ => 2.0,
+    };
+    f.delay_max.filter(|_| alone(f)).map(|t| Bound::AtMost(times * t))
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl Sequencer {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        self.settings.mistake == Some(mistake.name)
+    }
+
+    /// Whether the sequencer numbers each message once, in the order of its sender.
+    pub(super) fn numbers_in_turn(&self) -> bool {
+        !self.makes(&TWICE) && !self.makes(&ANY_TURN)
+    }
+
+    /// Whether a sender delivers its own messages by their numbers, as all others do.
+    pub(super) fn delivers_own_in_turn(&self) -> bool {
+        !self.makes(&OWN_TURN)
+    }
+
+    /// Whether a uniform delivery waits for a majority.
+    pub(super) fn waits_for_majority(&self) -> bool {
+        !self.makes(&HASTY)
+    }
 }

@@ -1,16 +1,16 @@
-//! Timers that follow what happens: too many duplicates widen them, long waits narrow them.
+//! Adaptive timers: too many duplicates widen them, long waits narrow them.
 
 use serde::Serialize;
 
 use super::sheet::SHEET;
 use crate::Setup;
 
-/// The constants are kept in twentieths: the smallest step is 0.05.
+/// The constants are stored in twentieths: the smallest step is 0.05.
 pub(super) const STEP: u32 = 20;
-/// Averages are kept in parts of 256, and a quarter of each new value goes in.
+/// Averages are stored in 1/256. Each new value counts a quarter.
 const ONE: i64 = 256;
 
-/// C1, C2, D1 and D2, and what they are judged by.
+/// C1, C2 (requests) and D1, D2 (repairs), with the measurements that adapt them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Tuning {
     pub(super) requests: Side,
@@ -22,18 +22,18 @@ pub struct Tuning {
 pub struct Side {
     /// The least wait, in twentieths of the distance.
     pub(super) least: u32,
-    /// How much may come to it.
+    /// The random part on top of it.
     pub(super) spread: u32,
     /// Bounds of the least wait and of the spread.
     bounds: [(u32, u32); 2],
-    /// Duplicates on average, and in the present period.
+    /// The average number of duplicates; `duplicates`: those of the present period.
     average: i64,
     duplicates: u32,
-    /// The wait on average, in round trips.
+    /// The average wait, in round trips.
     delay: i64,
-    /// Whether we have spoken in the present period.
+    /// Whether this process has sent one in the present period.
     spoke: bool,
-    /// Whether we seem to be the closest to the loss.
+    /// Whether this process seems to be the closest to the loss.
     closest: bool,
     /// Whether there has been a period yet.
     begun: bool,
@@ -69,7 +69,7 @@ impl Side {
         }
     }
 
-    /// A new loss begins: the last one is judged and the constants follow.
+    /// A new loss begins a period: adapts the constants to the last one.
     pub(super) fn begin(&mut self) {
         if !std::mem::replace(&mut self.begun, true) {
             return;
@@ -77,7 +77,7 @@ impl Side {
         self.average += (i64::from(self.duplicates) * ONE - self.average) / 4;
         (self.duplicates, self.spoke) = (0, false);
         let (mut least, mut spread) = (i64::from(self.least), i64::from(self.spread));
-        // Having been the closest counts once: who never speaks again has no reason to hurry.
+        // Being the closest counts for one period: a process that sends no more has no reason to hurry.
         if std::mem::take(&mut self.closest) {
             spread -= 2;
         } else if self.average >= ONE {
@@ -95,15 +95,15 @@ impl Side {
         self.spread = within(spread, self.bounds[1]);
     }
 
-    /// We speak first, after waiting for so many round trips, in parts of 256.
+    /// This process sends first, after this wait in round trips, in 1/256.
     pub(super) fn speak(&mut self, waited: i64) {
         self.delay += (waited - self.delay) / 4;
         self.least = self.least.saturating_sub(1).max(self.bounds[0].0);
         (self.spoke, self.closest) = (true, true);
     }
 
-    /// Another spoke for the same loss as we did, or as one before: from how far, and how far we are.
-    /// The first of them tells one who has spoken whether it was the closest.
+    /// Another member sent for the same loss, too: with its distance and this process's own. The first
+    /// such duplicate shows a process that has sent whether it is the closest.
     pub(super) fn duplicate(&mut self, theirs: u32, ours: u32) {
         self.duplicates += 1;
         if self.spoke && self.duplicates == 1 {

@@ -1,8 +1,9 @@
-//! Session messages: they tell how far each source has come, until all are known to agree on it.
+//! Session messages: they carry the highest number of each source, until all members agree on it.
 //!
-//! A number of them, however large, can get lost in an outage that is longer. So each says, too,
-//! whether its sender has heard the same from everyone; who hears that one has not speaks again.
-//! All fall silent when all agree, and nobody before.
+//! An outage can swallow any fixed number of session messages, and a loss would stay unnoticed. So
+//! each session message also says whether all other members have sent the same numbers to its sender
+//! (*settled*). A member that receives an unsettled one answers with its own. The members fall silent
+//! once all of them are settled, and not before.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +11,15 @@ use konklave_process::{Context, ProcessId};
 
 use super::{Message, Srm, Timer};
 
-/// In an undisturbed run in which no message takes longer than the interval, so many session
-/// messages of a member at most follow its last news. All have spoken within 1.1 intervals of the
-/// last news, and all have heard it one interval later: at most four were sent before, one says that
-/// all agree, and one more is for those who said just before that they did not know it.
+/// The most session messages that a member sends after its last news, in an undisturbed run in which
+/// no message takes longer than the interval. Within 1.1 intervals of the last news each member has
+/// sent one, and one interval later all have arrived: at most four are sent until then. One more is
+/// settled, and one answers members whose last message was not settled yet.
 pub(super) const MOST: u32 = 6;
 
 impl Srm {
-    /// There is news: session messages will tell it.
-    pub(super) fn news(&mut self, ctx: &mut Context<'_, Self>) {
+    /// This process has learned of a message: session messages begin anew.
+    pub(super) fn on_news(&mut self, ctx: &mut Context<'_, Self>) {
         self.agreed.clear();
         if self.talks() {
             self.sessions = 0;
@@ -31,13 +32,13 @@ impl Srm {
     }
 
     fn next_session(&mut self, ctx: &mut Context<'_, Self>) {
-        self.talking = self.settings.agreed;
+        self.session_pending = self.settings.agreed;
         // Between nine and eleven tenths of the interval.
         let jitter = u64::from(ctx.choose(52)) + 231;
         ctx.set_timer(Timer::Session, self.time(self.settings.interval, jitter));
     }
 
-    /// Whether everyone who is there is known to know what we know.
+    /// Whether every live member has sent the same numbers as this process knows.
     fn settled(&self, ctx: &Context<'_, Self>) -> bool {
         ctx.others().all(|p| self.agreed.contains(p) || self.suspected.contains(p))
     }
@@ -46,7 +47,7 @@ impl Srm {
         let settled = self.settings.agreed && self.settled(ctx);
         let high = self.high.iter().map(|(p, high)| (p, *high)).collect();
         ctx.send_to_others(Message::Session { high, settled });
-        self.talking = false;
+        self.session_pending = false;
         if self.settings.agreed {
             if !settled {
                 self.next_session(ctx);
@@ -69,7 +70,7 @@ impl Srm {
         let theirs: BTreeMap<ProcessId, u32> =
             high.into_iter().filter(|(p, high)| *high > 0 && ctx.group().contains(*p)).collect();
         for (&source, &high) in &theirs {
-            self.learn(source, high, ctx);
+            self.on_highest(source, high, ctx);
         }
         if !self.settings.agreed {
             return;
@@ -82,30 +83,30 @@ impl Srm {
             self.agreed.remove(from);
         }
         if !(same && settled) {
-            self.speak_again(ctx);
+            self.resume_sessions(ctx);
         }
     }
 
-    /// Someone does not know what we know, or does not know that we know it.
-    fn speak_again(&mut self, ctx: &mut Context<'_, Self>) {
-        if !self.talking && self.talks() {
+    /// Another member does not have the same numbers, or is not settled: sends a session message.
+    fn resume_sessions(&mut self, ctx: &mut Context<'_, Self>) {
+        if !self.session_pending && self.talks() {
             self.next_session(ctx);
         }
     }
 
-    /// Nobody waits for one that has crashed.
+    /// A suspected member is not waited for.
     pub(super) fn give_up(&mut self, peer: ProcessId) {
         if self.settings.agreed {
             self.suspected.insert(peer);
         }
     }
 
-    /// Someone is back, who may lack what was said meanwhile.
+    /// `peer` is alive after all, and may lack messages of the meantime.
     pub(super) fn take_back(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
         if self.suspected.remove(peer) {
             self.agreed.remove(peer);
             if self.high.iter().next().is_some() {
-                self.speak_again(ctx);
+                self.resume_sessions(ctx);
             }
         }
     }

@@ -5,15 +5,15 @@ use konklave_process::{Fixed, Inspect, ProcessId, ProcessSet};
 
 use super::{Settings, Srm, Tuning, sessions};
 use crate::multicast::Multicast;
-use crate::multicast::few::Few;
-use crate::multicast::table::Table;
+use crate::multicast::sender_map::SenderMap;
+use crate::multicast::unit_map::UnitMap;
 use crate::{
     Algorithm, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup, SetupError, Switch,
 };
 
 pub(super) const ONE_ROUND: Mistake = Mistake {
     name: "one-round",
-    what: "who has asked does not ask again: a lost request is never repeated",
+    what: "a member does not repeat its request: a lost request is lost for good",
     breaks: "validity",
     caught_by: "-n 2 --requests 1,0 --loss 2 --synchronous --set sessions=3 --set timers=fixed --set c2=0 --set d1=1 --set d2=0",
 };
@@ -21,7 +21,7 @@ pub(super) const ONE_ROUND: Mistake = Mistake {
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "srm",
     title: "Scalable reliable multicast",
-    idea: "Requests and repairs go to all; timers by distance and chance let one speak for many.",
+    idea: "Requests and repairs go to all; timers by distance and chance suppress all but a few.",
     source: "S. Floyd, V. Jacobson, C.-G. Liu, S. McCanne, L. Zhang, ToN 5(6), 1997; ns-2",
     assumes: &[],
     topologies: &[Shape::Connected],
@@ -47,7 +47,7 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "timers",
             values: &["adaptive", "fixed"],
-            what: "whether C1, C2, D1 and D2 follow what happens, or stay as chosen",
+            what: "whether C1, C2, D1 and D2 adapt to duplicates and waits, or stay as chosen",
         },
         Switch { name: "c1", values: &["2", "<number>"], what: "C1: least wait before a request" },
         Switch { name: "c2", values: &["2", "<number>"], what: "C2: how far requests are spread" },
@@ -74,14 +74,14 @@ pub(super) const SHEET: DataSheet = DataSheet {
         Switch {
             name: "scope",
             values: &["0", "<number>"],
-            what: "ask only so many links around first, twice as far each time; 0: always all",
+            what: "how many links around to ask first, twice as far each time; 0: always all",
         },
     ],
 };
 
 impl Inspect for Srm {
     fn at_rest(&self) -> bool {
-        self.asking.is_empty() && self.repairing.is_empty()
+        self.missing.is_empty() && self.pending_repairs.is_empty()
     }
 }
 
@@ -94,16 +94,16 @@ impl Algorithm for Srm {
         let number = |name| setup.chosen(&SHEET, name).number();
         let members = setup.group.len() as u32;
         Self {
-            held: Table::default(),
-            high: Table::default(),
-            asking: Few::default(),
-            repairing: Few::default(),
-            resting: Few::default(),
+            held: SenderMap::default(),
+            high: SenderMap::default(),
+            missing: UnitMap::default(),
+            pending_repairs: UnitMap::default(),
+            held_down: UnitMap::default(),
             tuning: Tuning::new(setup, members),
             sessions: 0,
             agreed: ProcessSet::new(),
             suspected: ProcessSet::new(),
-            talking: false,
+            session_pending: false,
             settings: Fixed(Settings {
                 hops,
                 unit: setup.unit.as_nanos() as u64,
@@ -139,4 +139,12 @@ pub(super) fn messages(f: &Facts<'_>) -> Option<Bound> {
     let most = least + f.n() * (f.n() - 1.0) * sessions * (f.entries() + 1.0);
     let applies = f.undisturbed && (prompt || !chosen.is("agreed"));
     applies.then_some(Bound::Between(least, most))
+}
+
+/// The rule that a mistake switch breaks.
+impl Srm {
+    /// Whether a request is repeated until the message arrives.
+    pub(super) fn repeats_requests(&self) -> bool {
+        !self.settings.one_round
+    }
 }

@@ -1,13 +1,13 @@
-//! The data sheet.
+//! The data sheet of the token ring order, and the rules that its mistake switches break.
 
 use std::collections::VecDeque;
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::{Left, Settings, Token, TokenOrder};
+use super::{Settings, Token, TokenOrder, Visit};
 use crate::multicast::Multicast;
-use crate::multicast::window::Window;
+use crate::multicast::number_map::NumberMap;
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
     SetupError, Switch,
@@ -15,25 +15,25 @@ use crate::{
 
 pub(super) const TWICE: Mistake = Mistake {
     name: "token-twice",
-    what: "a token that comes again is taken for a new one: two give the same numbers",
+    what: "a repeated token is taken for a new one: two members give the same numbers",
     breaks: "total order",
     caught_by: "-n 2 --requests 1,2 --duplicate 1 --synchronous",
 };
 pub(super) const NO_COPY: Mistake = Mistake {
     name: "no-copy",
-    what: "who passes the token on keeps no copy: a lost token is lost for good",
+    what: "a member that passes the token on keeps no copy: a lost token is lost for good",
     breaks: "quiescence",
     caught_by: "-n 2 --requests 1,0 --loss 1 --synchronous",
 };
 pub(super) const ONE_VISIT: Mistake = Mistake {
     name: "one-visit",
-    what: "what the token calls received is taken for safe at once, before it went round again",
+    what: "a message that the token reports as received is taken for safe before a second round",
     breaks: "uniform delivery",
     caught_by: "-n 2 --requests 1,0 --set delivery=safe --synchronous",
 };
 pub(super) const SILENT_LAG: Mistake = Mistake {
     name: "silent-lag",
-    what: "who lacks a message does not lower the mark of what all have received",
+    what: "a member that lacks a message does not lower the mark up to which all have received",
     breaks: "uniform delivery",
     caught_by: "-n 2 --requests 1,0 --loss 1 --set delivery=safe --synchronous",
 };
@@ -57,7 +57,7 @@ pub(super) const SAFE: &[Guarantee] = &[
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "token-order",
     title: "Token ring order (Totem)",
-    idea: "Who has the token numbers its messages; the token also asks for repairs and counts who has what.",
+    idea: "The token's holder numbers its messages; the token also asks for repairs and shows what all have received.",
     source: "Y. Amir, L. Moser, P. Melliar-Smith, D. Agarwal, P. Ciarfella, TOCS 13(4), 1995",
     assumes: &[Assumption::NoCrash, Assumption::KnownMembership],
     topologies: &[Shape::Complete],
@@ -114,7 +114,7 @@ fn delivery(f: &Facts<'_>) -> Option<Bound> {
 
 impl Inspect for TokenOrder {
     fn at_rest(&self) -> bool {
-        self.backlog.is_empty() && self.bodies.is_empty() && self.copy.is_none()
+        self.backlog.is_empty() && self.bodies.is_empty() && self.sent_token.is_none()
     }
 }
 
@@ -129,16 +129,16 @@ impl Algorithm for TokenOrder {
         let number = |name| setup.chosen(&SHEET, name).number();
         Self {
             backlog: VecDeque::new(),
-            bodies: Window::default(),
+            bodies: NumberMap::default(),
             aru: 0,
             delivered: 0,
             safe: 0,
-            left: Left::default(),
-            hand: (me == first).then(Token::default),
-            copy: None,
+            last_visit: Visit::default(),
+            held_token: (me == first).then(Token::default),
+            sent_token: None,
             resting: true,
-            stuck: 0,
-            broken: false,
+            stalled: 0,
+            ring_broken: false,
             settings: Fixed(Settings {
                 first,
                 successor,
@@ -159,5 +159,32 @@ impl Algorithm for TokenOrder {
 
     fn check_setup(setup: &Setup) -> Result<(), SetupError> {
         setup.need(&SHEET, 1, &["burst", "window"])
+    }
+}
+
+/// The rules that a mistake switch breaks. Without a mistake each of them holds.
+impl TokenOrder {
+    fn makes(&self, mistake: &Mistake) -> bool {
+        self.settings.mistake == Some(mistake.name)
+    }
+
+    /// Whether a member recognises a repeated token by its serial number.
+    pub(super) fn recognises_copy(&self) -> bool {
+        !self.makes(&TWICE)
+    }
+
+    /// Whether a member keeps a copy of the token that it passes on.
+    pub(super) fn keeps_copy(&self) -> bool {
+        !self.makes(&NO_COPY)
+    }
+
+    /// Whether a message is safe only after two visits of the token.
+    pub(super) fn waits_two_visits(&self) -> bool {
+        !self.makes(&ONE_VISIT)
+    }
+
+    /// Whether a member that lacks a message lowers the token's mark.
+    pub(super) fn reports_lag(&self) -> bool {
+        !self.makes(&SILENT_LAG)
     }
 }

@@ -3,31 +3,31 @@
 use konklave_process::ProcessId;
 use serde::{Deserialize, Serialize};
 
-/// How many numbers a token asks for at most, as in Corosync: one that grew with the losses would
-/// itself be lost.
+/// How many numbers a token asks for at most, as in Corosync. A token that grows with the losses
+/// would itself get lost.
 const LACKING: usize = 30;
 
-/// The right to give numbers, and what everyone should know.
+/// The right to give numbers, and the state of the ring.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Token {
-    /// How often it was passed on.
+    /// How many times it was passed on.
     pub serial: u32,
     /// The last number given.
     pub seq: u32,
-    /// All received up to: everyone has all up to here, once it was seen twice.
+    /// All received up to: every member has all messages up to here, once two visits have shown it.
     pub aru: u32,
-    /// Who lags and set `aru`; only it may raise it.
+    /// The lagging member that lowered `aru`: only this member may raise it.
     pub signed: Option<ProcessId>,
-    /// Numbers that someone lacks, in order.
+    /// The numbers of missing messages, in order.
     pub lacking: Vec<u32>,
     /// How many messages were sent on the last round.
     pub flow: u32,
-    /// How many visits nothing has happened for.
+    /// For how many visits nothing was sent, asked for or missing.
     pub idle: u32,
 }
 
 impl Token {
-    /// Adds numbers to those that are lacking, as far as there is room.
+    /// Adds numbers of missing messages, up to the limit.
     pub(super) fn ask(&mut self, seqs: impl Iterator<Item = u32>) {
         for seq in seqs {
             if self.lacking.len() >= LACKING {
@@ -39,10 +39,11 @@ impl Token {
         }
     }
 
-    /// Member `me` has all up to `own`; the last number was `arrived` when the token came to it.
+    /// Updates `aru`: member `me` has all messages up to `own`, and the last number was `arrived` when
+    /// the token arrived there. With `silent`, a lag does not lower it (a mistake).
     pub(super) fn mark(&mut self, me: ProcessId, arrived: u32, own: u32, silent: bool) {
         if own < self.aru && !silent {
-            // I lag: all must know how far.
+            // This member lags behind all others: the mark falls back to it.
             (self.aru, self.signed) = (own, Some(me));
         } else if self.signed == Some(me) {
             self.aru = own;
@@ -50,7 +51,7 @@ impl Token {
                 self.signed = None;
             }
         } else if self.aru == arrived && self.signed.is_none() {
-            // Nobody lags: the mark goes with the new messages.
+            // No member lags: the mark follows the new messages.
             self.aru = self.seq;
         }
     }

@@ -1,4 +1,4 @@
-//! A value for each of a few messages.
+//! A map from messages to values, small for few messages.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use smallvec::SmallVec;
 
 use super::Unit;
 
-/// A map from messages to what there is to know of each. One message, which is mostly all that is
-/// under way at a time, is kept in place. It looks and is recorded like a list of pairs, in order.
+/// A map from messages to values. Mostly one message is under way at a time, so one entry is stored
+/// inline. The map is serialised as a list of pairs, in order.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Few<T>(SmallVec<[(Unit, T); 1]>);
+pub(super) struct UnitMap<T>(SmallVec<[(Unit, T); 1]>);
 
-impl<T> Few<T> {
-    /// What is known of `unit`, to be changed.
+impl<T> UnitMap<T> {
+    /// The value of `unit`, mutable.
     #[inline]
     pub(super) fn get_mut(&mut self, unit: Unit) -> Option<&mut T> {
         self.find(unit).ok().map(|i| &mut self.0[i].1)
@@ -24,7 +24,7 @@ impl<T> Few<T> {
         self.find(unit).is_ok()
     }
 
-    /// Puts `value` in; false, and nothing is changed, if there is one already.
+    /// Inserts `value`. If `unit` has a value already, nothing changes and the result is false.
     pub(super) fn insert(&mut self, unit: Unit, value: T) -> bool {
         let found = self.find(unit);
         if let Err(i) = found {
@@ -33,7 +33,7 @@ impl<T> Few<T> {
         found.is_err()
     }
 
-    /// Takes out what is known of `unit`.
+    /// Removes `unit` and returns its value.
     #[inline]
     pub(super) fn remove(&mut self, unit: Unit) -> Option<T> {
         self.find(unit).ok().map(|i| self.0.remove(i).1)
@@ -50,27 +50,27 @@ impl<T> Few<T> {
     }
 }
 
-impl<T> Default for Few<T> {
+impl<T> Default for UnitMap<T> {
     fn default() -> Self {
         Self(SmallVec::new())
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Few<T> {
+impl<T: fmt::Debug> fmt::Debug for UnitMap<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.0.iter().map(|(unit, value)| (unit, value))).finish()
     }
 }
 
-impl<T: Serialize> Serialize for Few<T> {
+impl<T: Serialize> Serialize for UnitMap<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter())
     }
 }
 
-/// Writes which messages there are, where nothing more is known of them.
-pub(super) fn units<S: Serializer>(few: &Few<()>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(few.0.iter().map(|(unit, ())| unit))
+/// Serialises the messages alone, without values.
+pub(super) fn units<S: Serializer>(map: &UnitMap<()>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(map.0.iter().map(|(unit, ())| unit))
 }
 
 #[cfg(test)]
@@ -85,20 +85,20 @@ mod tests {
     fn it_behaves_like_a_map() {
         let mut rng = Rng::new(1);
         for most in [1, 4, 40] {
-            let (mut few, mut model) = (Few::<u32>::default(), BTreeMap::new());
+            let (mut map, mut model) = (UnitMap::<u32>::default(), BTreeMap::new());
             for i in 0..200 {
                 let unit = Unit { from: ProcessId(rng.below(2)), number: rng.below(most) };
                 if rng.below(2) == 0 {
                     let new = !model.contains_key(&unit);
                     model.entry(unit).or_insert(i);
-                    assert_eq!(few.insert(unit, i), new);
+                    assert_eq!(map.insert(unit, i), new);
                 } else {
-                    assert_eq!(few.remove(unit), model.remove(&unit));
+                    assert_eq!(map.remove(unit), model.remove(&unit));
                 }
-                assert_eq!(few.get_mut(unit), model.get_mut(&unit));
-                assert_eq!(few.contains(unit), model.contains_key(&unit));
-                assert_eq!(few.is_empty(), model.is_empty());
-                assert_eq!(format!("{few:?}"), format!("{model:?}"));
+                assert_eq!(map.get_mut(unit), model.get_mut(&unit));
+                assert_eq!(map.contains(unit), model.contains_key(&unit));
+                assert_eq!(map.is_empty(), model.is_empty());
+                assert_eq!(format!("{map:?}"), format!("{model:?}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A value for each sender.
+//! A map from senders to values, small for one sender.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use konklave_process::ProcessId;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-/// A map from those who have sent to what is known of each. One sender, which is all that many large
-/// groups have, is kept in place; where all send, each is found where its id says. It looks and is
-/// recorded like any map, lowest id first.
+/// A map from senders to values. Many large groups have one sender, so one entry is stored inline.
+/// If all members send, the id of a sender is its index. The map is serialised like any map, lowest
+/// id first.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Table<T>(SmallVec<[(ProcessId, T); 1]>);
+pub(super) struct SenderMap<T>(SmallVec<[(ProcessId, T); 1]>);
 
-impl<T> Table<T> {
-    /// What is known of `p`.
+impl<T> SenderMap<T> {
+    /// The value of `p`.
     pub(super) fn get(&self, p: ProcessId) -> Option<&T> {
         self.find(p).ok().map(|i| &self.0[i].1)
     }
 
-    /// What is known of `p`, to be changed; it is there from now on.
+    /// The value of `p`, mutable; inserts the default value if there is none.
     pub(super) fn of(&mut self, p: ProcessId) -> &mut T
     where
         T: Default,
@@ -30,17 +30,17 @@ impl<T> Table<T> {
         &mut self.0[i].1
     }
 
-    /// All, lowest id first.
+    /// All entries, lowest id first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (ProcessId, &T)> {
         self.0.iter().map(|(p, value)| (*p, value))
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Where `p` stands, or should.
+    /// The index of `p`, or where to insert it.
     fn find(&self, p: ProcessId) -> Result<usize, usize> {
         let guess = p.0 as usize;
         match self.0.get(guess) {
@@ -50,19 +50,19 @@ impl<T> Table<T> {
     }
 }
 
-impl<T> Default for Table<T> {
+impl<T> Default for SenderMap<T> {
     fn default() -> Self {
         Self(SmallVec::new())
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Table<T> {
+impl<T: fmt::Debug> fmt::Debug for SenderMap<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<T: Serialize> Serialize for Table<T> {
+impl<T: Serialize> Serialize for SenderMap<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }
@@ -80,17 +80,17 @@ mod tests {
     fn it_behaves_like_a_map() {
         let mut rng = Rng::new(1);
         for most in [2, 9, 1000] {
-            let (mut table, mut model) = (Table::<u32>::default(), BTreeMap::new());
+            let (mut map, mut model) = (SenderMap::<u32>::default(), BTreeMap::new());
             for _ in 0..100 {
                 let p = ProcessId(rng.below(most));
-                *table.of(p) += 1;
+                *map.of(p) += 1;
                 *model.entry(p).or_insert(0) += 1;
                 let q = ProcessId(rng.below(most));
-                assert_eq!(table.get(q), model.get(&q));
-                assert_eq!(format!("{table:?}"), format!("{model:?}"));
+                assert_eq!(map.get(q), model.get(&q));
+                assert_eq!(format!("{map:?}"), format!("{model:?}"));
             }
-            table.clear();
-            assert_eq!(table, Table::default());
+            map.clear();
+            assert_eq!(map, SenderMap::default());
         }
     }
 }
