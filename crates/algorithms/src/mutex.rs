@@ -59,6 +59,17 @@ pub enum Indication {
     },
 }
 
+/// The state of a process, in the terms of Ricart and Agrawala's paper.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+pub enum State {
+    /// It is outside and does not want to enter.
+    Released,
+    /// It has asked to enter.
+    Wanted,
+    /// It is inside.
+    Held,
+}
+
 /// A number that grows from entry to entry: first the epoch, then the count within it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Fence(pub u64, pub u64);

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use self::arbiter::{Arbiter, Release};
 use self::requester::Requester;
-use super::locking::{Clocks, Post};
+use super::locking::{Clocks, Outbox};
 use super::{Indication, Request};
 
 /// One process of the algorithm.
@@ -165,37 +165,37 @@ impl Rules {
 
 impl CaoSinghal {
     /// What the message says, and then all that follows from it within this process.
-    fn hear(&mut self, from: ProcessId, message: Message, post: &mut Post<'_, '_, Self>) {
+    fn hear(&mut self, from: ProcessId, message: Message, outbox: &mut Outbox<'_, '_, Self>) {
         let rules = &**self.rules;
         let (requester, arbiter) = (&mut self.requester, &mut self.arbiter);
         match message {
             Message::Request { time } => {
-                arbiter.on_request(Timestamp { time, process: from }, rules, post);
+                arbiter.on_request(Timestamp { time, process: from }, rules, outbox);
             }
             Message::Locked { by, lock, request, next, entries, .. } => {
-                post.entries = post.entries.max(entries);
-                requester.on_locked(by, lock, request, next, rules, post);
+                outbox.entries = outbox.entries.max(entries);
+                requester.on_locked(by, lock, request, next, rules, outbox);
             }
-            Message::Failed { request, .. } => requester.on_failed(from, request, rules, post),
+            Message::Failed { request, .. } => requester.on_failed(from, request, rules, outbox),
             Message::Transfer { lock, next, .. } => requester.on_transfer(from, lock, next, rules),
             Message::Inquire { lock, next, .. } => {
                 requester.on_transfer(from, lock, next, rules);
-                requester.on_inquire(from, lock, rules, post);
+                requester.on_inquire(from, lock, rules, outbox);
             }
-            Message::Yield { lock, .. } => arbiter.on_yield(lock, from, rules, post),
+            Message::Yield { lock, .. } => arbiter.on_yield(lock, from, rules, outbox),
             Message::Release { lock, forwarded, entries, .. } => {
-                post.entries = post.entries.max(entries);
-                arbiter.on_release(Release { lock, by: from, forwarded }, rules, post);
+                outbox.entries = outbox.entries.max(entries);
+                arbiter.on_release(Release { lock, by: from, forwarded }, rules, outbox);
             }
         }
     }
 
     /// Handles what we sent ourselves.
-    fn finish(&mut self, mut post: Post<'_, '_, Self>) {
-        while let Some(message) = post.next_own() {
-            self.hear(post.me(), message, &mut post);
+    fn finish(&mut self, mut outbox: Outbox<'_, '_, Self>) {
+        while let Some(message) = outbox.next_own() {
+            self.hear(outbox.me(), message, &mut outbox);
         }
-        self.entries = post.entries;
+        self.entries = outbox.entries;
     }
 }
 
@@ -211,12 +211,12 @@ impl Process for CaoSinghal {
             Request::Acquire => self.clock.tick(),
             Request::Release => self.clock.now(),
         };
-        let mut post = Post::new(self.entries, self.rules.clocks.told(self.clock), ctx);
+        let mut outbox = Outbox::new(self.entries, self.rules.clocks.told(self.clock), ctx);
         match request {
-            Request::Acquire => self.requester.acquire(since, &self.rules, &mut post),
-            Request::Release => self.requester.release(&self.rules, &mut post),
+            Request::Acquire => self.requester.acquire(since, &self.rules, &mut outbox),
+            Request::Release => self.requester.release(&self.rules, &mut outbox),
         }
-        self.finish(post);
+        self.finish(outbox);
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
@@ -231,8 +231,8 @@ impl Process for CaoSinghal {
             return ctx.unexpected("a message about a lock that we did not ask for");
         }
         self.clock.witness(message.clock());
-        let mut post = Post::new(self.entries, self.rules.clocks.told(self.clock), ctx);
-        self.hear(from, message, &mut post);
-        self.finish(post);
+        let mut outbox = Outbox::new(self.entries, self.rules.clocks.told(self.clock), ctx);
+        self.hear(from, message, &mut outbox);
+        self.finish(outbox);
     }
 }

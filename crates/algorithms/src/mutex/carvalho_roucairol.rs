@@ -1,9 +1,9 @@
 //! Carvalho and Roucairol's mutual exclusion: Ricart–Agrawala with permissions that are kept.
 //!
-//! For each pair of processes there is one permission. Who has those of all its pairs may enter,
-//! and goes on doing so without a word until someone asks. Who is asked gives the permission away,
-//! unless it is inside or waits with an earlier request; if it waits itself, it asks to have it back.
+//! Each pair of processes has one permission; a process enters when it has those of all its pairs. It gives a permission
+//! away on request, unless it is inside or waits with an earlier request; if it waits itself, it asks to have it back.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -13,94 +13,40 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Fence, Indication, Request};
+use self::rules::Rules;
+use super::{Indication, Request};
 
 /// One process of the algorithm. At first the lower id of each pair has its permission.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct CarvalhoRoucairol {
     clock: LamportClock,
     state: State,
-    /// With whom the permission is, of those pairs whose permission we do not have.
+    /// The processes that have the permission of their pair with this one.
     lacking: ProcessSet,
-    /// Who gets the permission when we leave.
+    /// The processes that get the permission on release.
     deferred: ProcessSet,
-    /// The highest fence that we know of.
+    /// The highest known fence.
     fence: u64,
     #[serde(skip)]
-    no_re_request: Fixed<bool>,
-    #[serde(skip)]
-    timestamp_fence: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
-/// Where we stand.
+/// Outside, waiting since this timestamp, or inside.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[expect(missing_docs, reason = "the states of the paper")]
 pub enum State {
-    /// We are outside.
     Released,
-    /// We want in.
-    Wanted {
-        /// The time of our request.
-        since: u32,
-    },
-    /// We are inside.
+    Wanted { since: u32 },
     Held,
 }
 
-/// What the processes say.
+/// A request carries its timestamp, and the clock of its sender when it asked: that is later if the permission was
+/// given away in between. A reply carries the permission, the clock of its sender and the highest fence it knows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the messages of the paper")]
 pub enum Message {
-    /// Give me our permission.
-    Request {
-        /// The time of the request.
-        timestamp: u32,
-        /// The time of asking: later than the request if we had the permission in between.
-        clock: u32,
-    },
-    /// Here it is.
-    Reply {
-        /// The time of giving it.
-        clock: u32,
-        /// The highest fence so far.
-        fence: u64,
-    },
-}
-
-impl CarvalhoRoucairol {
-    /// Whether our claim goes before that of `from`.
-    fn precedes(&self, me: ProcessId, timestamp: u32, from: ProcessId) -> bool {
-        match self.state {
-            State::Released => false,
-            State::Wanted { since } => {
-                let ours = Timestamp { time: since, process: me };
-                ours < Timestamp { time: timestamp, process: from }
-            }
-            State::Held => true,
-        }
-    }
-
-    fn try_enter(&mut self, ctx: &mut Context<'_, Self>) {
-        let State::Wanted { since } = self.state else { return };
-        if !self.lacking.is_empty() {
-            return;
-        }
-        self.state = State::Held;
-        self.fence += 1;
-        let fence = if *self.timestamp_fence {
-            Fence(since.into(), ctx.me().0.into())
-        } else {
-            Fence(0, self.fence)
-        };
-        ctx.indicate(Indication::Granted { fence: Some(fence) });
-    }
-
-    fn ask(&self, whom: ProcessId, since: u32, ctx: &mut Context<'_, Self>) {
-        ctx.send(whom, Message::Request { timestamp: since, clock: self.clock.now() });
-    }
-
-    fn give(&mut self, to: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.lacking.insert(to);
-        ctx.send(to, Message::Reply { clock: self.clock.now(), fence: self.fence });
-    }
+    Request { timestamp: u32, clock: u32 },
+    Reply { clock: u32, fence: u64 },
 }
 
 impl Process for CarvalhoRoucairol {
@@ -133,16 +79,13 @@ impl Process for CarvalhoRoucairol {
         match message {
             Message::Request { timestamp, clock } => {
                 self.clock.witness(clock);
-                if self.precedes(ctx.me(), timestamp, from) {
+                if self.defers(Timestamp { time: timestamp, process: from }, ctx.me()) {
                     self.deferred.insert(from);
-                    return;
-                }
-                self.give(from, ctx);
-                // We need it ourselves, only later.
-                if let State::Wanted { since } = self.state
-                    && !*self.no_re_request
-                {
-                    self.ask(from, since, ctx);
+                } else {
+                    self.give(from, ctx);
+                    if let State::Wanted { since } = self.state {
+                        self.ask_back(from, since, ctx);
+                    }
                 }
             }
             Message::Reply { clock, fence } => {
@@ -152,5 +95,35 @@ impl Process for CarvalhoRoucairol {
                 self.try_enter(ctx);
             }
         }
+    }
+}
+
+impl CarvalhoRoucairol {
+    /// Whether the reply to request `theirs` has to wait for our release.
+    fn defers(&self, theirs: Timestamp, me: ProcessId) -> bool {
+        match self.state {
+            State::Released => false,
+            State::Wanted { since } => Timestamp { time: since, process: me } < theirs,
+            State::Held => true,
+        }
+    }
+
+    fn try_enter(&mut self, ctx: &mut Context<'_, Self>) {
+        let State::Wanted { since } = self.state else { return };
+        if self.lacking.is_empty() {
+            self.state = State::Held;
+            self.fence += 1;
+            let fence = self.rules.fence(self.fence, Timestamp { time: since, process: ctx.me() });
+            ctx.indicate(Indication::Granted { fence: Some(fence) });
+        }
+    }
+
+    fn ask(&self, peer: ProcessId, since: u32, ctx: &mut Context<'_, Self>) {
+        ctx.send(peer, Message::Request { timestamp: since, clock: self.clock.now() });
+    }
+
+    fn give(&mut self, to: ProcessId, ctx: &mut Context<'_, Self>) {
+        self.lacking.insert(to);
+        ctx.send(to, Message::Reply { clock: self.clock.now(), fence: self.fence });
     }
 }

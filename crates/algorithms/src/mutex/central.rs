@@ -1,8 +1,9 @@
 //! Mutual exclusion by a central coordinator.
 //!
-//! Everyone asks one process, the coordinator, which lets them in one after the other in the order
-//! in which their requests arrive. The coordinator may be a client itself.
+//! Every process asks one process, the coordinator, which grants the requests one after the other in the order in which
+//! they arrive. The coordinator may be a client itself.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,8 @@ use std::collections::VecDeque;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId, ProcessMap};
 use serde::{Deserialize, Serialize};
 
-use super::{Fence, Indication, Request};
+use self::rules::Rules;
+use super::{Fence, Indication, Request, State};
 
 /// One process; the first of the group is the coordinator.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -20,50 +22,70 @@ pub struct Central {
     #[serde(skip)]
     coordinator: Fixed<ProcessId>,
     #[serde(skip)]
-    unnumbered: Fixed<bool>,
-    phase: Phase,
-    /// The number of our latest request.
+    rules: Fixed<Rules>,
+    state: State,
+    /// The number of the latest request of this process.
     request: u32,
-    /// At the coordinator: who may be inside, with which request.
+    /// At the coordinator: the client whose request is granted, and its number.
     holder: Option<(ProcessId, u32)>,
-    /// At the coordinator: who waits.
+    /// At the coordinator: the clients that wait, and the numbers of their requests.
     queue: VecDeque<(ProcessId, u32)>,
-    /// At the coordinator: how many grants there were.
+    /// At the coordinator: the count of grants.
     grants: u32,
-    /// At the coordinator: the latest request of each client, to know a duplicate.
+    /// At the coordinator: the latest request of each client, which tells duplicates.
     latest: ProcessMap<u32>,
 }
 
-/// Where a client stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub enum Phase {
-    /// It wants nothing.
-    Idle,
-    /// It has asked.
-    Wanting,
-    /// It is inside.
-    Held,
-}
-
-/// What is said between a client and the coordinator.
+/// A client numbers its requests; grant and release name the request they are about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the messages of the textbook")]
 pub enum Message {
-    /// Let me in, says a client for the `number`-th time.
     Request(u32),
-    /// Go in, says the coordinator.
-    Grant {
-        /// The number of the request.
-        request: u32,
-        /// The number of the grant.
-        fence: u32,
-    },
-    /// I left, says a client.
+    Grant { request: u32, fence: u32 },
     Release(u32),
 }
 
+impl Process for Central {
+    type Message = Message;
+    type Timer = NoTimer;
+    type Request = Request;
+    type Indication = Indication;
+    type Record = NoRecord;
+
+    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
+        match request {
+            Request::Acquire => {
+                self.state = State::Wanted;
+                self.request += 1;
+                self.send_to_coordinator(Message::Request(self.request), ctx);
+            }
+            Request::Release => {
+                self.state = State::Released;
+                self.send_to_coordinator(Message::Release(self.request), ctx);
+            }
+        }
+    }
+
+    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
+        match message {
+            Message::Grant { request, fence } => {
+                if self.state == State::Wanted && request == self.request {
+                    self.enter(fence, ctx);
+                }
+            }
+            Message::Request(_) | Message::Release(_) if ctx.me() == *self.coordinator => {
+                self.coordinate(from, message, ctx);
+            }
+            Message::Request(_) | Message::Release(_) => {
+                ctx.unexpected("a request for the coordinator");
+            }
+        }
+    }
+}
+
 impl Central {
-    /// Tells the coordinator, which may be ourselves: that costs no message.
-    fn tell(&mut self, message: Message, ctx: &mut Context<'_, Self>) {
+    /// Sends a message to the coordinator; if that is this process, it costs nothing.
+    fn send_to_coordinator(&mut self, message: Message, ctx: &mut Context<'_, Self>) {
         if ctx.me() == *self.coordinator {
             self.coordinate(ctx.me(), message, ctx);
         } else {
@@ -84,8 +106,7 @@ impl Central {
                 }
             }
             Message::Release(request) => {
-                // A duplicate of an earlier release must not free the lock of the present holder.
-                if self.holder == Some((client, request)) || *self.unnumbered {
+                if self.rules.ends_grant((client, request), self.holder) {
                     self.grant_next(ctx);
                 }
             }
@@ -105,45 +126,7 @@ impl Central {
     }
 
     fn enter(&mut self, fence: u32, ctx: &mut Context<'_, Self>) {
-        self.phase = Phase::Held;
+        self.state = State::Held;
         ctx.indicate(Indication::Granted { fence: Some(Fence(0, fence.into())) });
-    }
-}
-
-impl Process for Central {
-    type Message = Message;
-    type Timer = NoTimer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = NoRecord;
-
-    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        match request {
-            Request::Acquire => {
-                self.phase = Phase::Wanting;
-                self.request += 1;
-                self.tell(Message::Request(self.request), ctx);
-            }
-            Request::Release => {
-                self.phase = Phase::Idle;
-                self.tell(Message::Release(self.request), ctx);
-            }
-        }
-    }
-
-    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        match message {
-            Message::Grant { request, fence } => {
-                if self.phase == Phase::Wanting && request == self.request {
-                    self.enter(fence, ctx);
-                }
-            }
-            Message::Request(_) | Message::Release(_) if ctx.me() == *self.coordinator => {
-                self.coordinate(from, message, ctx);
-            }
-            Message::Request(_) | Message::Release(_) => {
-                ctx.unexpected("a wish for the coordinator");
-            }
-        }
     }
 }

@@ -1,9 +1,10 @@
-//! Lamport's mutual exclusion: one queue, replicated everywhere and ordered by logical time.
+//! Lamport's mutual exclusion: one queue of requests, replicated everywhere and ordered by logical time.
 //!
-//! To enter, a process multicasts a timestamped request, and everyone puts it into its queue. The
-//! process whose request stands first may enter once it has heard something later from everyone:
-//! on FIFO channels nothing earlier can then still be on its way.
+//! To enter, a process multicasts a timestamped request, which every process puts into its queue. The process whose
+//! request is the head enters once every other process has sent it something later: on FIFO channels nothing earlier
+//! can then be on its way.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::{Fence, Indication, Request};
 
 /// One process of the algorithm.
@@ -20,102 +22,28 @@ use super::{Fence, Indication, Request};
 pub struct Lamport {
     clock: LamportClock,
     state: State,
-    /// Every request that we know of and that is not released, ours included, oldest first.
+    /// Every known request that was not released, oldest first.
     queue: Vec<Timestamp>,
     #[serde(skip)]
-    suppresses: Fixed<bool>,
-    #[serde(skip)]
-    equal_ack: Fixed<bool>,
-    #[serde(skip)]
-    no_tie_break: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
-/// Where we stand.
+/// Outside; waiting since this timestamp, with nothing later received from `awaiting`; or inside.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[expect(missing_docs, reason = "the states of the paper")]
 pub enum State {
-    /// We are outside.
     Released,
-    /// We asked.
-    Wanted {
-        /// The time of our request.
-        since: u32,
-        /// From whom we have heard nothing later than our request.
-        awaiting: ProcessSet,
-    },
-    /// We are inside.
-    Held {
-        /// The time of our request.
-        since: u32,
-    },
+    Wanted { since: u32, awaiting: ProcessSet },
+    Held { since: u32 },
 }
 
-/// What the processes say; each message carries a time of its sender.
+/// Each message carries the time of its sender; a release also names the request that is over.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the messages of the paper")]
 pub enum Message {
-    /// Put me into your queue.
-    Request {
-        /// The time of the request.
-        timestamp: u32,
-    },
-    /// I did.
-    Ack {
-        /// The time of the acknowledgement.
-        clock: u32,
-    },
-    /// I left: take me out.
-    Release {
-        /// The time of the request that is over.
-        request: u32,
-        /// The time of leaving.
-        clock: u32,
-    },
-}
-
-impl Lamport {
-    /// Whoever has sent something later than our request cannot send anything earlier any more.
-    fn heard(&mut self, from: ProcessId, time: u32, ctx: &Context<'_, Self>) {
-        self.clock.witness(time);
-        let State::Wanted { since, awaiting } = &mut self.state else { return };
-        let ours = Timestamp { time: *since, process: ctx.me() };
-        if ours < (Timestamp { time, process: from }) {
-            awaiting.remove(from);
-        }
-    }
-
-    fn insert(&mut self, request: Timestamp) {
-        if let Err(place) = self.queue.binary_search(&request) {
-            self.queue.insert(place, request);
-        }
-    }
-
-    fn remove(&mut self, request: Timestamp) {
-        if let Ok(place) = self.queue.binary_search(&request) {
-            self.queue.remove(place);
-        }
-    }
-
-    fn try_enter(&mut self, ctx: &mut Context<'_, Self>) {
-        let State::Wanted { since, awaiting } = &self.state else { return };
-        let since = *since;
-        let is_first = match self.queue.first() {
-            Some(first) if *self.no_tie_break => first.time == since,
-            Some(first) => *first == Timestamp { time: since, process: ctx.me() },
-            None => false,
-        };
-        if is_first && awaiting.is_empty() {
-            self.state = State::Held { since };
-            let fence = Fence(since.into(), ctx.me().0.into());
-            ctx.indicate(Indication::Granted { fence: Some(fence) });
-        }
-    }
-
-    /// Whether our own request tells its receiver all that an acknowledgement of `theirs` would.
-    fn has_said_it(&self, theirs: Timestamp, me: ProcessId) -> bool {
-        match self.state {
-            State::Wanted { since, .. } => theirs < Timestamp { time: since, process: me },
-            State::Released | State::Held { .. } => false,
-        }
-    }
+    Request { timestamp: u32 },
+    Ack { clock: u32 },
+    Release { request: u32, clock: u32 },
 }
 
 impl Process for Lamport {
@@ -148,21 +76,50 @@ impl Process for Lamport {
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
             Message::Request { timestamp } => {
-                let theirs = Timestamp { time: timestamp, process: from };
-                self.heard(from, timestamp, ctx);
-                self.insert(theirs);
-                if !(*self.suppresses && self.has_said_it(theirs, ctx.me())) {
-                    // Later than the request, or it would tell them nothing.
-                    let clock = if *self.equal_ack { timestamp } else { self.clock.tick() };
-                    ctx.send(from, Message::Ack { clock });
-                }
+                let request = Timestamp { time: timestamp, process: from };
+                self.receive(request, ctx);
+                self.insert(request);
+                self.acknowledge(request, ctx);
             }
-            Message::Ack { clock } => self.heard(from, clock, ctx),
+            Message::Ack { clock } => self.receive(Timestamp { time: clock, process: from }, ctx),
             Message::Release { request, clock } => {
-                self.heard(from, clock, ctx);
+                self.receive(Timestamp { time: clock, process: from }, ctx);
                 self.remove(Timestamp { time: request, process: from });
             }
         }
         self.try_enter(ctx);
+    }
+}
+
+impl Lamport {
+    /// After a message later than our request, its sender cannot send anything earlier any more.
+    fn receive(&mut self, sent: Timestamp, ctx: &Context<'_, Self>) {
+        self.clock.witness(sent.time);
+        let State::Wanted { since, awaiting } = &mut self.state else { return };
+        if (Timestamp { time: *since, process: ctx.me() }) < sent {
+            awaiting.remove(sent.process);
+        }
+    }
+
+    fn try_enter(&mut self, ctx: &mut Context<'_, Self>) {
+        let State::Wanted { since, ref awaiting } = self.state else { return };
+        let ours = Timestamp { time: since, process: ctx.me() };
+        if awaiting.is_empty() && self.rules.is_head(ours, &self.queue) {
+            self.state = State::Held { since };
+            let fence = Fence(since.into(), ctx.me().0.into());
+            ctx.indicate(Indication::Granted { fence: Some(fence) });
+        }
+    }
+
+    fn insert(&mut self, request: Timestamp) {
+        if let Err(place) = self.queue.binary_search(&request) {
+            self.queue.insert(place, request);
+        }
+    }
+
+    fn remove(&mut self, request: Timestamp) {
+        if let Ok(place) = self.queue.binary_search(&request) {
+            self.queue.remove(place);
+        }
     }
 }

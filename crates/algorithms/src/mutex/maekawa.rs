@@ -1,27 +1,107 @@
 //! Maekawa's mutual exclusion by quorums.
 //!
-//! To enter, a process needs the locks of its quorum only, some √n processes. Any two quorums have
-//! a member in common, and that one locks itself for one of both at a time. As the paper has it,
-//! the algorithm can deadlock; this is the version that Sanders corrected, with every message
-//! stamped by the request it is about. What happens is told in `locking.rs`.
+//! To enter, a process needs the locks of its quorum, some √n processes; any two quorums share an arbiter, which locks
+//! itself for one request at a time. Against deadlocks, an arbiter inquires for its lock when an older request comes, and
+//! a requester that has to wait anyway relinquishes it: this is the protocol as Sanders corrected it.
 
+mod answers;
+mod detour;
+mod returns;
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
 
-use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
-use serde::Serialize;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
-pub use super::locking::Message;
-use super::locking::Node;
+use konklave_process::{
+    Context, Fixed, LamportClock, NoRecord, NoTimer, Process, ProcessId, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use self::answers::Answers;
+use self::detour::Detour;
+use self::returns::Returns;
+pub(super) use self::rules::{Enough, Flaw, Rules};
+pub use self::rules::{Quorums, Variant};
+use super::locking::{Few, Members, Outbox, Queue};
 use super::{Indication, Request};
 
 /// One process of the algorithm.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(transparent)]
-pub struct Maekawa(Node);
+pub type Maekawa = Node<Quorums>;
 
-impl Process for Maekawa {
+/// One process: a requester and an arbiter. Sanders's algorithm and voting have the same handlers and other `rules`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct Node<V> {
+    clock: LamportClock,
+    /// The highest known fence. Any two entries have an arbiter in common, which learns of the first
+    /// before it locks itself for the second; so fences grow.
+    entries: u32,
+    requester: Requester,
+    arbiter: Arbiter,
+    #[serde(skip)]
+    rules: Fixed<Arc<Rules>>,
+    #[serde(skip)]
+    variant: PhantomData<V>,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
+struct Requester {
+    state: State,
+    /// The arbiters that want their lock back. An inquiry may overtake the lock it asks about.
+    inquired: Members,
+    suspected: Members,
+    /// The arbiters that are asked in place of suspected ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detour: Option<Box<Detour>>,
+}
+
+/// Outside; waiting since this timestamp, with these answers; or inside.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
+enum State {
+    #[default]
+    Released,
+    Wanted {
+        since: u32,
+        #[serde(flatten)]
+        answers: Answers,
+    },
+    Held {
+        since: u32,
+    },
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
+struct Arbiter {
+    /// The request for which the arbiter is locked.
+    holder: Option<Timestamp>,
+    /// Whether the arbiter has asked the holder to relinquish the lock.
+    inquired: bool,
+    queue: Queue,
+    /// How often each request has relinquished the lock.
+    #[serde(skip_serializing_if = "Returns::is_empty")]
+    returned: Returns,
+    /// The latest released request of each process, if a release may overtake its request.
+    #[serde(skip_serializing_if = "Few::is_empty")]
+    released: Few<u32>,
+}
+
+/// Every message names the timestamp of the request it is about, so messages may overtake each other. `turn` counts how
+/// often this request relinquished this lock before, `entries` is the highest fence that the sender knows, and `clock`
+/// its clock, or 0 if only requests move clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the messages of the paper")]
+pub enum Message {
+    Request { time: u32 },
+    Locked { request: u32, turn: u16, entries: u32, clock: u32 },
+    Failed { request: u32, clock: u32 },
+    Inquire { request: u32, clock: u32 },
+    Relinquish { request: u32, turn: u16, clock: u32 },
+    Release { request: u32, entries: u32, clock: u32 },
+}
+
+impl<V: Variant> Process for Node<V> {
     type Message = Message;
     type Timer = NoTimer;
     type Request = Request;
@@ -29,20 +109,193 @@ impl Process for Maekawa {
     type Record = NoRecord;
 
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        self.0.on_request(request, ctx);
+        match request {
+            Request::Acquire => {
+                let since = self.clock.tick();
+                self.step(ctx, |node, out| node.acquire(since, out));
+            }
+            Request::Release => self.step(ctx, |node, out| node.release(out)),
+        }
     }
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        self.0.on_message(from, message, ctx);
+        self.clock.witness(message.clock());
+        self.step(ctx, |node, out| node.receive(from, message, out));
     }
 
     fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        if self.0.finds_ways_around() {
-            self.0.on_suspect(peer, ctx);
+        if self.rules.heeds_suspicions() {
+            self.step(ctx, |node, out| node.avoid(peer, out));
         }
     }
 
     fn on_trust(&mut self, peer: ProcessId, _ctx: &mut Context<'_, Self>) {
-        self.0.on_trust(peer);
+        self.requester.suspected.remove(peer);
+    }
+}
+
+/// The requester.
+impl<V: Variant> Node<V> {
+    fn acquire(&mut self, since: u32, out: &mut Outbox<Self>) {
+        let asked = self.requester.choose_quorum(&self.rules, out.me());
+        for &arbiter in &*asked {
+            out.send(arbiter, Message::Request { time: since });
+        }
+        self.requester.state = State::Wanted { since, answers: Answers::of(asked) };
+    }
+
+    fn release(&mut self, out: &mut Outbox<Self>) {
+        let State::Held { since } = self.requester.state else { return };
+        self.requester.state = State::Released;
+        let (entries, clock) = (out.entries, out.clock);
+        for &arbiter in &*self.requester.leave_quorum(&self.rules) {
+            out.send(arbiter, Message::Release { request: since, entries, clock });
+        }
+    }
+
+    fn receive(&mut self, from: ProcessId, message: Message, out: &mut Outbox<Self>) {
+        let of_sender = |time: u32| Timestamp { time, process: from };
+        out.entries = out.entries.max(message.entries());
+        match message {
+            Message::Request { time } => self.on_requested(of_sender(time), out),
+            Message::Locked { request, turn, .. } => self.on_locked(from, request, turn, out),
+            Message::Failed { request, .. } => self.on_failed(from, request, out),
+            Message::Inquire { request, .. } => self.on_inquire(from, request, out),
+            Message::Relinquish { request, turn, .. } => {
+                self.on_relinquished(of_sender(request), turn, out);
+            }
+            Message::Release { request, .. } => self.on_released(of_sender(request), out),
+        }
+    }
+
+    fn on_locked(&mut self, from: ProcessId, request: u32, turn: u16, out: &mut Outbox<Self>) {
+        match &mut self.requester.state {
+            State::Wanted { since, answers } if self.rules.is_about(request, *since) => {
+                let Some(place) = answers.place(from) else { return out.unasked() };
+                if self.rules.is_due(turn, answers.turn(place)) {
+                    answers.lock(place, self.rules.sticky);
+                    self.enter_or_relinquish(out);
+                }
+            }
+            State::Held { since } if *since == request => {}
+            State::Released | State::Wanted { .. } | State::Held { .. } => {
+                self.release_stray_lock(from, request, out);
+            }
+        }
+    }
+
+    fn enter_or_relinquish(&mut self, out: &mut Outbox<Self>) {
+        let State::Wanted { since, answers } = &self.requester.state else { return };
+        if self.rules.enough.is_reached(answers, self.requester.needed()) {
+            self.requester.state = State::Held { since: *since };
+            self.rules.forget_inquiries(&mut self.requester.inquired);
+            out.enter();
+        } else {
+            self.relinquish_if_failing(out);
+        }
+    }
+
+    fn on_failed(&mut self, from: ProcessId, request: u32, out: &mut Outbox<Self>) {
+        let State::Wanted { since, answers } = &mut self.requester.state else { return };
+        if self.rules.is_about(request, *since) {
+            let Some(place) = answers.place(from) else { return out.unasked() };
+            answers.fail(place);
+            self.relinquish_if_failing(out);
+        }
+    }
+
+    fn on_inquire(&mut self, from: ProcessId, request: u32, out: &mut Outbox<Self>) {
+        if self.rules.notes_inquiry(&self.requester.state, from, request) {
+            if !self.requester.state.may_answer(from) {
+                return out.unasked();
+            }
+            self.requester.inquired.insert(from);
+            self.relinquish_if_failing(out);
+        }
+    }
+
+    /// While the process has to wait anyway, it relinquishes the locks that arbiters want back.
+    fn relinquish_if_failing(&mut self, out: &mut Outbox<Self>) {
+        let requester = &mut self.requester;
+        if requester.inquired.is_empty() || !requester.is_failing(&self.rules) {
+            return;
+        }
+        let State::Wanted { since, answers } = &mut requester.state else { return };
+        for arbiter in std::mem::take(&mut requester.inquired).iter() {
+            let Some(place) = answers.place(arbiter) else { continue };
+            if self.rules.has_lock(answers, arbiter) {
+                let (turn, clock) = (self.rules.relinquish(answers, place), out.clock);
+                out.send(arbiter, Message::Relinquish { request: *since, turn, clock });
+            } else {
+                requester.inquired.insert(arbiter);
+            }
+        }
+    }
+}
+
+/// The arbiter.
+impl<V: Variant> Node<V> {
+    fn on_requested(&mut self, request: Timestamp, out: &mut Outbox<Self>) {
+        if self.arbiter.is_copy(request) {
+            return;
+        }
+        let Some(place) = self.arbiter.queue.insert(request, false) else { return };
+        match self.arbiter.holder {
+            None => self.lock(out),
+            Some(holder) if place == 0 && request < holder => self.inquire(holder, out),
+            Some(_) => self.fail(place, out),
+        }
+    }
+
+    /// Locks itself for the oldest request; the queue goes on if that one's process will not inform this arbiter.
+    fn lock(&mut self, out: &mut Outbox<Self>) {
+        while self.arbiter.holder.is_none()
+            && let Some(next) = self.arbiter.queue.pop()
+        {
+            let turn = self.arbiter.returned.of(next);
+            let (request, entries, clock) = (next.time, out.entries, out.clock);
+            out.send(next.process, Message::Locked { request, turn, entries, clock });
+            if self.rules.is_informed_by(next.process) {
+                self.arbiter.holder = Some(next);
+                self.arbiter.inquired = false;
+            }
+        }
+    }
+
+    fn inquire(&mut self, holder: Timestamp, out: &mut Outbox<Self>) {
+        if self.rules.permits_inquiry(self.arbiter.inquired) {
+            self.arbiter.inquired = true;
+            let clock = out.clock;
+            out.send(holder.process, Message::Inquire { request: holder.time, clock });
+        }
+        self.fail_displaced(out);
+    }
+
+    fn fail(&mut self, place: usize, out: &mut Outbox<Self>) {
+        if let Some(request) = self.rules.failing(&mut self.arbiter.queue, place) {
+            let clock = out.clock;
+            out.send(request.process, Message::Failed { request: request.time, clock });
+        }
+    }
+
+    fn on_relinquished(&mut self, lock: Timestamp, turn: u16, out: &mut Outbox<Self>) {
+        let Some(holder) = self.rules.held_by(self.arbiter.holder, lock) else { return };
+        if self.arbiter.returned.count(holder, turn, &self.rules) {
+            self.arbiter.holder = None;
+            // The requester knows that it has to wait: it needs no failure.
+            self.arbiter.queue.insert(holder, true);
+            self.lock(out);
+        }
+    }
+
+    fn on_released(&mut self, lock: Timestamp, out: &mut Outbox<Self>) {
+        self.arbiter.returned.forget(lock);
+        self.rules.remember_release(lock, &mut self.arbiter.released);
+        if self.rules.held_by(self.arbiter.holder, lock).is_some() {
+            self.arbiter.holder = None;
+            self.lock(out);
+        } else {
+            self.arbiter.queue.remove(lock);
+        }
     }
 }

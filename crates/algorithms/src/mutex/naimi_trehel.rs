@@ -1,9 +1,9 @@
 //! Naimi and Tréhel's mutual exclusion by path reversal.
 //!
-//! `last` pointers lead to the one who will have the token last. A request follows them, and all
-//! on its way turn their pointers to who asked: the more someone asks, the shorter the ways to it.
-//! Those who wait form a queue: each knows who is `next`.
+//! The `last` pointers lead to the process that will have the token last. A request follows them, and every process on
+//! its way turns its pointer to the requester; the waiting processes form a queue, linked by `next`.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -11,84 +11,32 @@ mod tests;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{LAST_AFTER_SEND, NO_PATH_REVERSAL, ONLY_HOLDERS_QUEUE};
-use super::{Fence, Indication, Request};
-use crate::Mistake;
+use self::rules::Rules;
+use super::{Fence, Indication, Request, State};
 
 /// One process of the algorithm. At first the first of the group has the token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct NaimiTrehel {
-    phase: Phase,
-    /// Who asked last, as far as we know; none if that is ourselves: then we are the root.
+    state: State,
+    /// The last known requester; none if that is this process, the root.
     last: Option<ProcessId>,
-    /// Who gets the token after us.
+    /// The process that gets the token after this one.
     next: Option<ProcessId>,
-    /// The token: how many entries there were.
+    /// The token: the count of entries.
     token: Option<u32>,
     #[serde(skip)]
-    mistake: Fixed<Option<&'static str>>,
+    rules: Fixed<Rules>,
 }
 
-/// Where we stand.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub enum Phase {
-    /// We want nothing.
-    Idle,
-    /// We have asked.
-    Wanting,
-    /// We are inside.
-    Held,
-}
-
-/// What the processes say.
+/// A request names its requester: the processes on its way pass it on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(
+    missing_docs,
+    reason = "the messages of the paper; the token carries the count of entries"
+)]
 pub enum Message {
-    /// This one wants the token; whoever passes it on says so on its behalf.
     Request(ProcessId),
-    /// Here it is.
-    Token {
-        /// How many entries there were.
-        entries: u32,
-    },
-}
-
-impl NaimiTrehel {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
-    }
-
-    fn enter(&mut self, ctx: &mut Context<'_, Self>) {
-        self.phase = Phase::Held;
-        let entries = self.token.map_or(1, |entries| entries + 1);
-        self.token = Some(entries);
-        ctx.indicate(Indication::Granted { fence: Some(Fence(0, entries.into())) });
-    }
-
-    fn pass_on(&mut self, to: ProcessId, ctx: &mut Context<'_, Self>) {
-        // Only a mistaken root is without the token: what it sends is a forgery.
-        let entries = self.token.take().unwrap_or_default();
-        ctx.send(to, Message::Token { entries });
-    }
-
-    fn on_wish(&mut self, origin: ProcessId, ctx: &mut Context<'_, Self>) {
-        let waits = match self.phase {
-            Phase::Idle => false,
-            Phase::Wanting => !self.makes(&ONLY_HOLDERS_QUEUE),
-            Phase::Held => true,
-        };
-        match self.last {
-            Some(last) => ctx.send(last, Message::Request(origin)),
-            None if !waits => {
-                self.pass_on(origin, ctx);
-                if self.makes(&NO_PATH_REVERSAL) {
-                    return;
-                }
-            }
-            None if self.next.is_some() => return ctx.unexpected("a second successor"),
-            None => self.next = Some(origin),
-        }
-        self.last = Some(origin);
-    }
+    Token { entries: u32 },
 }
 
 impl Process for NaimiTrehel {
@@ -102,16 +50,14 @@ impl Process for NaimiTrehel {
         match request {
             Request::Acquire => {
                 let Some(last) = self.last else { return self.enter(ctx) };
-                self.phase = Phase::Wanting;
-                if !self.makes(&LAST_AFTER_SEND) {
-                    self.last = None;
-                }
+                self.state = State::Wanted;
+                self.last = self.rules.last_of_requester(last);
                 ctx.send(last, Message::Request(ctx.me()));
             }
             Request::Release => {
-                self.phase = Phase::Idle;
+                self.state = State::Released;
                 if let Some(next) = self.next.take() {
-                    self.pass_on(next, ctx);
+                    self.send_token(next, ctx);
                 }
             }
         }
@@ -119,18 +65,41 @@ impl Process for NaimiTrehel {
 
     fn on_message(&mut self, _from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
-            Message::Request(origin) if origin == ctx.me() => {
+            Message::Request(requester) if requester == ctx.me() => {
                 ctx.unexpected("our own request");
             }
-            Message::Request(origin) => self.on_wish(origin, ctx),
-            Message::Token { entries } if self.phase == Phase::Wanting => {
-                self.token = Some(entries);
-                if self.makes(&LAST_AFTER_SEND) {
-                    self.last = None;
+            Message::Request(requester) => {
+                match self.last {
+                    Some(last) => ctx.send(last, Message::Request(requester)),
+                    None if !self.rules.queues_requests(self.state) => {
+                        self.send_token(requester, ctx);
+                    }
+                    None if self.next.is_some() => return ctx.unexpected("a second successor"),
+                    None => self.next = Some(requester),
                 }
+                self.reverse_path(requester);
+            }
+            Message::Token { entries } if self.state == State::Wanted => {
+                self.token = Some(entries);
+                self.last = self.rules.last_at_token(self.last);
                 self.enter(ctx);
             }
             Message::Token { .. } => ctx.unexpected("a token that nobody asked for"),
         }
+    }
+}
+
+impl NaimiTrehel {
+    fn enter(&mut self, ctx: &mut Context<'_, Self>) {
+        self.state = State::Held;
+        let entries = self.token.map_or(1, |entries| entries + 1);
+        self.token = Some(entries);
+        ctx.indicate(Indication::Granted { fence: Some(Fence(0, entries.into())) });
+    }
+
+    fn send_token(&mut self, to: ProcessId, ctx: &mut Context<'_, Self>) {
+        // Only a mistaken root is without the token: what it sends is a forgery.
+        let entries = self.token.take().unwrap_or_default();
+        ctx.send(to, Message::Token { entries });
     }
 }

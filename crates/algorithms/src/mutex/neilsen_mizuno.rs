@@ -1,8 +1,9 @@
 //! Neilsen and Mizuno's mutual exclusion on a directed acyclic graph.
 //!
-//! The edges of a tree lead to the one who will have the token last, the sink. A request follows
-//! them and turns each edge on its way; the token then goes straight to who asked, past the tree.
+//! The `last` edges of a tree lead to the process that will have the token last, the sink. A request follows them and
+//! turns each edge on its way; the token then goes straight to the requester, past the tree.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -10,83 +11,32 @@ mod tests;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{NO_EDGE_REVERSAL, ONLY_HOLDERS_QUEUE};
-use super::{Fence, Indication, Request};
-use crate::Mistake;
+use self::rules::Rules;
+use super::{Fence, Indication, Request, State};
 
 /// One process of the algorithm. At first the first of the group has the token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct NeilsenMizuno {
-    phase: Phase,
-    /// The neighbour in whose direction the last one is who asked; none if that is ourselves.
+    state: State,
+    /// The neighbour in the direction of the last requester; none if that is this process, the sink.
     last: Option<ProcessId>,
-    /// Who gets the token after us.
+    /// The process that gets the token after this one.
     next: Option<ProcessId>,
-    /// The token: how many entries there were.
+    /// The token: the count of entries.
     token: Option<u32>,
     #[serde(skip)]
-    mistake: Fixed<Option<&'static str>>,
+    rules: Fixed<Rules>,
 }
 
-/// Where we stand.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub enum Phase {
-    /// We want nothing.
-    Idle,
-    /// We have asked.
-    Wanting,
-    /// We are inside.
-    Held,
-}
-
-/// What the processes say.
+/// A request names its requester: the processes on its way pass it on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(
+    missing_docs,
+    reason = "the messages of the paper; the token carries the count of entries"
+)]
 pub enum Message {
-    /// This one wants the token, says a neighbour.
     Request(ProcessId),
-    /// Here it is, straight from who had it.
-    Token {
-        /// How many entries there were.
-        entries: u32,
-    },
-}
-
-impl NeilsenMizuno {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
-    }
-
-    fn enter(&mut self, entries: u32, ctx: &mut Context<'_, Self>) {
-        self.phase = Phase::Held;
-        self.token = Some(entries);
-        ctx.indicate(Indication::Granted { fence: Some(Fence(0, entries.into())) });
-    }
-
-    fn pass_on(&mut self, to: ProcessId, ctx: &mut Context<'_, Self>) {
-        // Only a mistaken sink is without the token: what it sends is a forgery.
-        let entries = self.token.take().unwrap_or_default();
-        ctx.send(to, Message::Token { entries });
-    }
-
-    fn on_wish(&mut self, from: ProcessId, origin: ProcessId, ctx: &mut Context<'_, Self>) {
-        let waits = match self.phase {
-            Phase::Idle => false,
-            Phase::Wanting => !self.makes(&ONLY_HOLDERS_QUEUE),
-            Phase::Held => true,
-        };
-        match self.last {
-            Some(last) => {
-                ctx.send(last, Message::Request(origin));
-                if self.makes(&NO_EDGE_REVERSAL) {
-                    return;
-                }
-            }
-            None if !waits => self.pass_on(origin, ctx),
-            None if self.next.is_some() => return ctx.unexpected("a second successor"),
-            None => self.next = Some(origin),
-        }
-        self.last = Some(from);
-    }
+    Token { entries: u32 },
 }
 
 impl Process for NeilsenMizuno {
@@ -100,15 +50,15 @@ impl Process for NeilsenMizuno {
         match request {
             Request::Acquire => match (self.last.take(), self.token) {
                 (Some(last), _) => {
-                    self.phase = Phase::Wanting;
+                    self.state = State::Wanted;
                     ctx.send(last, Message::Request(ctx.me()));
                 }
                 (None, token) => self.enter(token.map_or(1, |entries| entries + 1), ctx),
             },
             Request::Release => {
-                self.phase = Phase::Idle;
+                self.state = State::Released;
                 if let Some(next) = self.next.take() {
-                    self.pass_on(next, ctx);
+                    self.send_token(next, ctx);
                 }
             }
         }
@@ -116,11 +66,41 @@ impl Process for NeilsenMizuno {
 
     fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
         match message {
-            Message::Request(origin) => self.on_wish(from, origin, ctx),
-            Message::Token { entries } if self.phase == Phase::Wanting => {
+            Message::Request(requester) => {
+                self.last = match self.last {
+                    Some(last) => {
+                        ctx.send(last, Message::Request(requester));
+                        self.rules.reversed(last, from)
+                    }
+                    None if !self.rules.queues_requests(self.state) => {
+                        self.send_token(requester, ctx);
+                        Some(from)
+                    }
+                    None if self.next.is_some() => return ctx.unexpected("a second successor"),
+                    None => {
+                        self.next = Some(requester);
+                        Some(from)
+                    }
+                };
+            }
+            Message::Token { entries } if self.state == State::Wanted => {
                 self.enter(entries + 1, ctx);
             }
             Message::Token { .. } => ctx.unexpected("a token that nobody asked for"),
         }
+    }
+}
+
+impl NeilsenMizuno {
+    fn enter(&mut self, entries: u32, ctx: &mut Context<'_, Self>) {
+        self.state = State::Held;
+        self.token = Some(entries);
+        ctx.indicate(Indication::Granted { fence: Some(Fence(0, entries.into())) });
+    }
+
+    fn send_token(&mut self, to: ProcessId, ctx: &mut Context<'_, Self>) {
+        // Only a mistaken sink is without the token: what it sends is a forgery.
+        let entries = self.token.take().unwrap_or_default();
+        ctx.send(to, Message::Token { entries });
     }
 }

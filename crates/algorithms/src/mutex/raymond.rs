@@ -1,9 +1,9 @@
 //! Raymond's mutual exclusion on a tree.
 //!
-//! Everyone knows in which direction the token is, and nobody more: `holder` pointers along the
-//! edges of a tree lead to it. Who wants it asks its holder; a process asks once on behalf of all
-//! in its queue, and the token comes back the way the requests went.
+//! The `holder` pointers of all processes lead along the edges of the tree to the token. A process asks its holder
+//! once on behalf of all in its queue, and the token comes back the way the requests went.
 
+mod rules;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -13,130 +13,38 @@ use std::collections::VecDeque;
 use konklave_process::{Context, Fixed, NoRecord, NoTimer, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use self::sheet::{FORGETS_REST, FORGETS_SELF, NO_ASKED_FLAG, UNBOUNDED_GREEDY};
-use super::{Fence, Indication, Request};
-use crate::Mistake;
+use self::rules::Rules;
+use super::{Fence, Indication, Request, State};
 
 /// One process of the algorithm. At first the first of the group has the token.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Raymond {
     holder: Holder,
-    /// Who wants the token from us: neighbours and ourselves, each at most once.
+    /// The neighbours that want the token, and this process, each at most once.
     queue: VecDeque<ProcessId>,
-    /// Whether we have asked our holder.
+    /// Whether the process has asked its holder.
     asked: bool,
-    phase: Phase,
-    /// How many wishes in a row we have served before those who queued first.
+    state: State,
+    /// How often in a row this process has served itself before the head of its queue.
     ahead: u32,
-    /// How many we may.
     #[serde(skip)]
-    greedy: Fixed<u32>,
-    #[serde(skip)]
-    mistake: Fixed<Option<&'static str>>,
+    rules: Fixed<Rules>,
 }
 
-/// Where we stand.
+/// The token is here, with the count of entries, or in the direction of a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-pub enum Phase {
-    /// We want nothing.
-    Idle,
-    /// We are in our own queue.
-    Wanting,
-    /// We are inside.
-    Held,
-}
-
-/// Where the token is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[expect(missing_docs, reason = "HOLDER of the paper")]
 pub enum Holder {
-    /// We have it.
-    Us {
-        /// How many entries there were.
-        entries: u32,
-    },
-    /// In the direction of this neighbour.
+    Us { entries: u32 },
     Neighbour(ProcessId),
 }
 
-/// What goes over an edge of the tree.
+/// REQUEST and PRIVILEGE of the paper. The token carries the count of entries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the messages of the paper")]
 pub enum Message {
-    /// Someone on my side wants the token.
     Request,
-    /// Here it is.
-    Token {
-        /// How many entries there were.
-        entries: u32,
-    },
-}
-
-impl Raymond {
-    fn makes(&self, mistake: &Mistake) -> bool {
-        *self.mistake == Some(mistake.name)
-    }
-
-    /// Serves the next in the queue if the token is here and free; asks for it if it is not here.
-    fn step(&mut self, ctx: &mut Context<'_, Self>) {
-        if let Holder::Us { entries } = self.holder
-            && self.phase != Phase::Held
-            && let Some(next) = self.next(ctx.me())
-        {
-            if next == ctx.me() {
-                self.enter(entries + 1, ctx);
-            } else {
-                self.holder = Holder::Neighbour(next);
-                ctx.send(next, Message::Token { entries });
-                if self.makes(&FORGETS_REST) {
-                    return;
-                }
-            }
-        }
-        self.ask(ctx);
-    }
-
-    fn ask(&mut self, ctx: &mut Context<'_, Self>) {
-        if let Holder::Neighbour(holder) = self.holder
-            && !self.queue.is_empty()
-            && (!self.asked || self.makes(&NO_ASKED_FLAG))
-        {
-            self.asked = true;
-            ctx.send(holder, Message::Request);
-        }
-    }
-
-    /// Takes the next one to serve out of the queue: the first, or ourselves if we are greedy and
-    /// have not been too often.
-    fn next(&mut self, me: ProcessId) -> Option<ProcessId> {
-        if self.queue.front() == Some(&me) {
-            self.ahead = 0;
-        } else if self.phase == Phase::Wanting && self.ahead < *self.greedy {
-            self.ahead += 1;
-            let place = self.queue.iter().position(|&p| p == me)?;
-            return self.queue.remove(place);
-        }
-        self.queue.pop_front()
-    }
-
-    fn enter(&mut self, entries: u32, ctx: &mut Context<'_, Self>) {
-        self.phase = Phase::Held;
-        self.holder = Holder::Us { entries };
-        ctx.indicate(Indication::Granted { fence: Some(Fence(0, entries.into())) });
-    }
-
-    /// Whether `from` is in the queue. That must not be, so a look at the newest will do: the queue
-    /// in the middle of a star is long.
-    fn has_newly_queued(&self, from: ProcessId) -> bool {
-        self.queue.iter().rev().take(32).any(|&p| p == from)
-    }
-
-    fn on_token(&mut self, entries: u32, ctx: &mut Context<'_, Self>) {
-        self.holder = Holder::Us { entries };
-        self.asked = false;
-        if self.makes(&FORGETS_SELF) && self.queue.front() == Some(&ctx.me()) {
-            self.queue.pop_front();
-        }
-        self.step(ctx);
-    }
+    Token { entries: u32 },
 }
 
 impl Process for Raymond {
@@ -149,15 +57,13 @@ impl Process for Raymond {
     fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
         match request {
             Request::Acquire => {
-                self.phase = Phase::Wanting;
+                self.state = State::Wanted;
                 self.queue.push_back(ctx.me());
-                self.step(ctx);
+                self.assign_privilege(ctx);
             }
             Request::Release => {
-                self.phase = Phase::Idle;
-                if !self.makes(&UNBOUNDED_GREEDY) {
-                    self.step(ctx);
-                }
+                self.state = State::Released;
+                self.assign_privilege_on_release(ctx);
             }
         }
     }
@@ -169,12 +75,50 @@ impl Process for Raymond {
             }
             Message::Request => {
                 self.queue.push_back(from);
-                self.step(ctx);
+                self.assign_privilege(ctx);
             }
             Message::Token { entries } if self.holder == Holder::Neighbour(from) => {
-                self.on_token(entries, ctx);
+                self.holder = Holder::Us { entries };
+                self.asked = false;
+                self.assign_privilege_on_arrival(ctx);
             }
             Message::Token { .. } => ctx.unexpected("a token from where there is none"),
         }
+    }
+}
+
+impl Raymond {
+    /// ASSIGN_PRIVILEGE: if the token is here and free, it goes to the next in the queue.
+    fn assign_privilege(&mut self, ctx: &mut Context<'_, Self>) {
+        let Holder::Us { entries } = self.holder else { return self.make_request(ctx) };
+        if self.state == State::Held {
+            return;
+        }
+        match self.take_next(ctx.me()) {
+            Some(next) if next == ctx.me() => self.enter(entries + 1, ctx),
+            Some(next) => {
+                self.holder = Holder::Neighbour(next);
+                ctx.send(next, Message::Token { entries });
+                self.make_request_for_rest(ctx);
+            }
+            None => {}
+        }
+    }
+
+    /// MAKE_REQUEST: if the queue is not empty, the process asks its holder once.
+    fn make_request(&mut self, ctx: &mut Context<'_, Self>) {
+        if let Holder::Neighbour(holder) = self.holder
+            && !self.queue.is_empty()
+            && self.rules.permits_request(self.asked)
+        {
+            self.asked = true;
+            ctx.send(holder, Message::Request);
+        }
+    }
+
+    fn enter(&mut self, entries: u32, ctx: &mut Context<'_, Self>) {
+        self.state = State::Held;
+        self.holder = Holder::Us { entries };
+        ctx.indicate(Indication::Granted { fence: Some(Fence(0, entries.into())) });
     }
 }

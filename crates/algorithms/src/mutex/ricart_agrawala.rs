@@ -1,9 +1,10 @@
 //! Ricart and Agrawala's mutual exclusion by multicast and logical clocks.
 //!
-//! To enter, a process multicasts a timestamped request and waits for every other process to reply.
-//! A process holds its reply back while it is inside, or while it waits with an earlier request.
+//! To enter, a process multicasts a request with a timestamp and waits for a reply of every other process.
+//! A process defers its reply while it is inside, or while it waits with an earlier request.
 
 mod clocks;
+mod rules;
 mod sheet;
 
 use konklave_process::{
@@ -12,6 +13,7 @@ use konklave_process::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::rules::Rules;
 use super::{Fence, Indication, Request};
 
 /// One process of the algorithm.
@@ -19,68 +21,27 @@ use super::{Fence, Indication, Request};
 pub struct RicartAgrawala {
     clock: LamportClock,
     state: State,
-    /// Whom we answer when we leave: the time of their request, 0 for the others.
+    /// The timestamp of each request whose reply waits for our release; 0 for none.
     deferred: ProcessMap<u32>,
     #[serde(skip)]
-    request_clock: Fixed<bool>,
-    #[serde(skip)]
-    no_tie_break: Fixed<bool>,
-    #[serde(skip)]
-    simple_majority: Fixed<bool>,
+    rules: Fixed<Rules>,
 }
 
-/// The states of the book.
+/// Outside, waiting since this timestamp for the replies of these processes, or inside.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[expect(missing_docs, reason = "the states of the paper")]
 pub enum State {
-    /// We are outside.
     Released,
-    /// We asked.
-    Wanted {
-        /// The time of our request.
-        since: u32,
-        /// Whose reply is missing.
-        awaiting: ProcessSet,
-    },
-    /// We are inside.
+    Wanted { since: u32, awaiting: ProcessSet },
     Held,
 }
 
-/// What the processes say.
+/// A reply names the timestamp of the request it answers, and carries the clock of its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the messages of the paper")]
 pub enum Message {
-    /// May I enter?
-    Request {
-        /// The time of the request.
-        timestamp: u32,
-    },
-    /// As for me, you may.
-    Reply {
-        /// The time of your request: an answer to an older one does not count.
-        to: u32,
-        /// The clock of the one who replies: replies carry causality, too.
-        clock: u32,
-    },
-}
-
-impl RicartAgrawala {
-    /// Whether our claim goes before that of `from`. The order is total: of two rivals one yields.
-    fn precedes(&self, me: ProcessId, timestamp: u32, from: ProcessId) -> bool {
-        match self.state {
-            State::Released => false,
-            State::Wanted { since, .. } if *self.no_tie_break => since < timestamp,
-            State::Wanted { since, .. } => {
-                let ours = Timestamp { time: since, process: me };
-                ours < Timestamp { time: timestamp, process: from }
-            }
-            State::Held => true,
-        }
-    }
-
-    fn enter(&mut self, since: u32, ctx: &mut Context<'_, Self>) {
-        self.state = State::Held;
-        let fence = Fence(since.into(), ctx.me().0.into());
-        ctx.indicate(Indication::Granted { fence: Some(fence) });
-    }
+    Request { timestamp: u32 },
+    Reply { to: u32, clock: u32 },
 }
 
 impl Process for RicartAgrawala {
@@ -94,12 +55,9 @@ impl Process for RicartAgrawala {
         match request {
             Request::Acquire => {
                 let since = self.clock.tick();
-                let awaiting: ProcessSet = ctx.others().collect();
-                if awaiting.is_empty() {
-                    return self.enter(since, ctx);
-                }
-                self.state = State::Wanted { since, awaiting };
+                self.state = State::Wanted { since, awaiting: ctx.others().collect() };
                 ctx.send_to_others(Message::Request { timestamp: since });
+                self.try_enter(ctx);
             }
             Request::Release => {
                 self.state = State::Released;
@@ -120,26 +78,42 @@ impl Process for RicartAgrawala {
         match message {
             Message::Request { timestamp } => {
                 self.clock.witness(timestamp);
-                if self.precedes(ctx.me(), timestamp, from) {
-                    // A late copy of an earlier request must not hide the one that waits.
-                    let deferred = &mut self.deferred[from];
-                    *deferred = timestamp.max(*deferred);
+                if self.defers(Timestamp { time: timestamp, process: from }, ctx.me()) {
+                    // A late copy of an earlier request must not replace the request that waits.
+                    self.deferred[from] = timestamp.max(self.deferred[from]);
                 } else {
-                    let clock = self.clock.now();
-                    ctx.send(from, Message::Reply { to: timestamp, clock });
+                    ctx.send(from, Message::Reply { to: timestamp, clock: self.clock.now() });
                 }
             }
             Message::Reply { to, clock } => {
-                if !*self.request_clock {
-                    self.clock.witness(clock);
-                }
+                self.clock.witness(self.rules.time_of_reply(clock));
                 let State::Wanted { since, awaiting } = &mut self.state else { return };
-                let enough = if *self.simple_majority { (ctx.group_size() - 1) / 2 } else { 0 };
-                if to == *since && awaiting.remove(from) && awaiting.len() <= enough {
-                    let since = *since;
-                    self.enter(since, ctx);
+                if to == *since && awaiting.remove(from) {
+                    self.try_enter(ctx);
                 }
             }
+        }
+    }
+}
+
+impl RicartAgrawala {
+    /// Whether the reply to request `theirs` has to wait for our release.
+    fn defers(&self, theirs: Timestamp, me: ProcessId) -> bool {
+        match self.state {
+            State::Released => false,
+            State::Wanted { since, .. } => {
+                self.rules.precedes(Timestamp { time: since, process: me }, theirs)
+            }
+            State::Held => true,
+        }
+    }
+
+    fn try_enter(&mut self, ctx: &mut Context<'_, Self>) {
+        let State::Wanted { since, ref awaiting } = self.state else { return };
+        if self.rules.permits_entry(awaiting, ctx.group_size()) {
+            self.state = State::Held;
+            let fence = Fence(since.into(), ctx.me().0.into());
+            ctx.indicate(Indication::Granted { fence: Some(fence) });
         }
     }
 }

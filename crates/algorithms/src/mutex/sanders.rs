@@ -1,40 +1,27 @@
 //! Sanders's mutual exclusion by any information structure.
 //!
-//! Each process has a set of others that it must ask and a set of those that it must inform when it
-//! leaves. An arbiter that grants a request keeps itself locked only if it will be informed. With
-//! the right sets this is a coordinator, or Ricart and Agrawala's algorithm, or Maekawa's, or
-//! something between them. What happens is told in `locking.rs`.
+//! Each process has a set R of arbiters that it must ask and a set I of those that it must inform when it leaves. Its
+//! handlers are those of [Maekawa](super::maekawa), and three rules differ:
+//!
+//! - a requester asks R, needs all its locks, and sends its release to I only, which is part of R;
+//! - an arbiter locks itself only for a requester that will inform it, and grants the others at once;
+//! - the sets come from a [`Structure`]: with the right one this is a coordinator, or Ricart and Agrawala's algorithm,
+//!   or Maekawa's, or something between them.
 
 mod sheet;
 mod structure;
 #[cfg(test)]
 mod tests;
 
-use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId};
-use serde::Serialize;
-
 pub use self::structure::Structure;
-pub use super::locking::Message;
-use super::locking::Node;
-use super::{Indication, Request};
+pub use super::maekawa::Message;
+use super::maekawa::{Node, Variant};
 
 /// One process of the algorithm.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(transparent)]
-pub struct Sanders(Node);
+pub type Sanders = Node<InformationStructure>;
 
-impl Process for Sanders {
-    type Message = Message;
-    type Timer = NoTimer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = NoRecord;
+/// Sanders's algorithm: the locks of R, releases to I.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum InformationStructure {}
 
-    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        self.0.on_request(request, ctx);
-    }
-
-    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        self.0.on_message(from, message, ctx);
-    }
-}
+impl Variant for InformationStructure {}

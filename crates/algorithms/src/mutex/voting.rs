@@ -1,9 +1,14 @@
 //! Mutual exclusion by majority vote.
 //!
-//! To enter, a process needs more than half of all votes. A vote is exclusive and can be taken
-//! back: that is what a reply of Ricart and Agrawala's is not, and why "a simple majority of the
-//! replies is enough" is wrong. Voters that are down are not missed while the others have more than
-//! half. Votes may be weighted. What happens is told in `locking.rs`.
+//! To enter, a process needs more than half of all votes. Its handlers are those of [Maekawa](super::maekawa), whose
+//! locks are the votes, and three rules differ:
+//!
+//! - a requester asks all voters, and enters with more than half of the votes, which may be weighted;
+//! - it relinquishes votes only if the rest is not enough without the voters that sent a failure or are suspected;
+//! - its release may overtake its request at a voter that was not needed, so voters remember the latest releases.
+//!
+//! A vote is exclusive and can be taken back. A reply of Ricart and Agrawala's is neither, which is why "a simple
+//! majority of the replies is enough" is wrong.
 
 mod sheet;
 #[cfg(test)]
@@ -11,27 +16,29 @@ mod tests;
 
 use std::sync::Arc;
 
-use konklave_process::{Context, NoRecord, NoTimer, Process, ProcessId, ProcessMap};
-use serde::Serialize;
+use konklave_process::{ProcessId, ProcessMap};
 
 use self::sheet::SHEET;
 use super::coterie::{Figures, numbers};
-pub use super::locking::Message;
-use super::locking::Node;
-use super::{Indication, Request};
+pub use super::maekawa::Message;
+use super::maekawa::{Node, Variant};
 use crate::{Setup, SetupError};
 
 /// One process of the algorithm.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(transparent)]
-pub struct Voting(Node);
+pub type Voting = Node<Votes>;
 
-/// Who votes.
+/// Majority voting: more than half of all votes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Votes {}
+
+impl Variant for Votes {}
+
+/// The voters and their votes.
 #[derive(Clone, Debug)]
 struct Electorate {
     votes: Arc<ProcessMap<u32>>,
     total: u64,
-    /// Who has a vote, in the order of ids.
+    /// The processes that have a vote, in the order of ids.
     voters: Arc<[ProcessId]>,
 }
 
@@ -69,30 +76,5 @@ impl Electorate {
         let asked = vec![self.voters.clone(); members.len()];
         let asked = Figures::of(&asked, &setup.group);
         [("majorities", Figures::of_votes(&votes, &down)), ("asked", asked)]
-    }
-}
-
-impl Process for Voting {
-    type Message = Message;
-    type Timer = NoTimer;
-    type Request = Request;
-    type Indication = Indication;
-    type Record = NoRecord;
-
-    fn on_request(&mut self, request: Request, ctx: &mut Context<'_, Self>) {
-        self.0.on_request(request, ctx);
-    }
-
-    fn on_message(&mut self, from: ProcessId, message: Message, ctx: &mut Context<'_, Self>) {
-        self.0.on_message(from, message, ctx);
-    }
-
-    /// A vote that will not come is one that we lack. A suspicion that is wrong does no harm.
-    fn on_suspect(&mut self, peer: ProcessId, ctx: &mut Context<'_, Self>) {
-        self.0.on_suspect(peer, ctx);
-    }
-
-    fn on_trust(&mut self, peer: ProcessId, _ctx: &mut Context<'_, Self>) {
-        self.0.on_trust(peer);
     }
 }

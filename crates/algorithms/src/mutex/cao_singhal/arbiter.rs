@@ -5,7 +5,7 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 use super::{CaoSinghal, Flaw, Message, Rules};
-use crate::mutex::locking::{Post, Queue};
+use crate::mutex::locking::{Outbox, Queue};
 
 /// Locks itself for one request at a time, and tells the holder who is next.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -35,24 +35,24 @@ impl Arbiter {
         &mut self,
         request: Timestamp,
         rules: &Rules,
-        post: &mut Post<'_, '_, CaoSinghal>,
+        outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
         // The copy of a request that we are locked for would be served again after its release.
         if self.holder == Some(request) {
             return;
         }
         let Some(place) = self.queue.insert(request, false) else { return };
-        let Some(holder) = self.holder else { return self.grant(rules, post) };
+        let Some(holder) = self.holder else { return self.grant(rules, outbox) };
         if place > 0 {
-            return self.fail(place, post);
+            return self.fail(place, outbox);
         }
-        self.announce(request, !self.inquired && request < holder, post);
+        self.announce(request, !self.inquired && request < holder, outbox);
         if request > holder {
-            self.fail(0, post);
+            self.fail(0, outbox);
         }
         // Whom it displaced at the head must know, too, or it might keep others' locks for ever.
         if rules.flaw != Some(Flaw::NoDisplacedFailed) {
-            self.fail(1, post);
+            self.fail(1, outbox);
         }
     }
 
@@ -61,7 +61,7 @@ impl Arbiter {
         lock: u32,
         from: ProcessId,
         rules: &Rules,
-        post: &mut Post<'_, '_, CaoSinghal>,
+        outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
         if !self.is_locked_for(lock, from) {
             return;
@@ -69,14 +69,14 @@ impl Arbiter {
         let holder = self.holder.take();
         // Who gives a lock back knows that it has to wait.
         holder.and_then(|holder| self.queue.insert(holder, true));
-        self.grant(rules, post);
+        self.grant(rules, outbox);
     }
 
     pub(super) fn on_release(
         &mut self,
         release: Release,
         rules: &Rules,
-        post: &mut Post<'_, '_, CaoSinghal>,
+        outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
         // Whoever got the lock from its holder may be faster than the holder's own release.
         let mut next = Some(release);
@@ -91,10 +91,10 @@ impl Arbiter {
                 return;
             }
             match release.forwarded {
-                Some(to) => self.pass_on(to, rules, post),
+                Some(to) => self.pass_on(to, rules, outbox),
                 None => {
                     self.holder = None;
-                    self.grant(rules, post);
+                    self.grant(rules, outbox);
                 }
             }
             let due = self.early.iter().position(|r| self.is_locked_for(r.lock, r.by));
@@ -103,27 +103,27 @@ impl Arbiter {
     }
 
     /// Takes note that the holder passed its lock on.
-    fn pass_on(&mut self, to: Timestamp, rules: &Rules, post: &mut Post<'_, '_, CaoSinghal>) {
+    fn pass_on(&mut self, to: Timestamp, rules: &Rules, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
         self.queue.remove(to);
         self.hold(to, rules);
         let Some(head) = self.queue.head() else { return };
         // An older request may have come too late for the one that passed the lock on.
         let inquire = head < to && rules.flaw != Some(Flaw::NoInquireAfterForward);
-        self.announce(head, inquire, post);
+        self.announce(head, inquire, outbox);
         if head > to {
-            self.fail(0, post);
+            self.fail(0, outbox);
         }
     }
 
     /// Locks for the oldest request.
-    fn grant(&mut self, rules: &Rules, post: &mut Post<'_, '_, CaoSinghal>) {
+    fn grant(&mut self, rules: &Rules, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
         let Some(request) = self.queue.pop() else { return };
         self.hold(request, rules);
         let next = self.queue.head();
-        let (by, lock, entries, clock) = (post.me(), self.lock, post.entries, post.clock);
+        let (by, lock, entries, clock) = (outbox.me(), self.lock, outbox.entries, outbox.clock);
         let message = Message::Locked { by, lock, request: request.time, next, entries, clock };
-        post.send(request.process, message);
-        self.fail(0, post);
+        outbox.send(request.process, message);
+        self.fail(0, outbox);
     }
 
     fn hold(&mut self, request: Timestamp, rules: &Rules) {
@@ -133,24 +133,29 @@ impl Arbiter {
     }
 
     /// Tells the holder who is next, and maybe asks it to give the lock back.
-    fn announce(&mut self, next: Timestamp, inquire: bool, post: &mut Post<'_, '_, CaoSinghal>) {
+    fn announce(
+        &mut self,
+        next: Timestamp,
+        inquire: bool,
+        outbox: &mut Outbox<'_, '_, CaoSinghal>,
+    ) {
         let Some(holder) = self.holder else { return };
-        let (lock, clock) = (self.lock, post.clock);
+        let (lock, clock) = (self.lock, outbox.clock);
         self.inquired |= inquire;
         let message = if inquire {
             Message::Inquire { lock, next, clock }
         } else {
             Message::Transfer { lock, next, clock }
         };
-        post.send(holder.process, message);
+        outbox.send(holder.process, message);
     }
 
     /// Tells the owner of the request behind `place` others that it has to wait.
-    fn fail(&mut self, place: usize, post: &mut Post<'_, '_, CaoSinghal>) {
+    fn fail(&mut self, place: usize, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
         if let Some(request) = self.queue.fail(place) {
-            post.send(
+            outbox.send(
                 request.process,
-                Message::Failed { request: request.time, clock: post.clock },
+                Message::Failed { request: request.time, clock: outbox.clock },
             );
         }
     }

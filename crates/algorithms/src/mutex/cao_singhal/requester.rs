@@ -4,7 +4,7 @@ use konklave_process::{ProcessId, Timestamp};
 use serde::Serialize;
 
 use super::{CaoSinghal, Flaw, Message, Rules, Transfers};
-use crate::mutex::locking::{Few, Members, Post};
+use crate::mutex::locking::{Few, Members, Outbox};
 
 /// Asks its quorum for their locks, enters when it has all, and passes them on when it leaves.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -40,17 +40,17 @@ impl Requester {
         &mut self,
         since: u32,
         rules: &Rules,
-        post: &mut Post<'_, '_, CaoSinghal>,
+        outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
         self.state = State::Wanting { since, failed: Members::default() };
         for &arbiter in &*rules.quorum {
-            post.send(arbiter, Message::Request { time: since });
+            outbox.send(arbiter, Message::Request { time: since });
         }
     }
 
-    pub(super) fn release(&mut self, rules: &Rules, post: &mut Post<'_, '_, CaoSinghal>) {
+    pub(super) fn release(&mut self, rules: &Rules, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
         self.state = State::Idle;
-        let (entries, clock) = (post.entries, post.clock);
+        let (entries, clock) = (outbox.entries, outbox.clock);
         for (arbiter, lock) in self.locks.iter() {
             let next = self.transfers.get(arbiter).filter(|(of, _)| *of == lock);
             let forwarded = next.map(|(_, request)| request);
@@ -58,9 +58,9 @@ impl Requester {
                 let (by, lock) = (arbiter, rules.next_lock(lock, next));
                 let message =
                     Message::Locked { by, lock, request: next.time, next: None, entries, clock };
-                post.send(next.process, message);
+                outbox.send(next.process, message);
             }
-            post.send(arbiter, Message::Release { lock, forwarded, entries, clock });
+            outbox.send(arbiter, Message::Release { lock, forwarded, entries, clock });
         }
         self.locks.clear();
         self.transfers.clear();
@@ -73,7 +73,7 @@ impl Requester {
         request: u32,
         next: Option<Timestamp>,
         rules: &Rules,
-        post: &mut Post<'_, '_, CaoSinghal>,
+        outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
         if rules.are_locks_numbered() {
             if self.seen.get(arbiter).is_some_and(|last| lock <= last) {
@@ -88,8 +88,8 @@ impl Requester {
             }
             // A copy of an earlier request was taken for one.
             State::Idle | State::Wanting { .. } | State::Held => {
-                let (forwarded, entries, clock) = (None, post.entries, post.clock);
-                return post.send(arbiter, Message::Release { lock, forwarded, entries, clock });
+                let (forwarded, entries, clock) = (None, outbox.entries, outbox.clock);
+                return outbox.send(arbiter, Message::Release { lock, forwarded, entries, clock });
             }
         };
         failed.remove(arbiter);
@@ -105,11 +105,11 @@ impl Requester {
             self.note_transfer(arbiter, lock, next, rules);
         }
         if self.locks.len() < rules.quorum.len() {
-            return self.yield_if_failing(rules, post);
+            return self.yield_if_failing(rules, outbox);
         }
         self.state = State::Held;
         self.inquired.clear();
-        post.enter();
+        outbox.enter();
     }
 
     pub(super) fn on_failed(
@@ -117,13 +117,13 @@ impl Requester {
         arbiter: ProcessId,
         request: u32,
         rules: &Rules,
-        post: &mut Post<'_, '_, CaoSinghal>,
+        outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
         let State::Wanting { since, failed } = &mut self.state else { return };
         // A lock that was sent later may have arrived earlier.
         if request == *since && self.locks.get(arbiter).is_none() {
             failed.insert(arbiter);
-            self.yield_if_failing(rules, post);
+            self.yield_if_failing(rules, outbox);
         }
     }
 
@@ -161,7 +161,7 @@ impl Requester {
         arbiter: ProcessId,
         lock: u32,
         rules: &Rules,
-        post: &mut Post<'_, '_, CaoSinghal>,
+        outbox: &mut Outbox<'_, '_, CaoSinghal>,
     ) {
         let State::Wanting { .. } = self.state else { return };
         let noted = match self.locks.get(arbiter) {
@@ -171,12 +171,12 @@ impl Requester {
         };
         if noted && self.inquired.get(arbiter).is_none_or(|of| of < lock) {
             self.inquired.insert(arbiter, lock);
-            self.yield_if_failing(rules, post);
+            self.yield_if_failing(rules, outbox);
         }
     }
 
     /// While we have to wait anyway, who wants its lock back gets it.
-    fn yield_if_failing(&mut self, rules: &Rules, post: &mut Post<'_, '_, CaoSinghal>) {
+    fn yield_if_failing(&mut self, rules: &Rules, outbox: &mut Outbox<'_, '_, CaoSinghal>) {
         let State::Wanting { failed, .. } = &mut self.state else { return };
         if failed.is_empty() || self.inquired.is_empty() {
             return;
@@ -192,7 +192,7 @@ impl Requester {
             if rules.flaw != Some(Flaw::KeepTransfers) {
                 self.transfers.remove(arbiter);
             }
-            post.send(arbiter, Message::Yield { lock, clock: post.clock });
+            outbox.send(arbiter, Message::Yield { lock, clock: outbox.clock });
         }
     }
 

@@ -1,25 +1,12 @@
-//! The data sheet of Carvalho–Roucairol: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Carvalho–Roucairol: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
-use konklave_process::{Inspect, LamportClock, ProcessId, ProcessSet};
+use konklave_process::{Fixed, Inspect, LamportClock, ProcessId, ProcessSet};
 
+use super::rules::{NO_RE_REQUEST, Rules, TIMESTAMP_FENCE};
 use super::{CarvalhoRoucairol, State};
 use crate::mutex::Mutex;
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-const NO_RE_REQUEST: Mistake = Mistake {
-    name: "no-re-request",
-    what: "who waits and gives a permission away does not ask to have it back",
-    breaks: "deadlock",
-    caught_by: "-n 3",
-};
-const TIMESTAMP_FENCE: Mistake = Mistake {
-    name: "timestamp-fence",
-    what: "(timestamp, id) is the fence, as in Ricart–Agrawala: but who has all permissions enters \
-           before an older request that it has not heard of",
-    breaks: "growing fences",
-    caught_by: "-n 2 --requests 2,1 --property fence",
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup};
 
 const SHEET: DataSheet = DataSheet {
     name: "carvalho-roucairol",
@@ -85,8 +72,7 @@ impl Algorithm for CarvalhoRoucairol {
             lacking: setup.group.members().iter().copied().filter(|p| *p < me).collect(),
             deferred: ProcessSet::new(),
             fence: 0,
-            no_re_request: setup.makes(&NO_RE_REQUEST),
-            timestamp_fence: setup.makes(&TIMESTAMP_FENCE),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 }

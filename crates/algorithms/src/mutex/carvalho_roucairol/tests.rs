@@ -4,6 +4,7 @@ use konklave_process::{Effect, Group, Inspect as _, Rng, Topology};
 use konklave_testkit::{Bench, send, tell};
 
 use super::*;
+use crate::mutex::Fence;
 use crate::{Algorithm as _, Setup};
 
 fn bench(me: u32) -> Bench<CarvalhoRoucairol> {

@@ -1,20 +1,14 @@
-//! The data sheet of Central coordinator: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of the central coordinator: assumptions, costs and guarantees.
 
 use std::collections::VecDeque;
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Group, Inspect, ProcessId, ProcessMap};
 
-use super::{Central, Phase};
-use crate::mutex::Mutex;
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-const UNNUMBERED: Mistake = Mistake {
-    name: "unnumbered-release",
-    what: "a release does not say which grant it ends: a duplicate frees another's lock",
-    breaks: "mutual exclusion",
-    caught_by: "-n 4 --requests 0,1,1,1 --duplicate 1",
-};
+use super::Central;
+use super::rules::{Rules, UNNUMBERED};
+use crate::mutex::{Mutex, State};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup};
 
 const SHEET: DataSheet = DataSheet {
     name: "central",
@@ -52,7 +46,7 @@ const SHEET: DataSheet = DataSheet {
 
 impl Inspect for Central {
     fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle && self.holder.is_none() && self.queue.is_empty()
+        self.state == State::Released && self.holder.is_none() && self.queue.is_empty()
     }
 }
 
@@ -65,8 +59,8 @@ impl Algorithm for Central {
         let clients = if me == coordinator { setup.group.clone() } else { Group::of(1) };
         Self {
             coordinator: Fixed(coordinator),
-            unnumbered: setup.makes(&UNNUMBERED),
-            phase: Phase::Idle,
+            rules: Fixed(Rules::of(setup)),
+            state: State::Released,
             request: 0,
             holder: None,
             queue: VecDeque::new(),

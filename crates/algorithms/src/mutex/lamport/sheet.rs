@@ -1,28 +1,12 @@
-//! The data sheet of Lamport: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Lamport: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, LamportClock, ProcessId};
 
+use super::rules::{EQUAL_ACK, NO_TIE_BREAK, Rules};
 use super::{Lamport, State};
 use crate::mutex::Mutex;
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch,
-};
-
-const EQUAL_ACK: Mistake = Mistake {
-    name: "equal-ack",
-    what: "an acknowledgement carries the time of the request, not a later one: with a lower id it \
-           does not count as later",
-    breaks: "deadlock",
-    caught_by: "-n 2 --requests 0,1",
-};
-const NO_TIE_BREAK: Mistake = Mistake {
-    name: "no-tie-break",
-    what: "the queue is ordered by time without ids, and of two equal requests each takes its own \
-           for the first",
-    breaks: "mutual exclusion",
-    caught_by: "-n 2",
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, Switch};
 
 const SHEET: DataSheet = DataSheet {
     name: "lamport",
@@ -103,9 +87,7 @@ impl Algorithm for Lamport {
             clock: LamportClock::default(),
             state: State::Released,
             queue: Vec::new(),
-            suppresses: Fixed(setup.chosen(&SHEET, "acks").is("suppressed")),
-            equal_ack: setup.makes(&EQUAL_ACK),
-            no_tie_break: setup.makes(&NO_TIE_BREAK),
+            rules: Fixed(Rules::of(setup, setup.chosen(&SHEET, "acks").is("suppressed"))),
         }
     }
 }

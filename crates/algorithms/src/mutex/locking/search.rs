@@ -8,7 +8,7 @@ const PARTS: usize = 8;
 /// Where the first one of a sorted `list` stands that is not `before` what is looked for. Each round
 /// looks at seven places, which memory brings together; those of a binary search it would bring one
 /// after the other.
-pub(super) fn first_not<T>(list: &[T], before: impl Fn(&T) -> bool) -> usize {
+pub(in crate::mutex) fn first_not<T>(list: &[T], before: impl Fn(&T) -> bool) -> usize {
     let mut rest = list;
     let mut passed = 0;
     while rest.len() >= 2 * PARTS {
@@ -22,7 +22,7 @@ pub(super) fn first_not<T>(list: &[T], before: impl Fn(&T) -> bool) -> usize {
 }
 
 /// Prefetches what the first round of a search in `list` looks at, and both ends.
-pub(super) fn prefetch_search<T>(list: &[T]) {
+pub(in crate::mutex) fn prefetch_search<T>(list: &[T]) {
     prefetch(list);
     let step = list.len() / PARTS;
     if step >= 2 {

@@ -1,11 +1,11 @@
-//! The data sheet of Maekawa: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Maekawa: assumptions, costs, guarantees and mistakes.
 
+use konklave_process::ProcessId;
 use konklave_process::topology::Shape;
-use konklave_process::{Inspect, ProcessId};
 
-use super::Maekawa;
+use super::{Enough, Flaw, Maekawa, Rules};
 use crate::mutex::coterie::{Coterie, Figures};
-use crate::mutex::locking::{Clocks, Enough, Flaw, Node, Rules};
+use crate::mutex::locking::Clocks;
 use crate::mutex::{Mutex, hand_over};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -116,25 +116,6 @@ const SHEET: DataSheet = DataSheet {
     ],
 };
 
-impl Inspect for Maekawa {
-    fn stamp(&self) -> u64 {
-        self.0.stamp()
-    }
-
-    fn on_stamp(&mut self, _from: ProcessId, stamp: u64) {
-        self.0.on_stamp(stamp);
-    }
-
-    #[inline]
-    fn prefetch(&self) {
-        self.0.prefetch();
-    }
-
-    fn at_rest(&self) -> bool {
-        self.0.at_rest()
-    }
-}
-
 impl Algorithm for Maekawa {
     type Problem = Mutex;
     const SHEET: DataSheet = SHEET;
@@ -162,7 +143,7 @@ impl Algorithm for Maekawa {
             flaw: Flaw::of(setup, &flaws),
         };
         let down = if rules.tree.is_some() { &*setup.down } else { &[] };
-        Self(Node::new(rules, down))
+        Self::of(rules, down)
     }
 
     fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {

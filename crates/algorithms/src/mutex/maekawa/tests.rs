@@ -153,7 +153,7 @@ fn an_answer_from_a_stranger_is_unexpected() {
     let mut p0 = bench(None);
     p0.ask(Request::Acquire);
     let effects = p0.hear(3, Message::Locked { request: 1, turn: 0, entries: 0, clock: 0 });
-    assert_eq!(effects, [Effect::Unexpected("an answer from one who was not asked")]);
+    assert_eq!(effects, [Effect::Unexpected("an answer of a process that was not asked")]);
 }
 
 #[test]

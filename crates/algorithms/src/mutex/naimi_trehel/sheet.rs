@@ -1,30 +1,12 @@
-//! The data sheet of Naimi–Tréhel: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Naimi–Tréhel: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::{Message, NaimiTrehel, Phase};
-use crate::mutex::Mutex;
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-pub(super) const LAST_AFTER_SEND: Mistake = Mistake {
-    name: "last-after-send",
-    what: "who asks becomes the root only when the token arrives, not before it sends",
-    breaks: "expected inputs",
-    caught_by: "-n 3",
-};
-pub(super) const NO_PATH_REVERSAL: Mistake = Mistake {
-    name: "no-path-reversal",
-    what: "a root that gives the token away does not point to where it went",
-    breaks: "one token",
-    caught_by: "-n 2",
-};
-pub(super) const ONLY_HOLDERS_QUEUE: Mistake = Mistake {
-    name: "only-holders-queue",
-    what: "a root that only waits answers a request with the token, which it does not have",
-    breaks: "one token",
-    caught_by: "-n 3",
-};
+use super::rules::{LAST_AFTER_SEND, NO_PATH_REVERSAL, ONLY_HOLDERS_QUEUE, Rules};
+use super::{Message, NaimiTrehel};
+use crate::mutex::{Mutex, State};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup};
 
 const SHEET: DataSheet = DataSheet {
     name: "naimi-trehel",
@@ -68,7 +50,7 @@ const SHEET: DataSheet = DataSheet {
 
 impl Inspect for NaimiTrehel {
     fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle && self.next.is_none()
+        self.state == State::Released && self.next.is_none()
     }
 
     fn tokens(&self) -> usize {
@@ -87,11 +69,11 @@ impl Algorithm for NaimiTrehel {
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let first = setup.group.id(0);
         Self {
-            phase: Phase::Idle,
+            state: State::Released,
             last: (me != first).then_some(first),
             next: None,
             token: (me == first).then_some(0),
-            mistake: Fixed(setup.mistake),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 }

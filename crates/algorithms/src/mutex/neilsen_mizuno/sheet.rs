@@ -1,24 +1,12 @@
-//! The data sheet of Neilsen–Mizuno: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Neilsen–Mizuno: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::{Message, NeilsenMizuno, Phase};
-use crate::mutex::Mutex;
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-pub(super) const NO_EDGE_REVERSAL: Mistake = Mistake {
-    name: "no-edge-reversal",
-    what: "who passes a request on does not turn its edge: it and its neighbour point at each other",
-    breaks: "deadlock",
-    caught_by: "-n 3 --topology path --requests 0,1,1",
-};
-pub(super) const ONLY_HOLDERS_QUEUE: Mistake = Mistake {
-    name: "only-holders-queue",
-    what: "a sink that only waits answers a request with the token, which it does not have",
-    breaks: "one token",
-    caught_by: "-n 3 --topology path",
-};
+use super::rules::{NO_EDGE_REVERSAL, ONLY_HOLDERS_QUEUE, Rules};
+use super::{Message, NeilsenMizuno};
+use crate::mutex::{Mutex, State};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup};
 
 const SHEET: DataSheet = DataSheet {
     name: "neilsen-mizuno",
@@ -61,7 +49,7 @@ const SHEET: DataSheet = DataSheet {
 
 impl Inspect for NeilsenMizuno {
     fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle && self.next.is_none()
+        self.state == State::Released && self.next.is_none()
     }
 
     fn tokens(&self) -> usize {
@@ -80,11 +68,11 @@ impl Algorithm for NeilsenMizuno {
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let last = setup.parent(me);
         Self {
-            phase: Phase::Idle,
+            state: State::Released,
             last,
             next: None,
             token: last.is_none().then_some(0),
-            mistake: Fixed(setup.mistake),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 }

@@ -1,41 +1,14 @@
-//! The data sheet of Raymond's tree: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Raymond's tree: assumptions, costs and guarantees.
 
 use std::collections::VecDeque;
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId};
 
-use super::{Holder, Message, Phase, Raymond};
-use crate::mutex::Mutex;
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, Switch,
-};
-
-pub(super) const NO_ASKED_FLAG: Mistake = Mistake {
-    name: "no-asked-flag",
-    what: "a process asks again for everyone who joins its queue: its holder queues it twice",
-    breaks: "expected inputs",
-    caught_by: "-n 3 --topology path --requests 0,1,1",
-};
-pub(super) const FORGETS_SELF: Mistake = Mistake {
-    name: "forgets-self",
-    what: "the token goes on to the first of the queue, as on the slide: if that is the process \
-           itself, its entry is gone and it never enters",
-    breaks: "deadlock",
-    caught_by: "-n 2 --topology path --requests 0,1",
-};
-pub(super) const FORGETS_REST: Mistake = Mistake {
-    name: "forgets-rest",
-    what: "who passes the token on does not ask the new holder for the rest of its queue",
-    breaks: "deadlock",
-    caught_by: "-n 3 --topology path --requests 0,1,1",
-};
-pub(super) const UNBOUNDED_GREEDY: Mistake = Mistake {
-    name: "unbounded-greedy",
-    what: "who leaves keeps the token for its own next wish, however many others wait",
-    breaks: "deadlock",
-    caught_by: "-n 2 --topology path --requests 1,1",
-};
+use super::rules::{FORGETS_REST, FORGETS_SELF, NO_ASKED_FLAG, Rules, UNBOUNDED_GREEDY};
+use super::{Holder, Message, Raymond};
+use crate::mutex::{Mutex, State};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, Switch};
 
 const SHEET: DataSheet = DataSheet {
     name: "raymond",
@@ -82,7 +55,7 @@ const SHEET: DataSheet = DataSheet {
 
 impl Inspect for Raymond {
     fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle && self.queue.is_empty()
+        self.state == State::Released && self.queue.is_empty()
     }
 
     fn tokens(&self) -> usize {
@@ -103,10 +76,9 @@ impl Algorithm for Raymond {
             holder: setup.parent(me).map_or(Holder::Us { entries: 0 }, Holder::Neighbour),
             queue: VecDeque::new(),
             asked: false,
-            phase: Phase::Idle,
+            state: State::Released,
             ahead: 0,
-            greedy: Fixed(setup.chosen(&SHEET, "greedy").number()),
-            mistake: Fixed(setup.mistake),
+            rules: Fixed(Rules::of(setup, setup.chosen(&SHEET, "greedy").number())),
         }
     }
 }

@@ -1,33 +1,12 @@
-//! The data sheet of Ricart–Agrawala: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Ricart–Agrawala: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
-use konklave_process::{Inspect, LamportClock, ProcessId, ProcessMap};
+use konklave_process::{Fixed, Inspect, LamportClock, ProcessId, ProcessMap};
 
+use super::rules::{NO_TIE_BREAK, REQUEST_CLOCK, Rules, SIMPLE_MAJORITY};
 use super::{RicartAgrawala, State, clocks};
 use crate::mutex::Mutex;
-use crate::{
-    Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup, SetupError,
-};
-
-pub(super) const REQUEST_CLOCK: Mistake = Mistake {
-    name: "request-clock",
-    what: "only requests move the clock, as in the paper: replies carry causality, but no time",
-    breaks: "happened-before order",
-    caught_by: "-n 3 --requests 2,1,1 --property order",
-};
-pub(super) const NO_TIE_BREAK: Mistake = Mistake {
-    name: "no-tie-break",
-    what: "timestamps are compared without ids, and of two equal ones each lets the other go first",
-    breaks: "mutual exclusion",
-    caught_by: "-n 2",
-};
-pub(super) const SIMPLE_MAJORITY: Mistake = Mistake {
-    name: "simple-majority",
-    what: "a simple majority of replies is enough, as the lecture says: but a reply is no exclusive \
-           vote, and an idle process gives it to everyone",
-    breaks: "mutual exclusion",
-    caught_by: "-n 3 --requests 1,1,0",
-};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup, SetupError};
 
 pub(super) const SHEET: DataSheet = DataSheet {
     name: "ricart-agrawala",
@@ -93,9 +72,7 @@ impl Algorithm for RicartAgrawala {
             clock,
             state: State::Released,
             deferred: ProcessMap::new(&setup.group, 0),
-            request_clock: setup.makes(&REQUEST_CLOCK),
-            no_tie_break: setup.makes(&NO_TIE_BREAK),
-            simple_majority: setup.makes(&SIMPLE_MAJORITY),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 

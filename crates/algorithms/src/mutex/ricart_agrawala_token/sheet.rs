@@ -1,24 +1,12 @@
-//! The data sheet of Ricart–Agrawala with a token: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Ricart–Agrawala with a token: assumptions, costs and guarantees.
 
 use konklave_process::topology::Shape;
-use konklave_process::{Inspect, ProcessId, ProcessMap};
+use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap};
 
-use super::{Message, Phase, RicartAgrawalaToken};
-use crate::mutex::Mutex;
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-const STALE: Mistake = Mistake {
-    name: "stale-request",
-    what: "an idle holder sends the token to whoever asks, even if that request was served already",
-    breaks: "deadlock",
-    caught_by: "-n 3 --requests 2,1,1",
-};
-const UNCOUNTED: Mistake = Mistake {
-    name: "uncounted-entry",
-    what: "a holder that enters without asking does not count that as a request",
-    breaks: "growing fences",
-    caught_by: "-n 2 --requests 2,0 --property fence",
-};
+use super::rules::{Rules, STALE, UNCOUNTED};
+use super::{Message, RicartAgrawalaToken};
+use crate::mutex::{Mutex, State};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup};
 
 const SHEET: DataSheet = DataSheet {
     name: "ricart-agrawala-token",
@@ -56,7 +44,7 @@ const SHEET: DataSheet = DataSheet {
 
 impl Inspect for RicartAgrawalaToken {
     fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle
+        self.state == State::Released
     }
 
     fn tokens(&self) -> usize {
@@ -75,11 +63,10 @@ impl Algorithm for RicartAgrawalaToken {
     fn new(me: ProcessId, setup: &Setup) -> Self {
         let nothing = ProcessMap::new(&setup.group, 0);
         Self {
-            phase: Phase::Idle,
+            state: State::Released,
             token: (setup.group.id(0) == me).then(|| nothing.clone()),
             requested: nothing,
-            stale: setup.makes(&STALE),
-            uncounted: setup.makes(&UNCOUNTED),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 }

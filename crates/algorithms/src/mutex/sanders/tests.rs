@@ -1,10 +1,10 @@
 //! Steps of Sanders, one at a time.
 
-use konklave_process::{Group, Inspect as _, Topology};
+use konklave_process::{Group, Inspect as _, ProcessId, Topology};
 use konklave_testkit::{Bench, send, tell};
 
 use super::*;
-use crate::mutex::Fence;
+use crate::mutex::{Fence, Indication, Request};
 use crate::{Algorithm as _, Setup};
 
 fn bench(me: u32) -> Bench<Sanders> {

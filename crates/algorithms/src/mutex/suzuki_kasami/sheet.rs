@@ -1,32 +1,14 @@
-//! The data sheet of Suzuki–Kasami: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Suzuki–Kasami: assumptions, costs and guarantees.
 
 use std::collections::VecDeque;
 
 use konklave_process::topology::Shape;
 use konklave_process::{Fixed, Inspect, ProcessId, ProcessMap};
 
-use super::{Message, Phase, SuzukiKasami, Token};
-use crate::mutex::Mutex;
-use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Mistake, Setup};
-
-pub(super) const STALE: Mistake = Mistake {
-    name: "stale-request",
-    what: "an idle holder sends the token to whoever asks, even if that request was served already",
-    breaks: "deadlock",
-    caught_by: "-n 3 --requests 2,1,1",
-};
-pub(super) const OWN_NUMBER: Mistake = Mistake {
-    name: "own-number",
-    what: "a request moves and is judged by the receiver's own number, as the slide's index has it",
-    breaks: "deadlock",
-    caught_by: "-n 2 --requests 1,1",
-};
-pub(super) const UNCOUNTED: Mistake = Mistake {
-    name: "uncounted-entry",
-    what: "a holder that enters without asking does not count that as a request",
-    breaks: "growing fences",
-    caught_by: "-n 2 --requests 2,0 --property fence",
-};
+use super::rules::{OWN_NUMBER, Rules, STALE, UNCOUNTED};
+use super::{Message, SuzukiKasami, Token};
+use crate::mutex::{Mutex, State};
+use crate::{Algorithm, Assumption, Bound, Cost, DataSheet, Guarantee, Metric, Setup};
 
 const SHEET: DataSheet = DataSheet {
     name: "suzuki-kasami",
@@ -64,7 +46,7 @@ const SHEET: DataSheet = DataSheet {
 
 impl Inspect for SuzukiKasami {
     fn at_rest(&self) -> bool {
-        self.phase == Phase::Idle && self.token.as_ref().is_none_or(|t| t.queue.is_empty())
+        self.state == State::Released && self.token.as_ref().is_none_or(|t| t.queue.is_empty())
     }
 
     fn tokens(&self) -> usize {
@@ -84,10 +66,10 @@ impl Algorithm for SuzukiKasami {
         let nothing = ProcessMap::new(&setup.group, 0);
         let first = Token { served: nothing.clone(), queue: VecDeque::new() };
         Self {
-            phase: Phase::Idle,
+            state: State::Released,
             requested: nothing,
             token: (setup.group.id(0) == me).then_some(first),
-            mistake: Fixed(setup.mistake),
+            rules: Fixed(Rules::of(setup)),
         }
     }
 }

@@ -1,13 +1,14 @@
-//! The data sheet of Majority voting: what it assumes, costs and promises, and its mistake switches.
+//! The data sheet of Majority voting: assumptions, costs, guarantees and mistakes.
 
 use std::sync::Arc;
 
+use konklave_process::ProcessId;
 use konklave_process::topology::Shape;
-use konklave_process::{Inspect, ProcessId};
 
 use super::{Electorate, Voting};
 use crate::mutex::coterie::Figures;
-use crate::mutex::locking::{Clocks, Enough, Flaw, Node, Rules};
+use crate::mutex::locking::Clocks;
+use crate::mutex::maekawa::{Enough, Flaw, Rules};
 use crate::mutex::{Mutex, hand_over};
 use crate::{
     Algorithm, Assumption, Bound, Cost, DataSheet, Facts, Guarantee, Metric, Mistake, Setup,
@@ -89,20 +90,6 @@ pub(super) const SHEET: DataSheet = DataSheet {
     ],
 };
 
-impl Inspect for Voting {
-    fn stamp(&self) -> u64 {
-        self.0.stamp()
-    }
-
-    fn on_stamp(&mut self, _from: ProcessId, stamp: u64) {
-        self.0.on_stamp(stamp);
-    }
-
-    fn at_rest(&self) -> bool {
-        self.0.at_rest()
-    }
-}
-
 impl Algorithm for Voting {
     type Problem = Mutex;
     const SHEET: DataSheet = SHEET;
@@ -128,7 +115,7 @@ impl Algorithm for Voting {
             clocks: Clocks::of(setup, &SHEET),
             flaw: Flaw::of(setup, &flaws),
         };
-        Self(Node::new(rules, &setup.down))
+        Self::of(rules, &setup.down)
     }
 
     fn quorums(setup: &Setup) -> Vec<(&'static str, Figures)> {

@@ -5,7 +5,7 @@ use konklave_testkit::{Bench, send, tell};
 
 use super::*;
 use crate::Algorithm as _;
-use crate::mutex::Fence;
+use crate::mutex::{Fence, Indication, Request};
 
 fn bench(votes: &str) -> Bench<Voting> {
     let group = Group::of(5);

@@ -1,0 +1,39 @@
+//! The rules of Ricart–Agrawala with a token that a mistake changes.
+
+use crate::{Mistake, Setup};
+
+pub(super) const STALE: Mistake = Mistake {
+    name: "stale-request",
+    what: "an idle holder sends the token to whoever asks, even if that request was served already",
+    breaks: "deadlock",
+    caught_by: "-n 3 --requests 2,1,1",
+};
+pub(super) const UNCOUNTED: Mistake = Mistake {
+    name: "uncounted-entry",
+    what: "a holder that enters without asking does not count that as a request",
+    breaks: "growing fences",
+    caught_by: "-n 2 --requests 2,0 --property fence",
+};
+
+/// Which mistakes a process makes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    stale: bool,
+    uncounted: bool,
+}
+
+impl Rules {
+    pub(super) fn of(setup: &Setup) -> Self {
+        Self { stale: *setup.makes(&STALE), uncounted: *setup.makes(&UNCOUNTED) }
+    }
+
+    /// A request has a number of its own, although the process with the token tells it to nobody.
+    pub(super) fn increment_with_token(self) -> u32 {
+        u32::from(!self.uncounted)
+    }
+
+    /// A request is answered only if it was not served.
+    pub(super) fn is_outstanding(self, requested: u32, served: u32) -> bool {
+        requested > served || self.stale
+    }
+}
