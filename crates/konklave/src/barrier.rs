@@ -29,20 +29,20 @@ impl Barrier {
         let (reply, answer) = oneshot::channel();
         let session = self.session.number();
         let number = shared.with(|core, _| core.arrive(session, name, self.of, reply));
-        let waiting = Waiting { session: &self.session, number };
+        let depart = DepartOnDrop { session: &self.session, number };
         let answer = answer.await.map_err(|_| Error::Left)?;
         // What is over cannot be given up.
-        std::mem::forget(waiting);
+        std::mem::forget(depart);
         answer
     }
 }
 
-struct Waiting<'a> {
+struct DepartOnDrop<'a> {
     session: &'a Session,
     number: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for DepartOnDrop<'_> {
     fn drop(&mut self) {
         self.session.shared().with(|core, _| core.depart(self.number));
     }

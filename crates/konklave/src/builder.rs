@@ -9,10 +9,10 @@ use konklave_process::ProcessId;
 use crate::clock::{Clock, calendar_seconds};
 use crate::core::{Config, Core};
 use crate::error::Error;
-use crate::mutex::Mutex;
+use crate::lock_algorithm::LockAlgorithm;
 #[cfg(feature = "tls")]
 use crate::net::tls::Tls;
-use crate::net::{self, NatsOptions, Security, Way};
+use crate::net::{self, Endpoint, NatsOptions, Security};
 use crate::node::Node;
 use crate::shared::Shared;
 use crate::store::{Record, Store};
@@ -20,7 +20,7 @@ use crate::store::{Record, Store};
 /// Ids of nodes that are no founders are drawn from so many, from here on.
 const IDS: (u32, u32) = (256, 4096);
 
-/// How many turns those of a node have in a row before it listens to others, if nothing else is said.
+/// How many local_turns those of a node have in a row before it listens to others, if nothing else is said.
 pub(crate) const TURNS: u32 = 8;
 
 /// How fast a group is. All members should have the same; who has another lease is refused.
@@ -93,7 +93,7 @@ impl Timings {
     }
 
     /// How long others wait for us to know: their clock may go faster than ours.
-    pub(crate) fn thaw_after(&self) -> Duration {
+    pub(crate) fn lease_expiry(&self) -> Duration {
         self.lease + self.lease / 64
     }
 }
@@ -112,11 +112,11 @@ pub struct Builder {
     data_dir: Option<PathBuf>,
     id: Option<u32>,
     timings: Timings,
-    mutex: Mutex,
+    lock_algorithm: LockAlgorithm,
     security: Option<Security>,
     nats: NatsOptions,
-    turns: u32,
-    lingers: bool,
+    local_turns: u32,
+    holders_outlive: bool,
 }
 
 impl Default for Builder {
@@ -132,11 +132,11 @@ impl Default for Builder {
             data_dir: None,
             id: None,
             timings: Timings::default(),
-            mutex: Mutex::default(),
+            lock_algorithm: LockAlgorithm::default(),
             security: None,
             nats: NatsOptions::default(),
-            turns: TURNS,
-            lingers: false,
+            local_turns: TURNS,
+            holders_outlive: false,
         }
     }
 }
@@ -202,8 +202,8 @@ impl Builder {
     /// How many times clients of this node get locks in a row before it listens whether others want
     /// them, where a client takes a lock again and again without a pause. More is quicker for who has
     /// the lock, less is fairer to others. The default is 8.
-    pub fn local_turns(mut self, turns: u32) -> Self {
-        self.turns = turns;
+    pub fn local_turns(mut self, local_turns: u32) -> Self {
+        self.local_turns = local_turns;
         self
     }
 
@@ -211,7 +211,7 @@ impl Builder {
     /// were given: commands, for instance, that others started with a lock of this node. After a
     /// restart of everyone, a group is then founded only when a lease is over.
     pub fn holders_outlive(mut self) -> Self {
-        self.lingers = true;
+        self.holders_outlive = true;
         self
     }
 
@@ -253,8 +253,8 @@ impl Builder {
     }
 
     /// What serves exclusive locks. All members must have the same: who has another is refused.
-    pub fn mutex(mut self, mutex: Mutex) -> Self {
-        self.mutex = mutex;
+    pub fn lock_algorithm(mut self, lock_algorithm: LockAlgorithm) -> Self {
+        self.lock_algorithm = lock_algorithm;
         self
     }
 
@@ -305,13 +305,13 @@ impl Builder {
                 self.seeds.len()
             )));
         }
-        let (way, local) = match self.nats.place(self.security.as_ref())? {
-            Some(place) => (Way::Nats(place), None),
+        let (endpoint, local) = match self.nats.place(self.security.as_ref())? {
+            Some(place) => (Endpoint::Nats(place), None),
             None => {
                 net::check_seeds(&self.seeds, self.security.as_ref())?;
                 let listener = net::listen(&self.listen, self.security.as_ref()).await?;
                 let local = listener.local_addr()?;
-                (Way::Tcp(listener), Some(local))
+                (Endpoint::Tcp(listener), Some(local))
             }
         };
         let boot = random();
@@ -358,7 +358,7 @@ impl Builder {
             name: name.clone(),
             address,
             seeds,
-            mutex: self.mutex,
+            lock_algorithm: self.lock_algorithm,
             heartbeat: self.timings.heartbeat,
             silence: self.timings.silence,
             lease: self.timings.lease,
@@ -374,14 +374,14 @@ impl Builder {
             alone: self.alone,
             rng_seed: random(),
             calendar: u32::try_from(calendar_seconds()).unwrap_or(u32::MAX),
-            mutex: self.mutex,
-            turns: self.turns,
-            lingers: self.lingers,
+            lock_algorithm: self.lock_algorithm,
+            local_turns: self.local_turns,
+            holders_outlive: self.holders_outlive,
         };
         let clock = Clock::Machine;
         let core = Core::new(config, clock.now());
         let shared = Shared::new(core, clock, store, self.timings, name);
-        net::start(&shared, way, settings)?;
+        net::start(&shared, endpoint, settings)?;
         Ok(Node::new(shared, local))
     }
 }

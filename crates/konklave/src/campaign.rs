@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::lock::{Guard, Handover, LockRequest, State, check_name};
 use crate::shared::Shared;
 use crate::status::Loss;
-use crate::table::{Hold, Key, Space};
+use crate::table::{Key, LockMode, Space};
 use crate::{Error, NodeId, Session, Token};
 
 /// A candidature. Await it to lead.
@@ -21,7 +21,7 @@ pub struct Campaign(LockRequest);
 
 impl Campaign {
     pub(crate) fn new(session: Session, name: &str) -> Self {
-        Self(LockRequest::new(session, Space::Campaign, name, Hold::Exclusive))
+        Self(LockRequest::new(session, Space::Campaign, name, LockMode::Exclusive))
     }
 
     /// Who has more comes first when the next leader is chosen; nobody who leads is pushed aside.
@@ -35,8 +35,8 @@ impl Campaign {
     }
 
     /// What happens if we fall silent while we lead.
-    pub fn mode(self, handover: Handover) -> Self {
-        Self(self.0.mode(handover))
+    pub fn handover(self, handover: Handover) -> Self {
+        Self(self.0.handover(handover))
     }
 
     /// What the others see of us: 255 bytes at most.

@@ -50,7 +50,7 @@ pub enum Error {
         /// Which lock.
         name: String,
         /// The algorithm.
-        mutex: crate::Mutex,
+        mutex: crate::LockAlgorithm,
     },
     /// Nobody holds that, or not with that token.
     #[error("{0}: nobody holds it, or not with this token")]

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use konklave_algorithms::group::virtual_synchrony::Message;
 
 use crate::NodeId;
-use crate::lifted::Say;
+use crate::lifted::LockMessage;
 use crate::wire::Frame;
 
 /// So many are remembered.
@@ -15,7 +15,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A message that was sent or received. Signs of life are left out.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Passed {
+pub struct RecordedMessage {
     /// Our own count: never repeated.
     pub count: u64,
     /// When, by the wall clock.
@@ -34,17 +34,17 @@ pub struct Passed {
 
 /// A bounded memory.
 #[derive(Debug, Default)]
-pub(crate) struct Flight {
+pub(crate) struct FlightRecorder {
     /// How many there were, and the last of them: each takes the place of the one `KEPT` before it.
     count: u64,
-    passed: Vec<Note>,
+    passed: Vec<Entry>,
     /// What the wall clock said when ours said what: to look at it for every message is not worth it.
     wall: Option<(Duration, SystemTime)>,
 }
 
 /// What is written down of a message: little, as it is done for every one.
 #[derive(Debug)]
-struct Note {
+struct Entry {
     /// Nanoseconds since 1970.
     at: u64,
     number: u64,
@@ -53,7 +53,7 @@ struct Note {
     sent: bool,
 }
 
-impl Flight {
+impl FlightRecorder {
     /// This frame passed at this time of our clock.
     pub(crate) fn note(
         &mut self,
@@ -64,7 +64,7 @@ impl Flight {
         frame: &Frame,
     ) {
         let Some(what) = kind(frame) else { return };
-        let note = Note { at: self.wall_at(at), number, what, peer, sent };
+        let note = Entry { at: self.wall_at(at), number, what, peer, sent };
         match self.passed.get_mut(place(self.count)) {
             Some(oldest) => *oldest = note,
             None => self.passed.push(note),
@@ -73,12 +73,12 @@ impl Flight {
     }
 
     /// All that is remembered, with the names of who was at the other end.
-    pub(crate) fn all(&self, name: impl Fn(NodeId) -> String) -> Vec<Passed> {
+    pub(crate) fn all(&self, name: impl Fn(NodeId) -> String) -> Vec<RecordedMessage> {
         let kept = self.count - self.passed.len() as u64..self.count;
         let passed = |before: u64| {
-            let Note { at, number, what, peer, sent } = self.passed[place(before)];
+            let Entry { at, number, what, peer, sent } = self.passed[place(before)];
             let at = UNIX_EPOCH + Duration::from_nanos(at);
-            Passed { count: before + 1, at, sent, peer, name: name(peer), number, what }
+            RecordedMessage { count: before + 1, at, sent, peer, name: name(peer), number, what }
         };
         kept.map(passed).collect()
     }
@@ -103,18 +103,18 @@ fn place(before: u64) -> usize {
 fn kind(frame: &Frame) -> Option<&'static str> {
     Some(match frame {
         Frame::Ping { .. } | Frame::Pong { .. } | Frame::Peers(_) => return None,
-        Frame::Standing(_) => "standing",
+        Frame::PeerStatus(_) => "standing",
         Frame::Found(_) => "found",
         Frame::Founding(_) => "founding",
-        Frame::Inside(inside) => match inside.say {
-            Say::Note(_) => return None,
-            Say::Step { .. } => "step",
-            Say::Safe => "safe",
-            Say::Noted => "noted",
-            Say::Try { .. } => "try",
-            Say::Used { .. } => "used",
-            Say::Revoke { .. } => "revoke",
-            Say::Revoked { .. } => "revoked",
+        Frame::Lifted(inside) => match inside.message {
+            LockMessage::Note(_) => return None,
+            LockMessage::Step { .. } => "step",
+            LockMessage::Safe => "safe",
+            LockMessage::Noted => "noted",
+            LockMessage::Try { .. } => "try",
+            LockMessage::Used { .. } => "used",
+            LockMessage::Revoke { .. } => "revoke",
+            LockMessage::Revoked { .. } => "revoked",
         },
         Frame::Group(message) => match message {
             Message::Heartbeat { .. } => return None,
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_last_messages_are_remembered_and_signs_of_life_are_not() {
-        let mut flight = Flight::default();
+        let mut flight = FlightRecorder::default();
         let sign = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
         flight.note(Duration::ZERO, true, 1, 1, &sign);
         for number in 0..KEPT + 2 {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_wall_clock_as_it_was_lately() {
-        let mut flight = Flight::default();
+        let mut flight = FlightRecorder::default();
         let start = SystemTime::now();
         let ms = Duration::from_millis;
         for at in [ms(70), ms(80), ms(10), ms(10) + LOOK_AGAIN] {

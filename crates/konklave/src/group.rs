@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::core::{Ear, Said};
+use crate::core::{GroupOutput, Outbox};
 use crate::lock::check_name;
-use crate::table::{Claim, Place};
+use crate::table::{AppMember, ClaimId};
 use crate::wire::MAX_MESSAGE;
 use crate::{Error, NodeId, Session};
 
@@ -26,8 +26,8 @@ pub struct GroupMember {
 }
 
 impl GroupMember {
-    fn of(claim: Claim, label: &str) -> Self {
-        let Claim { member, session, number } = claim;
+    fn of(claim: ClaimId, label: &str) -> Self {
+        let ClaimId { member, session, number } = claim;
         let id = format!("{}.{}.{number}", member.id.0, member.incarnation);
         Self { node: member.id.0, session, id, label: label.into() }
     }
@@ -63,19 +63,19 @@ pub enum GroupEvent {
     Lost,
 }
 
-struct Entering {
+struct ExitOnDrop {
     session: Session,
     number: Option<u64>,
 }
 
-impl Entering {
+impl ExitOnDrop {
     fn done(mut self) -> Session {
         self.number = None;
         self.session.clone()
     }
 }
 
-impl Drop for Entering {
+impl Drop for ExitOnDrop {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.session.shared().with(|core, _| core.exit_group(number));
@@ -89,7 +89,7 @@ pub struct Group {
     session: Session,
     number: u64,
     me: GroupMember,
-    events: mpsc::UnboundedReceiver<Said>,
+    events: mpsc::UnboundedReceiver<GroupOutput>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -102,14 +102,14 @@ impl Group {
         let (number, label) = shared.with(|core, _| {
             let label = core.label(session.number());
             let label = if label.is_empty() { shared.name.clone() } else { label };
-            let ear = Ear { to, waiting: waiting.clone() };
-            (core.enter_group(session.number(), name, label.clone(), ear, entered), label)
+            let outbox = Outbox { to, waiting: waiting.clone() };
+            (core.enter_group(session.number(), name, label.clone(), outbox, entered), label)
         });
         // Dropped on the way, it leaves again.
-        let entering = Entering { session, number: Some(number) };
+        let exit = ExitOnDrop { session, number: Some(number) };
         let (_, claim) = answer.await.map_err(|_| Error::Left)??;
         let me = GroupMember::of(claim, &label);
-        Ok(Self { session: entering.done(), number, me, events, waiting })
+        Ok(Self { session: exit.done(), number, me, events, waiting })
     }
 
     /// From now on our messages come as soon as their place in the order is known (*agreed* order), not only when a
@@ -118,7 +118,7 @@ impl Group {
     /// Order and completeness are the same for all who stay together. But a node that is excluded may have been told a
     /// message last that the others never get; so use this for what may be forgotten with its node.
     pub fn agreed(self) -> Self {
-        self.session.shared().with(|core, _| core.hear_early(self.number));
+        self.session.shared().with(|core, _| core.deliver_agreed(self.number));
         self
     }
 
@@ -146,32 +146,32 @@ impl Group {
 
     /// The next event; none when the node is gone. Safe to cancel.
     pub async fn next(&mut self) -> Option<GroupEvent> {
-        let said = self.events.recv().await?;
-        Some(self.event(said))
+        let output = self.events.recv().await?;
+        Some(self.event(output))
     }
 
     /// The next event if there is one already.
     pub fn try_next(&mut self) -> Option<GroupEvent> {
-        let said = self.events.try_recv().ok()?;
-        Some(self.event(said))
+        let output = self.events.try_recv().ok()?;
+        Some(self.event(output))
     }
 
-    fn event(&self, said: Said) -> GroupEvent {
-        self.waiting.fetch_sub(said.weight(), Ordering::Relaxed);
-        match said {
-            Said::State(state) => GroupEvent::State(state),
-            Said::View(places) => {
-                let member = |p: &Place| GroupMember::of(p.claim, &p.label);
-                GroupEvent::View(GroupView { members: places.iter().map(member).collect() })
+    fn event(&self, output: GroupOutput) -> GroupEvent {
+        self.waiting.fetch_sub(output.weight(), Ordering::Relaxed);
+        match output {
+            GroupOutput::State(state) => GroupEvent::State(state),
+            GroupOutput::View(members) => {
+                let member = |p: &AppMember| GroupMember::of(p.claim, &p.label);
+                GroupEvent::View(GroupView { members: members.iter().map(member).collect() })
             }
-            Said::Message { from, label, payload } => {
+            GroupOutput::Message { from, label, payload } => {
                 GroupEvent::Message { from: GroupMember::of(from, &label), bytes: payload }
             }
-            Said::Ask { to, by } => {
+            GroupOutput::Ask { to, by } => {
                 let (session, number) = (self.session.clone(), self.number);
                 GroupEvent::Snapshot(Snapshot { session, number, to, by, given: false })
             }
-            Said::Lost => GroupEvent::Lost,
+            GroupOutput::Lost => GroupEvent::Lost,
         }
     }
 }
@@ -188,8 +188,8 @@ impl Drop for Group {
 pub struct Snapshot {
     session: Session,
     number: u64,
-    to: Claim,
-    by: Claim,
+    to: ClaimId,
+    by: ClaimId,
     given: bool,
 }
 

@@ -61,16 +61,17 @@ pub mod fence;
 mod flight;
 mod group;
 mod lifted;
+mod local_grant_budget;
 mod lock;
+mod lock_algorithm;
 mod multi;
-mod mutex;
 mod net;
 mod node;
+mod rate_limiter;
 mod session;
 mod shared;
 mod status;
 mod store;
-mod streak;
 mod table;
 pub mod testing;
 mod token;
@@ -81,14 +82,16 @@ pub use builder::{Builder, Timings};
 pub use campaign::{Campaign, Leader, Leadership, Observer};
 pub use error::Error;
 pub use fence::FenceGate;
-pub use flight::Passed;
+pub use flight::RecordedMessage;
 pub use group::{Group, GroupEvent, GroupMember, GroupView, Snapshot};
 pub use lock::{Guard, Handover, LockRequest, State};
+pub use lock_algorithm::LockAlgorithm;
 pub use multi::{Guards, LockAll};
-pub use mutex::Mutex;
 #[cfg(feature = "tls")]
 pub use net::tls::Tls;
 pub use node::{Events, Node};
+#[doc(hidden)]
+pub use rate_limiter::RateLimiter;
 pub use session::Session;
 pub use status::{
     Event, Holder, LockStatus, Loss, MemberStatus, Quorum, Status, Waiter, Why, WhyState,

@@ -1,4 +1,4 @@
-//! What members say to each other about locks that an algorithm serves inside a view.
+//! What members message to each other about locks that an algorithm serves inside a view.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::token::Token;
 
 /// Something about one lock, in one view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Inside {
+pub(crate) struct LiftedFrame {
     pub(crate) view: ViewId,
     /// How many there were to this receiver in this view, this one included.
     pub(crate) number: u64,
     #[serde(deserialize_with = "text")]
     pub(crate) name: Name,
-    pub(crate) say: Say,
+    pub(crate) message: LockMessage,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Say {
-    /// A message of the algorithm, of one who knows of so many entries; who may hold it safely, as with
+pub(crate) enum LockMessage {
+    /// A message of the algorithm, of one who knows of so many entries; who may mode it safely, as with
     /// [`Safe`](Self::Safe), and knows that of the receiver.
     Step { count: u64, safe: bool, noted: bool, message: AnyMessage },
-    /// From now on I may hold it safely: if I fall silent, wait until I must know. Confirm that.
+    /// From now on I may mode it safely: if I fall silent, wait until I must know. Confirm that.
     Safe,
     /// I know that you may.
     Noted,
@@ -38,19 +38,19 @@ pub(crate) enum Say {
     /// Whether it was taken from someone here.
     Revoked { number: u64, held: bool },
     /// Who here has it and who here waits, for people.
-    Note(Note),
+    Note(LockNote),
 }
 
 /// Who at one node has a lock, and who waits for it there.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Note {
-    pub(crate) holder: Option<(Token, Party)>,
-    pub(crate) queue: Vec<Party>,
+pub(crate) struct LockNote {
+    pub(crate) holder: Option<(Token, NotedClaim)>,
+    pub(crate) queue: Vec<NotedClaim>,
 }
 
 /// One of them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Party {
+pub(crate) struct NotedClaim {
     pub(crate) session: u32,
     pub(crate) number: u64,
     pub(crate) safe: bool,
@@ -71,7 +71,7 @@ pub(crate) enum Report {
     /// This member holds it safely, or said that it may.
     Safe(Member),
     /// This one is gone, and may not know that yet.
-    Frozen(Member),
+    Fenced(Member),
 }
 
 /// What a member says when a view ends.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::core::{Flag, Granted, Wish};
+use crate::core::{Granted, LocalRequest, LossFlag};
 use crate::error::Error;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::status::Loss;
-use crate::table::{Hold, Key, Space};
+use crate::table::{Key, LockMode, Space};
 use crate::token::Token;
 
 /// The longest name, and the longest label.
@@ -62,7 +62,7 @@ pub struct LockRequest {
     session: Session,
     space: Space,
     name: Arc<str>,
-    hold: Hold,
+    mode: LockMode,
     handover: Handover,
     timeout: Option<Duration>,
     priority: i32,
@@ -70,15 +70,15 @@ pub struct LockRequest {
 }
 
 impl LockRequest {
-    pub(crate) fn new(session: Session, space: Space, name: &str, hold: Hold) -> Self {
+    pub(crate) fn new(session: Session, space: Space, name: &str, mode: LockMode) -> Self {
         let (handover, timeout, label) = (Handover::default(), None, None);
-        Self { session, space, name: name.into(), hold, handover, timeout, priority: 0, label }
+        Self { session, space, name: name.into(), mode, handover, timeout, priority: 0, label }
     }
 
     /// Alone. This is the default.
     pub fn exclusive(mut self) -> Self {
         if self.space == Space::Lock {
-            self.hold = Hold::Exclusive;
+            self.mode = LockMode::Exclusive;
         }
         self
     }
@@ -86,7 +86,7 @@ impl LockRequest {
     /// Together with others who want it so. Who wants it alone and came before goes first.
     pub fn shared(mut self) -> Self {
         if self.space == Space::Lock {
-            self.hold = Hold::Shared;
+            self.mode = LockMode::Shared;
         }
         self
     }
@@ -98,7 +98,7 @@ impl LockRequest {
     }
 
     /// What happens if we fall silent.
-    pub fn mode(mut self, handover: Handover) -> Self {
+    pub fn handover(mut self, handover: Handover) -> Self {
         self.handover = handover;
         self
     }
@@ -126,7 +126,7 @@ impl LockRequest {
 
     async fn ask(self, wait: bool) -> Result<Guard, Error> {
         let key = Key { space: self.space, name: check_name(self.name)? };
-        if let Hold::Permit { of: 0 } = self.hold {
+        if let LockMode::Permit { of: 0 } = self.mode {
             return Err(Error::Config(format!(
                 "{}: a semaphore has one permit at least",
                 key.name
@@ -135,15 +135,15 @@ impl LockRequest {
         // A lock that is kept here is given without a wait: who takes it again and again must not keep
         // the runtime from hearing that others want it, too.
         let shared = self.session.shared().clone();
-        shared.streak.pause().await;
+        shared.grant_budget.yield_if_spent().await;
         let (reply, mut answer) = oneshot::channel();
         let session = self.session.number();
         let number = shared.with(|core, now| {
             let label = self.label.unwrap_or_else(|| core.label(session));
-            let wish = Wish {
+            let wish = LocalRequest {
                 session,
                 key: key.clone(),
-                hold: self.hold,
+                mode: self.mode,
                 wait,
                 safe: self.handover == Handover::LeaseSafe,
                 priority: self.priority,
@@ -154,24 +154,24 @@ impl LockRequest {
             core.acquire(wish, now)
         });
         // Whoever drops the future on the way leaves nothing behind.
-        let mut asking = Asking { shared: &shared, number: Some(number) };
+        let mut abandon = AbandonOnDrop { shared: &shared, number: Some(number) };
         let answer = match answer.try_recv() {
             Ok(answer) => answer,
             Err(oneshot::error::TryRecvError::Empty) => answer.await.map_err(|_| Error::Left)?,
             Err(oneshot::error::TryRecvError::Closed) => return Err(Error::Left),
         };
-        asking.number = None;
+        abandon.number = None;
         let granted = answer?;
         Ok(Guard { session: self.session, key, granted, released: false })
     }
 }
 
-struct Asking<'a> {
+struct AbandonOnDrop<'a> {
     shared: &'a Shared,
     number: Option<u64>,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.shared.with(|core, _| core.abandon(number));
@@ -208,7 +208,7 @@ impl Guard {
         self.session.shared()
     }
 
-    fn flag(&self) -> &Arc<Flag> {
+    fn flag(&self) -> &Arc<LossFlag> {
         &self.granted.flag
     }
 

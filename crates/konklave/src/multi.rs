@@ -40,7 +40,7 @@ impl LockAll {
     }
 
     fn one(&self, name: &str) -> LockRequest {
-        let mut request = self.session.lock(name).mode(self.handover);
+        let mut request = self.session.lock(name).handover(self.handover);
         if self.shared {
             request = request.shared();
         }
@@ -57,7 +57,7 @@ impl LockAll {
     }
 
     /// What happens if we fall silent.
-    pub fn mode(mut self, handover: Handover) -> Self {
+    pub fn handover(mut self, handover: Handover) -> Self {
         self.handover = handover;
         self
     }

@@ -2,20 +2,20 @@
 //! protected by TLS or by a shared key.
 
 mod alarm;
+mod connection;
 mod dial;
-mod greeting;
-mod inbox;
+mod dirty_links;
+mod handshake;
 mod link;
 #[cfg_attr(not(feature = "nats"), path = "net/without_nats.rs")]
 mod nats;
-mod pipe;
+mod pending_handshakes;
+mod record_reader;
 mod seal;
-mod spoken;
-mod strangers;
 #[cfg_attr(not(feature = "tls"), path = "net/without_tls.rs")]
 pub(crate) mod tls;
 
-pub(crate) use nats::{NatsOptions, Place};
+pub(crate) use nats::{NatsAddress, NatsOptions};
 
 use std::collections::BTreeSet;
 use std::io;
@@ -32,15 +32,15 @@ use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::error::Error;
-use crate::shared::{Carrier, Hurry, Shared};
+use crate::shared::{Carrier, Flush, Shared};
 use crate::wire::{Frame, WireError};
 use alarm::AlarmClock;
+use dirty_links::DirtyLinks;
 #[cfg(test)]
-pub(crate) use greeting::encode as encode_hello;
+pub(crate) use handshake::encode as encode_hello;
 use link::Link;
-use nats::Office;
-use spoken::Spoken;
-use strangers::Strangers;
+use nats::NatsEndpoint;
+use pending_handshakes::PendingHandshakes;
 use tls::Tls;
 
 /// How connections are protected.
@@ -79,14 +79,14 @@ impl std::fmt::Debug for Security {
 pub(crate) struct Settings {
     pub(crate) cluster: String,
     pub(crate) security: Security,
-    /// Whether others than this machine may be called: protected, or not and somebody said so.
+    /// Whether others than this machine may be dialled: protected, or not and somebody said so.
     pub(crate) open: bool,
     pub(crate) key: u64,
     pub(crate) boot: u64,
     pub(crate) name: Arc<str>,
     pub(crate) address: String,
     pub(crate) seeds: Vec<String>,
-    pub(crate) mutex: crate::Mutex,
+    pub(crate) lock_algorithm: crate::LockAlgorithm,
     pub(crate) heartbeat: Duration,
     pub(crate) silence: Duration,
     pub(crate) lease: Duration,
@@ -95,26 +95,26 @@ pub(crate) struct Settings {
 /// All connections of a node.
 pub(crate) struct Mesh {
     me: ProcessId,
-    myself: Weak<Self>,
+    this: Weak<Self>,
     settings: Settings,
     /// How new connections are protected.
     security: Mutex<Security>,
     links: Mutex<FxHashMap<ProcessId, Arc<Link>>>,
-    /// Who was spoken to in this step.
-    spoken: Spoken,
+    /// Who was dirty_links to in this step.
+    dirty_links: DirtyLinks,
     /// The last message that was given its place, as bytes.
     order: Mutex<LastOrder>,
     /// Addresses that someone calls.
-    called: Mutex<BTreeSet<String>>,
+    dialled: Mutex<BTreeSet<String>>,
     /// A connection ended: whoever calls there calls at once.
     redial: Notify,
     stop: watch::Sender<bool>,
     /// Held by who listens, as long as it does.
-    door: Arc<Semaphore>,
+    listening: Arc<Semaphore>,
     /// Who calls and has not introduced itself.
-    strangers: Arc<Strangers>,
+    handshakes: Arc<PendingHandshakes>,
     /// Our place at NATS, where that is the network.
-    office: Option<Arc<Office>>,
+    nats_endpoint: Option<Arc<NatsEndpoint>>,
 }
 
 /// Which view, which place, and the frame.
@@ -134,23 +134,23 @@ impl Mesh {
     }
 
     /// How often to see whether signs of life are due, or missing.
-    fn looks_every(&self) -> Duration {
+    fn check_period(&self) -> Duration {
         self.settings.heartbeat.max(self.settings.silence / 8)
     }
 
     /// A while has passed.
-    fn look_after_all(&self) {
-        self.links().values().for_each(|link| link.look_after(self.settings.silence));
+    fn check_links(&self) {
+        self.links().values().for_each(|link| link.check_liveness(self.settings.silence));
     }
 
     /// Who said that it is reached there.
-    fn whose(&self, address: &str) -> Option<ProcessId> {
+    fn peer_at(&self, address: &str) -> Option<ProcessId> {
         self.links().iter().find(|(_, link)| link.address() == address).map(|(id, _)| *id)
     }
 }
 
 impl Carrier for Mesh {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError> {
+    fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError> {
         let links = self.links();
         let Some(link) = links.get(&to) else { return Ok(None) };
         let number = match frame {
@@ -162,42 +162,44 @@ impl Carrier for Mesh {
                     order.1 = frame.encode(std::mem::take(&mut order.1));
                     order.0 = Some((*view, *position));
                 }
-                link.push_bytes(&order.1, hurry)?
+                link.push_bytes(&order.1, flush)?
             }
-            _ => link.push(frame, hurry)?,
+            _ => link.push(frame, flush)?,
         };
-        self.spoken.note(link);
+        self.dirty_links.note(link);
         Ok(Some(number))
     }
 
     fn flush(&self) {
-        self.spoken.wake();
+        self.dirty_links.wake();
     }
 
     fn stop(&self) {
         self.stop.send_replace(true);
         // Those who talk look up when there is something to say.
-        self.links().values().for_each(|link| link.call());
+        self.links().values().for_each(|link| link.wake_writer());
     }
 
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async { drop(self.door.acquire().await) })
+        Box::pin(async { drop(self.listening.acquire().await) })
     }
 
-    fn seek(&self, shared: &Arc<Shared>, addresses: Vec<String>) {
+    fn dial(&self, shared: &Arc<Shared>, addresses: Vec<String>) {
         // At NATS everyone is met on a subject.
-        let Some(mesh) = self.myself.upgrade().filter(|mesh| mesh.office.is_none()) else { return };
+        let Some(mesh) = self.this.upgrade().filter(|mesh| mesh.nats_endpoint.is_none()) else {
+            return;
+        };
         for address in addresses {
             dial::call(&mesh, shared, address, None, None);
         }
     }
 
-    fn protect(&self, security: Security) {
+    fn set_security(&self, security: Security) {
         *self.security.lock().unwrap_or_else(PoisonError::into_inner) = security;
     }
 }
 
-/// Opens the port; refuses to stand unprotected where strangers come by.
+/// Opens the port; refuses to stand unprotected where handshakes come by.
 pub(crate) async fn listen(
     address: &str,
     security: Option<&Security>,
@@ -218,7 +220,7 @@ pub(crate) async fn listen(
         .map_err(|e| io::Error::new(e.kind(), format!("cannot listen at {address}: {e}")).into())
 }
 
-/// Why somewhere else is not called.
+/// Why somewhere else is not dialled.
 fn unprotected(place: &SocketAddr) -> String {
     format!("{place} is another machine: give a pre-shared key or TLS, or say `insecure`")
 }
@@ -233,9 +235,9 @@ pub(crate) fn check_seeds(seeds: &[String], security: Option<&Security>) -> Resu
 }
 
 /// What a node is reached by.
-pub(crate) enum Way {
+pub(crate) enum Endpoint {
     Tcp(TcpListener),
-    Nats(Place),
+    Nats(NatsAddress),
 }
 
 /// The address of a process at NATS.
@@ -244,34 +246,38 @@ pub(crate) fn inbox_address(boot: u64) -> String {
 }
 
 /// Starts all tasks of a node.
-pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::Result<()> {
+pub(crate) fn start(
+    shared: &Arc<Shared>,
+    endpoint: Endpoint,
+    settings: Settings,
+) -> io::Result<()> {
     let alarm_clock = AlarmClock::new()?;
     let seeds = settings.seeds.clone();
-    let office = match &way {
-        Way::Tcp(_) => None,
-        Way::Nats(place) => Some(Office::new(place, &settings.cluster, settings.boot)),
+    let nats_endpoint = match &endpoint {
+        Endpoint::Tcp(_) => None,
+        Endpoint::Nats(place) => Some(NatsEndpoint::new(place, &settings.cluster, settings.boot)),
     };
     let security = Mutex::new(settings.security.clone());
-    let mesh = Arc::new_cyclic(|myself| Mesh {
+    let mesh = Arc::new_cyclic(|this| Mesh {
         me: shared.id,
-        myself: myself.clone(),
+        this: this.clone(),
         settings,
         security,
         links: Mutex::default(),
-        spoken: Spoken::default(),
+        dirty_links: DirtyLinks::default(),
         order: Mutex::default(),
-        called: Mutex::default(),
+        dialled: Mutex::default(),
         redial: Notify::new(),
         stop: watch::Sender::new(false),
-        door: Arc::new(Semaphore::new(1)),
-        strangers: Arc::default(),
-        office: office.clone(),
+        listening: Arc::new(Semaphore::new(1)),
+        handshakes: Arc::default(),
+        nats_endpoint: nats_endpoint.clone(),
     });
     shared.connect(mesh.clone());
-    tokio::spawn(keep_time(EndOfTime(shared.clone()), mesh.clone(), alarm_clock));
-    match (way, office) {
-        (Way::Tcp(listener), _) => {
-            let open = mesh.door.clone().try_acquire_owned();
+    tokio::spawn(keep_time(CrashOnDrop(shared.clone()), mesh.clone(), alarm_clock));
+    match (endpoint, nats_endpoint) {
+        (Endpoint::Tcp(listener), _) => {
+            let open = mesh.listening.clone().try_acquire_owned();
             let accepting = dial::accept(mesh.clone(), shared.clone(), listener);
             tokio::spawn(async move {
                 accepting.await;
@@ -281,41 +287,41 @@ pub(crate) fn start(shared: &Arc<Shared>, way: Way, settings: Settings) -> io::R
                 dial::call(&mesh, shared, address, Some(seed), None);
             }
         }
-        (Way::Nats(_), Some(office)) => {
+        (Endpoint::Nats(_), Some(nats_endpoint)) => {
             // Whoever is met there may be a founder, as we may.
             shared.with(|core, _| core.seed_is(0, mesh.me));
-            tokio::spawn(nats::run(mesh, shared.clone(), office));
+            tokio::spawn(nats::run(mesh, shared.clone(), nats_endpoint));
         }
-        (Way::Nats(_), None) => {}
+        (Endpoint::Nats(_), None) => {}
     }
     Ok(())
 }
 
 /// Whoever looks after the clock is gone, be it before it had begun.
-struct EndOfTime(Arc<Shared>);
+struct CrashOnDrop(Arc<Shared>);
 
-impl Drop for EndOfTime {
+impl Drop for CrashOnDrop {
     fn drop(&mut self) {
-        self.0.end_of_time();
+        self.0.crash();
     }
 }
 
 /// Wakes the node whenever something is due, and looks after its connections meanwhile.
-async fn keep_time(end: EndOfTime, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock) {
-    let EndOfTime(shared) = &end;
+async fn keep_time(end: CrashOnDrop, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock) {
+    let CrashOnDrop(shared) = &end;
     let mut stop = mesh.stop.subscribe();
-    let mut look_at = Duration::ZERO;
+    let mut check_at = Duration::ZERO;
     while !*stop.borrow_and_update() {
         // At every turn, also if it was for nothing: who follows the leader is hardly ever late itself.
         let now = shared.clock.now();
-        if look_at <= now {
-            mesh.look_after_all();
-            look_at = now + mesh.looks_every();
+        if check_at <= now {
+            mesh.check_links();
+            check_at = now + mesh.check_period();
         }
         let due = shared.due();
         if due <= now {
             // Those who were woken speak first: what they say leaves with what waits.
-            shared.streak.others_first().await;
+            shared.grant_budget.yield_to_woken().await;
             if shared.due() <= shared.clock.now() {
                 shared.tick();
             }

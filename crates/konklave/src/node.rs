@@ -59,7 +59,7 @@ impl Node {
 
     /// The last messages that it sent to others and received from them, the oldest first: a look back
     /// at an incident.
-    pub fn messages(&self) -> Vec<crate::Passed> {
+    pub fn messages(&self) -> Vec<crate::RecordedMessage> {
         self.shared().look(|core| core.flight.all(|id| core.name_of(ProcessId(id))))
     }
 
@@ -170,7 +170,7 @@ impl Node {
     /// Calls these addresses, too, now and for ever: for members that come later, or moved.
     pub fn call<S: Into<String>>(&self, addresses: impl IntoIterator<Item = S>) {
         if let Some(carrier) = self.shared().carrier() {
-            carrier.seek(self.shared(), addresses.into_iter().map(Into::into).collect());
+            carrier.dial(self.shared(), addresses.into_iter().map(Into::into).collect());
         }
     }
 
@@ -191,7 +191,7 @@ impl Node {
     fn change(&self, security: Security) -> Result<(), Error> {
         security.check()?;
         if let Some(carrier) = self.shared().carrier() {
-            carrier.protect(security);
+            carrier.set_security(security);
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Node {
 
     /// Ends the node as a crash would: nothing is released in order, and its connections close.
     pub fn kill(&self) {
-        self.shared().end_of_time();
+        self.shared().crash();
     }
 
     /// Leaves in order: what is held here is free at once, and nobody waits for us. What is still waited

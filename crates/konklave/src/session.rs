@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::shared::Shared;
-use crate::table::{Hold, Space};
+use crate::table::{LockMode, Space};
 use crate::{Barrier, Campaign, Error, Group, LockAll, LockRequest};
 
 /// What one client of a node holds and waits for. Ends with its last clone, or when it is closed:
@@ -66,7 +66,7 @@ impl Session {
 
     /// Asks for a lock: alone, in order, for as long as it takes, unless said otherwise.
     pub fn lock(&self, name: &str) -> LockRequest {
-        LockRequest::new(self.clone(), Space::Lock, name, Hold::Exclusive)
+        LockRequest::new(self.clone(), Space::Lock, name, LockMode::Exclusive)
     }
 
     /// Asks for one of `permits` permits. Everyone must name the same number.
@@ -85,7 +85,7 @@ impl Session {
     /// # }
     /// ```
     pub fn semaphore(&self, name: &str, permits: u32) -> LockRequest {
-        LockRequest::new(self.clone(), Space::Semaphore, name, Hold::Permit { of: permits })
+        LockRequest::new(self.clone(), Space::Semaphore, name, LockMode::Permit { of: permits })
     }
 
     /// Asks for several locks, all or none. They are taken in the order of their names, whatever

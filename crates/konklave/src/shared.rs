@@ -12,30 +12,30 @@ use tokio::sync::Notify;
 use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Core, Output};
+use crate::local_grant_budget::LocalGrantBudget;
 use crate::net::Security;
 use crate::store::{Record, Store};
-use crate::streak::Streak;
 use crate::wire::{Frame, WireError};
 
 /// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
-pub(crate) const LAZY: u64 = 16;
+pub(crate) const BATCH_FRAMES: u64 = 16;
 
-/// How much of a hurry a frame is in.
+/// How much of a flush a frame is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Hurry {
+pub(crate) enum Flush {
     /// Someone waits for it.
     Now,
     /// It goes when those here have said what they have to say to what came.
     Soon,
     /// Nobody waits for it: it may wait for company.
-    Lazy,
+    Batched,
 }
 
 /// What carries frames to others.
 pub(crate) trait Carrier: Send + Sync {
     /// Takes a frame along, in order; gives its number among those to this one, if anyone is there. One that
     /// nobody would take in does not leave.
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError>;
+    fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError>;
     /// Everything of this step has been taken along.
     fn flush(&self);
     /// The node is gone.
@@ -45,9 +45,9 @@ pub(crate) trait Carrier: Send + Sync {
         Box::pin(async {})
     }
     /// Calls these addresses, too.
-    fn seek(&self, _shared: &Arc<Shared>, _addresses: Vec<String>) {}
+    fn dial(&self, _shared: &Arc<Shared>, _addresses: Vec<String>) {}
     /// Protects new connections so.
-    fn protect(&self, _security: Security) {}
+    fn set_security(&self, _security: Security) {}
 }
 
 pub(crate) struct Shared {
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     /// When the clock has to wake us.
     due: AtomicU64,
     /// Whether there is something to say that waits for company.
-    lingers: AtomicBool,
+    has_deferred: AtomicBool,
     /// Wakes whoever looks after the clock.
     pub(crate) alarm: Notify,
     /// Whether we are a member has changed.
@@ -69,7 +69,7 @@ pub(crate) struct Shared {
     /// There is room for messages again.
     pub(crate) room: Notify,
     /// How long those here have had their turns.
-    pub(crate) streak: Arc<Streak>,
+    pub(crate) grant_budget: Arc<LocalGrantBudget>,
 }
 
 struct Inner {
@@ -79,7 +79,7 @@ struct Inner {
     /// Empty between steps: kept for the room it has.
     room: Vec<Output>,
     /// What waits for the disk, and why.
-    held_back: VecDeque<Output>,
+    awaiting_disk: VecDeque<Output>,
     trouble: Option<String>,
     /// What is wrong with the network.
     network: Option<String>,
@@ -88,7 +88,7 @@ struct Inner {
 }
 
 /// How many frames wait for the disk. What is lost is said again, as on any link.
-const HELD_BACK: usize = 1024;
+const AWAITING_DISK: usize = 1024;
 /// How long to wait before the disk is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -100,15 +100,15 @@ impl Shared {
         timings: Timings,
         name: Arc<str>,
     ) -> Arc<Self> {
-        let (id, streak) = (core.me(), core.streak());
-        let (held_back, trouble, network, carrier) = (VecDeque::new(), None, None, None);
+        let (id, grant_budget) = (core.me(), core.grant_budget());
+        let (awaiting_disk, trouble, network, carrier) = (VecDeque::new(), None, None, None);
         Arc::new(Self {
             inner: Mutex::new(Inner {
                 core,
                 carrier,
                 store,
                 room: Vec::new(),
-                held_back,
+                awaiting_disk,
                 trouble,
                 network,
                 unsaved: None,
@@ -119,11 +119,11 @@ impl Shared {
             id,
             lease: AtomicU64::new(0),
             due: AtomicU64::new(0),
-            lingers: AtomicBool::new(false),
+            has_deferred: AtomicBool::new(false),
             alarm: Notify::new(),
             changed: Notify::new(),
             room: Notify::new(),
-            streak,
+            grant_budget,
         })
     }
 
@@ -149,10 +149,10 @@ impl Shared {
         inner.core.end_step();
         let lease = inner.core.lease_ends().map_or(u64::MAX, |until| until.as_nanos() as u64);
         self.lease.store(lease, Ordering::Release);
-        let lingers = inner.core.lingers();
-        // What lingers is due when those here have had their turn.
-        let due = if lingers { 0 } else { inner.core.next_due().as_nanos() as u64 };
-        self.lingers.store(lingers, Ordering::Release);
+        let has_deferred = inner.core.has_deferred();
+        // What has_deferred is due when those here have had their turn.
+        let due = if has_deferred { 0 } else { inner.core.next_due().as_nanos() as u64 };
+        self.has_deferred.store(has_deferred, Ordering::Release);
         let changed = member != inner.core.is_member() || inner.core.has_left();
         let carrier = sent.then(|| inner.carrier.clone()).flatten();
         let sooner = self.due.swap(due, Ordering::AcqRel) > due;
@@ -173,13 +173,13 @@ impl Shared {
     }
 
     /// Whether there is something to say that waits for company.
-    pub(crate) fn lingers(&self) -> bool {
-        self.lingers.load(Ordering::Acquire)
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.has_deferred.load(Ordering::Acquire)
     }
 
     /// Something leaves: what waited for company leaves with it.
-    pub(crate) fn say_all(&self) {
-        if self.lingers() {
+    pub(crate) fn send_deferred(&self) {
+        if self.has_deferred() {
             self.with(|core, _| core.pump_all());
         }
     }
@@ -233,7 +233,7 @@ impl Shared {
 
     /// Cuts the network, which may take a moment, and lets go of the disk.
     pub(crate) fn stop(&self) -> Option<Arc<dyn Carrier>> {
-        self.say_all();
+        self.send_deferred();
         let (carrier, store) = {
             let mut inner = self.lock();
             (inner.carrier.take(), inner.store.take())
@@ -243,9 +243,9 @@ impl Shared {
     }
 
     /// Nobody looks after the clock any more, be it because the runtime is gone: the node ends as in a crash.
-    pub(crate) fn end_of_time(&self) {
+    pub(crate) fn crash(&self) {
         let _ = self.stop();
-        self.with(|core, _| core.die());
+        self.with(|core, _| core.terminate());
     }
 }
 
@@ -278,16 +278,16 @@ impl Inner {
 
     /// Something that must be on disk is there: if nothing else is to be, what waited for it goes on.
     fn on_saved(&mut self) {
-        if !self.held_back.iter().any(|output| matches!(output, Output::Save(_))) {
+        if !self.awaiting_disk.iter().any(|output| matches!(output, Output::Save(_))) {
             self.core.saved();
-            self.held_back.extend(self.core.take_outputs(Vec::new()));
+            self.awaiting_disk.extend(self.core.take_outputs(Vec::new()));
         }
     }
 
     fn send(&mut self, to: ProcessId, frame: &Frame, now: Duration) {
         if let Some(carrier) = &self.carrier {
-            let hurry = self.core.hurry(to, frame);
-            match carrier.send(to, frame, hurry) {
+            let flush = self.core.flush(to, frame);
+            match carrier.send(to, frame, flush) {
                 Ok(Some(number)) => self.core.flight.note(now, true, to.0, number, frame),
                 Ok(None) => {}
                 Err(error) => self.core.refused(format!("node {}", to.0), error.to_string(), now),
@@ -298,9 +298,9 @@ impl Inner {
     /// Of the frames that wait for the disk, as many are kept as there is room for: the latest.
     fn forget_old_frames(&mut self) {
         let is_frame = |output: &Output| matches!(output, Output::Send { .. });
-        let frames = self.held_back.iter().filter(|output| is_frame(output)).count();
-        let mut surplus = frames.saturating_sub(HELD_BACK);
-        self.held_back.retain(|output| {
+        let frames = self.awaiting_disk.iter().filter(|output| is_frame(output)).count();
+        let mut surplus = frames.saturating_sub(AWAITING_DISK);
+        self.awaiting_disk.retain(|output| {
             let forgets = surplus > 0 && is_frame(output);
             surplus -= usize::from(forgets);
             !forgets
@@ -310,13 +310,14 @@ impl Inner {
     /// Does what the core wants done, in order; whether anything was sent.
     fn carry_out(&mut self, now: Duration) -> bool {
         self.note_again();
-        if self.held_back.is_empty() && !self.core.has_outputs() {
+        if self.awaiting_disk.is_empty() && !self.core.has_outputs() {
             return false;
         }
         let mut outputs = self.core.take_outputs(std::mem::take(&mut self.room));
         let sends = |output: &Output| matches!(output, Output::Send { .. });
         let sent =
-            if self.held_back.is_empty() && self.carrier.is_some() && outputs.iter().all(sends) {
+            if self.awaiting_disk.is_empty() && self.carrier.is_some() && outputs.iter().all(sends)
+            {
                 for output in outputs.drain(..) {
                     if let Output::Send { to, frame } = output {
                         self.send(to, &frame, now);
@@ -324,7 +325,7 @@ impl Inner {
                 }
                 true
             } else {
-                self.held_back.extend(outputs.drain(..));
+                self.awaiting_disk.extend(outputs.drain(..));
                 self.carrier.is_some() && self.carry_out_slowly(now)
             };
         self.room = outputs;
@@ -334,7 +335,7 @@ impl Inner {
     /// The same where there is something for the disk: before that is there, nothing after it leaves.
     fn carry_out_slowly(&mut self, now: Duration) -> bool {
         let mut sent = false;
-        while let Some(output) = self.held_back.pop_front() {
+        while let Some(output) = self.awaiting_disk.pop_front() {
             match output {
                 Output::Send { to, frame } => {
                     self.send(to, &frame, now);
@@ -354,7 +355,7 @@ impl Inner {
                     Some(Err(error)) => {
                         self.disk(Some(error.to_string()));
                         // Tried again with the next step; the clock sees to it that there is one.
-                        self.held_back.push_front(Output::Save(record));
+                        self.awaiting_disk.push_front(Output::Save(record));
                         self.forget_old_frames();
                         return sent;
                     }
@@ -388,29 +389,29 @@ mod tests {
         let shared = node.shared();
         let say = |stamp| {
             let frame = Frame::Pong { view: Default::default(), stamp };
-            shared.lock().held_back.push_back(Output::Send { to: ProcessId(9), frame });
+            shared.lock().awaiting_disk.push_back(Output::Send { to: ProcessId(9), frame });
             shared.with(|_, _| ());
         };
         std::fs::remove_dir_all(&folder).unwrap();
         let record = shared.look(Core::record);
         let waiting = [Output::Save(record.clone()), Output::Note(record)];
-        shared.lock().held_back.extend(waiting);
+        shared.lock().awaiting_disk.extend(waiting);
         (0..5000).for_each(say);
         {
-            let waiting = &shared.lock().held_back;
-            assert_eq!(waiting.len(), 2 + HELD_BACK);
+            let waiting = &shared.lock().awaiting_disk;
+            assert_eq!(waiting.len(), 2 + AWAITING_DISK);
             assert!(matches!(waiting[0], Output::Save(_)) && matches!(waiting[1], Output::Note(_)));
             let stamp = |output: &Output| match output {
                 Output::Send { frame: Frame::Pong { stamp, .. }, .. } => Some(*stamp),
                 _ => None,
             };
             let kept: Vec<u64> = waiting.iter().filter_map(stamp).collect();
-            let latest: Vec<u64> = (5000 - HELD_BACK as u64..5000).collect();
+            let latest: Vec<u64> = (5000 - AWAITING_DISK as u64..5000).collect();
             assert_eq!(kept, latest, "in order");
         }
         std::fs::create_dir_all(&folder).unwrap();
         say(5000);
-        assert!(shared.lock().held_back.is_empty());
+        assert!(shared.lock().awaiting_disk.is_empty());
         assert!(folder.join("node.json").exists());
         let _ = std::fs::remove_dir_all(&folder);
     }

@@ -1,8 +1,8 @@
 //! What a node tells of itself and its group, to be shown or serialised.
 
-mod circles;
+mod wait_cycles;
 
-pub(crate) use circles::{Waits, circles};
+pub(crate) use wait_cycles::{WaitsFor, wait_cycles};
 
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,7 @@ pub struct Why {
     pub holders: Vec<MemberStatus>,
     /// The arithmetic of the majority we need.
     pub quorum: Quorum,
-    /// Who waits for whom in a circle, if so: each waits for a lock of the next, the last for one of
+    /// Who waits for whom in a cycle, if so: each waits for a lock of the next, the last for one of
     /// the first. Each is `(node, session, the lock it waits for)`.
     pub cycle: Vec<(NodeId, u32, String)>,
     /// What is missing for a group, if anything.
@@ -297,7 +297,7 @@ pub enum Event {
     },
     /// Someone of the group, here or elsewhere, holds something from now on, as the table says. A lock
     /// that a node keeps for its next user changes hands there without the table ([`Event::Granted`]).
-    /// Of locks that an algorithm serves ([`Mutex`](crate::Mutex)), nodes tell each other with their signs
+    /// Of locks that an algorithm serves ([`Mutex`](crate::LockAlgorithm)), nodes tell each other with their signs
     /// of life: who held one for less than that may not be heard of elsewhere.
     Held {
         /// `lock`, `semaphore` or `campaign`.

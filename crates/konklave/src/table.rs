@@ -10,10 +10,10 @@ mod locks;
 mod ops;
 mod parts;
 
-pub(crate) use groups::{Circle, Place};
-pub(crate) use lock::{Grant, Lock, Waiting};
+pub(crate) use groups::{AppGroup, AppMember};
+pub(crate) use lock::{Grant, Lock, QueuedRequest};
 pub(crate) use ops::{
-    Batch, Claim, HEAVIEST, Hold, Key, Op, Outcome, Part, Payload, Refusal, Space, text,
+    Batch, ClaimId, HEAVIEST, Key, LockMode, Op, Outcome, Part, Payload, Refusal, Space, text,
 };
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use konklave_process::ProcessSet;
 use rustc_hash::FxHashMap;
 
 use crate::token::{KEPT_BITS, Token};
-use barriers::Meeting;
+use barriers::BarrierState;
 
 /// A name that someone gave a lock, a campaign, a barrier or a group.
 pub(crate) type Name = Arc<str>;
@@ -35,8 +35,8 @@ pub(crate) struct Table {
     tokens: Tokens,
     /// By name only where the order matters: it must be the same everywhere.
     locks: FxHashMap<Key, Lock>,
-    meetings: BTreeMap<Name, Meeting>,
-    circles: BTreeMap<Name, Circle>,
+    barriers: BTreeMap<Name, BarrierState>,
+    app_groups: BTreeMap<Name, AppGroup>,
 }
 
 /// What the next token is made of.
@@ -65,10 +65,10 @@ impl Table {
             | Op::Pass { ref key, .. }
             | Op::Cancel { ref key, .. }
             | Op::Deny { ref key, .. } => self.apply_to_lock(key, op, out),
-            Op::Thaw { member } => self.thaw(member, out),
+            Op::LeaseExpired { member } => self.expire_lease(member, out),
             Op::Revoke { claim, ref key, token } => {
                 let held = self.revoke(key, token, out);
-                out.push(Outcome::Revoked { claim, held });
+                out.push(Outcome::RevokeDone { claim, held });
             }
             Op::Arrive { claim, ref name, of } => self.arrive(name.clone(), of, claim, out),
             Op::Depart { claim, ref name } => self.depart(name, claim),
@@ -92,7 +92,7 @@ impl Table {
     }
 
     /// A view begins. Those who left with our consent, and all that is not `safe`, are free at once;
-    /// what others hold safely stays frozen until they must know.
+    /// what others mode safely stays fenced until they must know.
     pub(crate) fn install(
         &mut self,
         view: ViewId,
@@ -102,8 +102,8 @@ impl Table {
     ) {
         self.set_view(view);
         self.depart_locks(members, left, out);
-        self.depart_meetings(members);
-        self.depart_circles(members, out);
+        self.depart_barriers(members);
+        self.depart_app_groups(members, out);
     }
 
     /// The view whose tokens are given from now on.
@@ -115,6 +115,6 @@ impl Table {
     /// How many locks, barriers and groups it has: what is free and empty is not kept.
     #[cfg(test)]
     pub(crate) fn len(&self) -> (usize, usize, usize) {
-        (self.locks.len(), self.meetings.len(), self.circles.len())
+        (self.locks.len(), self.barriers.len(), self.app_groups.len())
     }
 }

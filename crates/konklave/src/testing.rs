@@ -1,4 +1,4 @@
-//! A whole group in memory, with a clock that only the test turns, and with faults.
+//! A whole group in memory, with a clock that only the test local_turns, and with faults.
 //!
 //! Everything is decided by the seed: the same test does the same every time.
 //!
@@ -31,9 +31,9 @@ use konklave_process::{ProcessId, Rng};
 use crate::builder::Timings;
 use crate::clock::Clock;
 use crate::core::{Config, Core};
-use crate::mutex::Mutex as Algorithm;
+use crate::lock_algorithm::LockAlgorithm;
 use crate::node::Node;
-use crate::shared::{Carrier, Hurry, LAZY, Shared};
+use crate::shared::{BATCH_FRAMES, Carrier, Flush, Shared};
 use crate::store::Record;
 use crate::wire::{Frame, MAX_FRAME, WireError};
 
@@ -89,7 +89,7 @@ struct Line {
 }
 
 impl Carrier for Line {
-    fn send(&self, to: ProcessId, frame: &Frame, hurry: Hurry) -> Result<Option<u64>, WireError> {
+    fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError> {
         let mut wires = self.hub.wires();
         let channel = (self.from, to.0 as usize);
         // As bytes, as on a real network.
@@ -97,7 +97,7 @@ impl Carrier for Line {
         assert!(bytes.len() <= MAX_FRAME, "a frame of {} bytes to {to:?}", bytes.len());
         let waiting = wires.lazy.entry(channel).or_default();
         waiting.push(bytes);
-        if hurry == Hurry::Lazy && waiting.len() < LAZY as usize {
+        if flush == Flush::Batched && waiting.len() < BATCH_FRAMES as usize {
             return Ok(None);
         }
         let now = Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst));
@@ -125,11 +125,11 @@ pub struct Cluster {
     hub: Arc<Hub>,
     machines: RefCell<Vec<Machine>>,
     timings: Timings,
-    mutex: Algorithm,
+    lock_algorithm: LockAlgorithm,
     /// How many found a group, if not all.
     founders: Option<usize>,
     /// Whether those who hold something outlive the machines.
-    lingers: bool,
+    holders_outlive: bool,
     seed: u64,
     lives: RefCell<u64>,
     tasks: RefCell<Vec<Task>>,
@@ -161,12 +161,17 @@ impl Cluster {
 
     /// The same with other timings.
     pub fn with(n: usize, seed: u64, timings: Timings) -> Self {
-        Self::served_by(Algorithm::default(), n, seed, timings)
+        Self::with_lock_algorithm(LockAlgorithm::default(), n, seed, timings)
     }
 
     /// The same with another algorithm for its exclusive locks.
-    pub fn served_by(mutex: Algorithm, n: usize, seed: u64, timings: Timings) -> Self {
-        let cluster = Self::empty(mutex, n, seed, timings);
+    pub fn with_lock_algorithm(
+        lock_algorithm: LockAlgorithm,
+        n: usize,
+        seed: u64,
+        timings: Timings,
+    ) -> Self {
+        let cluster = Self::empty(lock_algorithm, n, seed, timings);
         (0..n).for_each(|i| cluster.boot(i));
         cluster.advance(Duration::from_millis(50));
         cluster
@@ -174,9 +179,9 @@ impl Cluster {
 
     /// Members whose holders may go on when they themselves are gone, as
     /// [`Builder::holders_outlive`](crate::Builder::holders_outlive) has it.
-    pub fn outlived(mutex: Algorithm, n: usize) -> Self {
-        let empty = Self::empty(mutex, n, 0, Timings::default());
-        let cluster = Self { lingers: true, ..empty };
+    pub fn with_outliving_holders(lock_algorithm: LockAlgorithm, n: usize) -> Self {
+        let empty = Self::empty(lock_algorithm, n, 0, Timings::default());
+        let cluster = Self { holders_outlive: true, ..empty };
         (0..n).for_each(|i| cluster.boot(i));
         cluster.advance(Duration::from_millis(50));
         cluster
@@ -186,7 +191,7 @@ impl Cluster {
     #[cfg(test)]
     pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
         let founders = Some(founders);
-        let empty = Self::empty(Algorithm::default(), n, seed, Timings::default());
+        let empty = Self::empty(LockAlgorithm::default(), n, seed, Timings::default());
         let cluster = Self { founders, ..empty };
         (0..n).for_each(|i| cluster.boot(i));
         let mut rng = Rng::new(seed ^ 0xc0de);
@@ -200,7 +205,7 @@ impl Cluster {
         cluster
     }
 
-    fn empty(mutex: Algorithm, n: usize, seed: u64, timings: Timings) -> Self {
+    fn empty(lock_algorithm: LockAlgorithm, n: usize, seed: u64, timings: Timings) -> Self {
         let clock = Arc::new(AtomicU64::new(Duration::from_secs(1000).as_nanos() as u64));
         let delay = (Duration::from_micros(50), Duration::from_micros(250));
         let wires = Wires { delay, rng: Some(Rng::new(seed)), ..Wires::default() };
@@ -210,9 +215,9 @@ impl Cluster {
             hub,
             machines: RefCell::new(machines),
             timings,
-            mutex,
+            lock_algorithm,
             founders: None,
-            lingers: false,
+            holders_outlive: false,
             seed,
             lives: RefCell::new(0),
             tasks: RefCell::new(Vec::new()),
@@ -236,9 +241,9 @@ impl Cluster {
             alone: false,
             rng_seed: self.seed ^ life << 32,
             calendar: 0,
-            mutex: self.mutex,
-            turns: crate::builder::TURNS,
-            lingers: self.lingers,
+            lock_algorithm: self.lock_algorithm,
+            local_turns: crate::builder::TURNS,
+            holders_outlive: self.holders_outlive,
         };
         let clock = Clock::Fake(self.hub.clock.clone());
         let name = config.name.clone();
@@ -327,7 +332,7 @@ impl Cluster {
             let _ = shared.stop();
             // A process that is gone tells nobody anything: what it said last may still arrive, but
             // for what it had put aside.
-            shared.with(|core, _| core.die());
+            shared.with(|core, _| core.terminate());
             self.wires().lazy.retain(|(from, to), _| *from != i && *to != i);
         }
         drop(node);

@@ -8,8 +8,8 @@ use konklave_algorithms::group::virtual_synchrony::Message;
 use konklave_algorithms::group::{View, ViewId};
 use serde::{Deserialize, Serialize};
 
-use crate::core::{Founding, Standing};
-use crate::lifted::Inside;
+use crate::core::{FoundingMessage, PeerStatus};
+use crate::lifted::LiftedFrame;
 use crate::table::Batch;
 
 /// The version of all that follows. Raised whenever the golden bytes change, or what members make of them:
@@ -35,15 +35,15 @@ pub(crate) enum Frame {
     /// I am.
     Pong { view: ViewId, stamp: u64 },
     /// This is where I stand.
-    Standing(Standing),
+    PeerStatus(PeerStatus),
     /// This is the first view.
     Found(View),
     /// There are others, at these addresses.
     Peers(Vec<(u32, String)>),
     /// About a lock that an algorithm serves inside a view.
-    Inside(Inside),
+    Lifted(LiftedFrame),
     /// About the first view, before there is one.
-    Founding(Founding),
+    Founding(FoundingMessage),
 }
 
 /// How a connection begins, from both sides.

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use konklave::Mutex;
+use konklave::LockAlgorithm;
 use serde_json::Value;
 
 use crate::member::now;
@@ -15,7 +15,7 @@ use crate::worker::{Worker, number};
 use crate::{leash, order};
 
 /// Members that have found each other, and when they were started.
-fn group(n: usize, mutex: Mutex) -> io::Result<(Vec<Worker>, u64)> {
+fn group(n: usize, algorithm: LockAlgorithm) -> io::Result<(Vec<Worker>, u64)> {
     let ports: io::Result<Vec<TcpListener>> =
         (0..n).map(|_| TcpListener::bind("127.0.0.1:0")).collect();
     let addresses: io::Result<Vec<String>> =
@@ -35,7 +35,7 @@ fn group(n: usize, mutex: Mutex) -> io::Result<(Vec<Worker>, u64)> {
 }
 
 pub(crate) fn one_round(report: &mut Report, seconds: f64, round: usize) -> io::Result<()> {
-    let (mut members, start) = group(3, Mutex::Table)?;
+    let (mut members, start) = group(3, LockAlgorithm::Table)?;
     members[1].ask("hold cold")?;
     let most = Some(Duration::from_millis(300));
     report.add_time(OURS, measures::COLD, Duration::from_nanos(now() - start), most);
@@ -63,8 +63,8 @@ pub(crate) fn one_round(report: &mut Report, seconds: f64, round: usize) -> io::
     drop(members);
     for mode in ["fast", "safe"] {
         // Who is killed leads, too; then another one.
-        kill(report, OURS, Mutex::Table, 0, mode)?;
-        kill(report, OURS, Mutex::Table, 2, mode)?;
+        kill(report, OURS, LockAlgorithm::Table, 0, mode)?;
+        kill(report, OURS, LockAlgorithm::Table, 2, mode)?;
     }
     views(report, measures::PROCESS_KILLED, 2)?;
     views(report, measures::ALL_KILLED, 0)?;
@@ -76,7 +76,7 @@ pub(crate) fn lifted_round(
     report: &mut Report,
     seconds: f64,
     round: usize,
-    mutex: Mutex,
+    algorithm: LockAlgorithm,
 ) -> io::Result<()> {
     let system = &*format!("{OURS}, {mutex}");
     let (mut members, _) = group(3, mutex)?;
@@ -100,7 +100,7 @@ pub(crate) fn lifted_round(
 
 /// Three that have just been started form a group of the library's, and one of them is killed.
 fn views(report: &mut Report, measure: &str, who: usize) -> io::Result<()> {
-    let (mut members, start) = group(3, Mutex::Table)?;
+    let (mut members, start) = group(3, LockAlgorithm::Table)?;
     order::first_view(report, OURS, &mut members, start)?;
     order::join(&mut members, "kill")?;
     let mut victim = members.remove(who);
@@ -134,7 +134,7 @@ fn hand_over(
 fn kill(
     report: &mut Report,
     system: &str,
-    mutex: Mutex,
+    algorithm: LockAlgorithm,
     holder: usize,
     mode: &str,
 ) -> io::Result<()> {
@@ -160,7 +160,7 @@ fn how(mode: &str) -> &'static str {
 
 /// The member that leads is killed; another one wants a lock.
 fn leader_killed(report: &mut Report) -> io::Result<()> {
-    let (mut members, _) = group(3, Mutex::Table)?;
+    let (mut members, _) = group(3, LockAlgorithm::Table)?;
     members[1].ask("hold before")?;
     let killed = now();
     members[0].kill()?;

@@ -15,7 +15,7 @@ mod report;
 mod worker;
 
 use floor::Waiting;
-use konklave::Mutex;
+use konklave::LockAlgorithm;
 use report::Report;
 
 fn main() {
@@ -43,7 +43,7 @@ fn measure(args: &[String]) {
         if given("--only").is_none() {
             eprintln!("konklave {}/3", round + 1);
             group::one_round(&mut report, seconds, round).expect("members answer");
-            for mutex in [Mutex::NaimiTrehel, Mutex::SuzukiKasami] {
+            for mutex in [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami] {
                 let measured = group::lifted_round(&mut report, seconds, round, mutex);
                 measured.expect("members answer");
             }

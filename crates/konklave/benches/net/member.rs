@@ -33,7 +33,7 @@ pub(crate) fn run(args: &[String]) {
             .name(format!("n{place}"))
             // The first one leads.
             .id(place as u32)
-            .mutex(args[1].parse().expect("the second one is an algorithm"))
+            .lock_algorithm(args[1].parse().expect("the second one is an algorithm"))
             .listen(args[2 + place].clone())
             .seeds(args[2..].iter().cloned())
             .join()
@@ -118,7 +118,7 @@ impl Member {
             "hold" | "wait" => {
                 let safe = words.get(2) == Some(&"safe");
                 let mode = if safe { Handover::LeaseSafe } else { Handover::Fast };
-                self.held = self.node.lock(words[1]).mode(mode).acquire().await.ok();
+                self.held = self.node.lock(words[1]).handover(mode).acquire().await.ok();
                 json!({ "at": now() })
             }
             other => panic!("{other}: no such order"),
@@ -146,7 +146,7 @@ impl Member {
         for i in 0..rounds {
             let name = format!("{prefix}-{i}");
             let start = now();
-            let guard = self.node.lock(&name).mode(mode).acquire().await.expect("it is free");
+            let guard = self.node.lock(&name).handover(mode).acquire().await.expect("it is free");
             acquires.push((now() - start) as f64);
             guard.release().await.expect("it was ours");
             cycles.push((now() - start) as f64);

@@ -12,7 +12,7 @@ use konklave_algorithms::group::{Member, Request, View, ViewId};
 use konklave_process::{Group, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 
-use super::{Below, Core, Output, setup, summing_up};
+use super::{Core, GroupProcess, Output, setup, summing_up};
 use crate::status::{Event, Loss};
 use crate::table::Table;
 use crate::wire::Frame;
@@ -22,28 +22,28 @@ const PATIENCE: u32 = 10;
 
 /// Where someone stands, for the others.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct PeerStatus {
     pub(crate) incarnation: u32,
     pub(crate) generation: u32,
     /// The view it is in, if any.
     pub(crate) view: Option<ViewId>,
     /// Whether it has a data directory.
-    pub(crate) remembers: bool,
+    pub(crate) has_data_dir: bool,
     /// Whether nobody goes on with what it was granted there before.
-    pub(crate) clear: bool,
+    pub(crate) earlier_grants_over: bool,
 }
 
 /// Someone we know.
 pub(super) struct Peer {
     pub(super) name: Arc<str>,
     pub(super) connected: bool,
-    pub(super) standing: Option<Standing>,
+    pub(super) peer_status: Option<PeerStatus>,
 }
 
 impl Peer {
     /// Whether it is in a group, as far as we know.
     fn is_inside(&self) -> bool {
-        self.connected && self.standing.as_ref().is_some_and(|s| s.view.is_some())
+        self.connected && self.peer_status.as_ref().is_some_and(|s| s.view.is_some())
     }
 }
 
@@ -54,12 +54,12 @@ pub(super) struct Forming {
     /// Everyone who ever did: one address may stand for many.
     answered: BTreeSet<ProcessId>,
     /// A name that stands for several founders, where nobody said how many there are.
-    crowd: Option<String>,
+    shared_name: Option<String>,
 }
 
 impl Forming {
     pub(super) fn new(seeds: usize) -> Self {
-        Self { seeds: vec![None; seeds], answered: BTreeSet::new(), crowd: None }
+        Self { seeds: vec![None; seeds], answered: BTreeSet::new(), shared_name: None }
     }
 }
 
@@ -69,7 +69,7 @@ impl Core {
     pub(crate) fn seed_is_several(&mut self, name: &str) {
         if self.config.founders.is_none() && !self.config.alone {
             self.config.founders = Some(usize::MAX);
-            self.forming.crowd = Some(name.to_owned());
+            self.forming.shared_name = Some(name.to_owned());
         }
     }
 
@@ -86,17 +86,17 @@ impl Core {
     /// A connection to someone stands.
     pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: std::time::Duration) {
         self.now = self.now.max(now);
-        let peer = Peer { name, connected: true, standing: None };
+        let peer = Peer { name, connected: true, peer_status: None };
         self.refusals.on_peer();
         self.peers.insert(id, peer);
         if !self.known.contains(id) {
             let members = self.known.members().iter().copied().chain([id]).collect();
             self.known = Group::new(members).unwrap_or_else(|_| self.known.clone());
         }
-        self.step(|below, ctx| below.on_trust(id, ctx));
-        let standing = self.standing();
-        self.send(id, Frame::Standing(standing));
-        self.tell(Event::Connected { node: id.0, name: self.name_of(id) });
+        self.step(|group, ctx| group.on_trust(id, ctx));
+        let peer_status = self.peer_status();
+        self.send(id, Frame::PeerStatus(peer_status));
+        self.publish(Event::Connected { node: id.0, name: self.name_of(id) });
         self.pump();
     }
 
@@ -104,46 +104,46 @@ impl Core {
     pub(crate) fn peer_down(&mut self, id: ProcessId, now: std::time::Duration) {
         self.now = self.now.max(now);
         if let Some(peer) = self.peers.get_mut(&id) {
-            (peer.connected, peer.standing) = (false, None);
+            (peer.connected, peer.peer_status) = (false, None);
         }
-        self.tell(Event::Suspected { node: id.0, name: self.name_of(id) });
-        self.step(|below, ctx| below.on_suspect(id, ctx));
+        self.publish(Event::Suspected { node: id.0, name: self.name_of(id) });
+        self.step(|group, ctx| group.on_suspect(id, ctx));
         self.pump();
     }
 
-    fn standing(&self) -> Standing {
-        Standing {
+    fn peer_status(&self) -> PeerStatus {
+        PeerStatus {
             incarnation: self.record.incarnation,
             generation: self.record.generation,
-            view: self.is_inside().then(|| self.below.view().id),
-            remembers: self.config.record.is_some(),
-            clear: self.now >= self.wary_until,
+            view: self.is_inside().then(|| self.group.view().id),
+            has_data_dir: self.config.record.is_some(),
+            earlier_grants_over: self.now >= self.earlier_grants_until,
         }
     }
 
     /// Tells everyone where we stand.
     pub(super) fn announce(&mut self) {
-        let standing = self.standing();
+        let peer_status = self.peer_status();
         let to: Vec<ProcessId> =
             self.peers.iter().filter(|(_, p)| p.connected).map(|(id, _)| *id).collect();
         for to in to {
-            self.send(to, Frame::Standing(standing.clone()));
+            self.send(to, Frame::PeerStatus(peer_status.clone()));
         }
     }
 
-    pub(super) fn on_standing(&mut self, from: ProcessId, standing: Standing) {
-        let news = standing.view.is_some();
-        let member = Member { id: from, incarnation: standing.incarnation };
-        let view = self.below.view();
+    pub(super) fn on_peer_status(&mut self, from: ProcessId, peer_status: PeerStatus) {
+        let news = peer_status.view.is_some();
+        let member = Member { id: from, incarnation: peer_status.incarnation };
+        let view = self.group.view();
         let elsewhere = |theirs: ViewId| theirs.generation != view.id.generation;
-        let apart = standing.view.is_some_and(elsewhere) && !view.has_member(from);
+        let apart = peer_status.view.is_some_and(elsewhere) && !view.has_member(from);
         if self.is_inside() && !news && view.id.epoch == 0 && view.members.contains(&member) {
             // It has not heard yet of the first view.
             let view = view.clone();
             self.send(from, Frame::Found(view));
         }
         if let Some(peer) = self.peers.get_mut(&from) {
-            peer.standing = Some(standing);
+            peer.peer_status = Some(peer_status);
         }
         if apart && self.is_member() {
             let reason = "it is in another group: stop it, and have it join this one";
@@ -151,8 +151,8 @@ impl Core {
         }
         self.check_promise(member);
         if self.is_inside() && !news {
-            let ours = self.standing();
-            self.send(from, Frame::Standing(ours));
+            let ours = self.peer_status();
+            self.send(from, Frame::PeerStatus(ours));
         }
         self.form();
     }
@@ -164,7 +164,7 @@ impl Core {
         }
         if self.peers.values().any(Peer::is_inside) {
             self.withdraw_proposal();
-            return self.step(|below, ctx| below.on_request(Request::Join, ctx));
+            return self.step(|group, ctx| group.on_request(Request::Join, ctx));
         }
         self.propose();
     }
@@ -195,25 +195,25 @@ impl Core {
         // Who was in the last view we know of may have gone on without the founders.
         let mut asked = founders.clone();
         asked.extend(self.record.members.iter().map(|m| ProcessId(m.0)));
-        let mut standings = Vec::new();
+        let mut statuses = Vec::new();
         for id in asked.into_iter().filter(|id| *id != self.me) {
             let peer = self.peers.get(&id).filter(|p| p.connected)?;
-            standings.push((id, peer.standing.clone()?));
+            statuses.push((id, peer.peer_status.clone()?));
         }
         if !all || founders.first() != Some(&self.me) {
             return None;
         }
-        standings.push((self.me, self.standing()));
+        statuses.push((self.me, self.peer_status()));
         // A new table knows nothing of what was granted before: that must be over.
-        if standings.iter().any(|(_, s)| !s.clear) {
+        if statuses.iter().any(|(_, s)| !s.earlier_grants_over) {
             return None;
         }
-        let generation = standings.iter().map(|(_, s)| s.generation).max().unwrap_or(0) + 1;
-        let forgetful = standings.iter().any(|(_, s)| !s.remembers);
+        let generation = statuses.iter().map(|(_, s)| s.generation).max().unwrap_or(0) + 1;
+        let forgetful = statuses.iter().any(|(_, s)| !s.has_data_dir);
         let calendar = if forgetful { self.config.calendar } else { 0 };
         let life = |id: &ProcessId| {
-            let (_, standing) = standings.iter().find(|(s, _)| s == id)?;
-            Some(Member { id: *id, incarnation: standing.incarnation })
+            let (_, peer_status) = statuses.iter().find(|(s, _)| s == id)?;
+            Some(Member { id: *id, incarnation: peer_status.incarnation })
         };
         let members: Option<Vec<Member>> = founders.iter().map(life).collect();
         let id = ViewId { generation: generation.max(calendar), epoch: 0, coordinator: self.me };
@@ -230,9 +230,9 @@ impl Core {
         }
         self.promises.clear();
         let setup = setup(self.me, &self.config.timings);
-        let below = Below::found(self.me, &setup, view.clone());
+        let below = GroupProcess::found(self.me, &setup, view.clone());
         self.enter_first(summing_up(below, &self.config));
-        self.step(|below, ctx| below.on_start(ctx));
+        self.step(|group, ctx| group.on_start(ctx));
     }
 
     /// Our view can decide nothing any more when more than half of its members have been born again (what
@@ -240,14 +240,14 @@ impl Core {
     /// everyone. Without half of them the others go on, if all of that half were born again and know it: who has
     /// forgotten how many lives it had may say a lower number, which tells nothing. Those others get a while to be
     /// there, as does one who has a vote for us who have none.
-    pub(super) fn give_up_hope(&mut self) {
+    pub(super) fn dissolve_if_stalled(&mut self) {
         if !self.is_inside() {
             return;
         }
-        let view = self.below.view();
+        let view = self.group.view();
         let (mut lost, mut unsure, mut silent) = (0, false, 0);
         for member in view.members.iter().filter(|m| m.id != self.me) {
-            let Some(now) = self.told_by(member.id) else {
+            let Some(now) = self.status_of(member.id) else {
                 silent += 1;
                 continue;
             };
@@ -263,44 +263,44 @@ impl Core {
             return self.dissolve();
         }
         if !(tie || outside && silent == all) {
-            self.hopeless = None;
+            self.stalled_since = None;
             return;
         }
-        let since = *self.hopeless.get_or_insert(self.now);
+        let since = *self.stalled_since.get_or_insert(self.now);
         if self.now >= since + self.config.timings.silence * PATIENCE {
             self.dissolve();
         }
     }
 
     fn dissolve(&mut self) {
-        self.hopeless = None;
-        self.be_born();
-        self.tell(Event::Dissolved);
-        self.forget(Loss::Dissolved);
+        self.stalled_since = None;
+        self.begin_incarnation();
+        self.publish(Event::Dissolved);
+        self.go_outside(Loss::Dissolved);
     }
 
     /// Where someone stands who is connected, as far as it has said so.
-    fn told_by(&self, id: ProcessId) -> Option<&Standing> {
+    fn status_of(&self, id: ProcessId) -> Option<&PeerStatus> {
         let peer = self.peers.get(&id).filter(|peer| peer.connected)?;
-        peer.standing.as_ref()
+        peer.peer_status.as_ref()
     }
 
     /// Whether someone has been in a later generation than our view is of.
-    fn has_seen_later(&self, standing: &Standing) -> bool {
-        standing.generation > self.below.view().id.generation
+    fn has_seen_later(&self, peer_status: &PeerStatus) -> bool {
+        peer_status.generation > self.group.view().id.generation
     }
 
     /// Whether a wish to join is that of one who has gone on in a later generation, where that may have taken the
     /// place of our view: without a majority of our own we cannot tell. It is no proof that nobody went on, then; nor is
     /// that of one who has not said yet where it has been. It asks again.
     pub(super) fn is_superseded_by(&self, from: ProcessId) -> bool {
-        let members = &self.below.view().members;
+        let members = &self.group.view().members;
         let lives = |m: &&Member| {
-            let same = |now: &Standing| now.incarnation == m.incarnation && now.view.is_some();
-            m.id == self.me || self.told_by(m.id).is_some_and(same)
+            let same = |now: &PeerStatus| now.incarnation == m.incarnation && now.view.is_some();
+            m.id == self.me || self.status_of(m.id).is_some_and(same)
         };
         self.is_inside()
-            && self.told_by(from).is_none_or(|now| self.has_seen_later(now))
+            && self.status_of(from).is_none_or(|now| self.has_seen_later(now))
             && 2 * members.iter().filter(lives).count() <= members.len()
     }
 
@@ -308,13 +308,13 @@ impl Core {
     pub(super) fn is_last_view_over(&self) -> bool {
         let others = self.record.members.iter().filter(|m| m.0 != self.me.0);
         let outside =
-            |m: &(u32, String)| self.told_by(ProcessId(m.0)).is_some_and(|s| s.view.is_none());
+            |m: &(u32, String)| self.status_of(ProcessId(m.0)).is_some_and(|s| s.view.is_none());
         others.into_iter().all(outside)
     }
 
-    fn enter_first(&mut self, below: Below) {
+    fn enter_first(&mut self, below: GroupProcess) {
         self.timers.clear();
-        self.below = below;
+        self.group = below;
         self.table = Table::default();
         self.has_table = true;
     }
@@ -324,16 +324,16 @@ impl Core {
         if self.has_table {
             return self.refound();
         }
-        self.alone_at = Some(self.wary_until.max(self.now));
-        self.found_alone_in_time();
+        self.found_alone_at = Some(self.earlier_grants_until.max(self.now));
+        self.found_alone_if_due();
     }
 
     /// Founds a group of one, if that is wanted, it is time, and no group is there to join.
-    pub(super) fn found_alone_in_time(&mut self) {
-        if self.alone_at.is_none_or(|at| self.now < at) {
+    pub(super) fn found_alone_if_due(&mut self) {
+        if self.found_alone_at.is_none_or(|at| self.now < at) {
             return;
         }
-        self.alone_at = None;
+        self.found_alone_at = None;
         if let Some((id, _)) = self.peers.iter().find(|(_, peer)| peer.is_inside()) {
             let reason = "it is in a group, which this node joins instead of founding one";
             let address = self.name_of(*id);
@@ -351,7 +351,7 @@ impl Core {
         }
         let calendar = if self.config.record.is_none() { self.config.calendar } else { 0 };
         self.record.generation = self.record.generation.max(calendar);
-        self.step(|below, ctx| below.on_request(Request::Refound, ctx));
+        self.step(|group, ctx| group.on_request(Request::Refound, ctx));
         self.pump();
     }
 
@@ -392,7 +392,7 @@ impl Core {
         let here = self.founders().len().max(1);
         match self.config.founders {
             Some(usize::MAX) => {
-                let why = match &self.forming.crowd {
+                let why = match &self.forming.shared_name {
                     Some(name) => format!("{name} stands for several addresses, and "),
                     None => String::new(),
                 };
@@ -446,7 +446,7 @@ impl Core {
                 gone.join(", ")
             );
         }
-        let mute = |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.standing.is_none();
+        let mute = |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.peer_status.is_none();
         let mute: Vec<String> =
             self.peers.iter().filter(mute).map(|(id, _)| self.name_of(*id)).collect();
         if !mute.is_empty() {

@@ -24,7 +24,7 @@ const ABSTAIN: u32 = 10;
 
 /// What is said about first views before there is one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Founding {
+pub(crate) enum FoundingMessage {
     /// Shall this be the first view? The number tells proposals of one proposer apart.
     Propose { number: u64, view: View },
     /// I enter none but that.
@@ -74,26 +74,26 @@ impl Promises {
 
 impl Core {
     /// Someone says something about a first view.
-    pub(super) fn on_founding(&mut self, from: ProcessId, said: Founding) {
+    pub(super) fn on_founding(&mut self, from: ProcessId, said: FoundingMessage) {
         if self.is_inside() || self.leaving {
             return;
         }
         match said {
-            Founding::Propose { number, view } => self.on_proposal(from, number, view),
-            Founding::Promise { number } => {
+            FoundingMessage::Propose { number, view } => self.on_proposal(from, number, view),
+            FoundingMessage::Promise { number } => {
                 if self.promises.ours(self.me).is_some_and(|(ours, _)| *ours == number) {
                     self.promises.got.insert(from);
                     self.found_if_all_agree();
                 }
             }
-            Founding::Refuse { number, to } => {
+            FoundingMessage::Refuse { number, to } => {
                 let ours = self.promises.ours(self.me).is_some_and(|(ours, _)| *ours == number);
                 if ours && ProcessId(to) < self.me {
                     self.withdraw_proposal();
                     self.promises.abstain = self.now + self.config.timings.heartbeat * ABSTAIN;
                 }
             }
-            Founding::Withdraw { number } => {
+            FoundingMessage::Withdraw { number } => {
                 let given = self.promises.given.as_ref();
                 if given.is_some_and(|(n, view)| view.id.coordinator == from && *n == number) {
                     self.promises.clear();
@@ -125,13 +125,13 @@ impl Core {
         let answer = match held {
             Some(held) if held == self.me && from < self.me => {
                 self.withdraw_proposal();
-                Founding::Promise { number }
+                FoundingMessage::Promise { number }
             }
-            Some(held) if held != from => Founding::Refuse { number, to: held.0 },
+            Some(held) if held != from => FoundingMessage::Refuse { number, to: held.0 },
             // A new one of the same proposer: nothing came of the last.
-            Some(_) | None => Founding::Promise { number },
+            Some(_) | None => FoundingMessage::Promise { number },
         };
-        if matches!(answer, Founding::Promise { .. }) {
+        if matches!(answer, FoundingMessage::Promise { .. }) {
             (self.promises.given, self.promises.past) = (Some((number, view)), None);
         }
         self.send(from, Frame::Founding(answer));
@@ -149,7 +149,7 @@ impl Core {
         }
         let Some((number, view)) = self.promises.ours(self.me).cloned() else { return };
         for to in self.not_yet_promised() {
-            let proposal = Founding::Propose { number, view: view.clone() };
+            let proposal = FoundingMessage::Propose { number, view: view.clone() };
             self.send(to, Frame::Founding(proposal));
         }
         self.found_if_all_agree();
@@ -166,8 +166,8 @@ impl Core {
     fn can_still_be(&self, view: &View) -> bool {
         view.members.iter().filter(|m| m.id != self.me).all(|m| {
             let peer = self.peers.get(&m.id).filter(|peer| peer.connected);
-            let standing = peer.and_then(|peer| peer.standing.as_ref());
-            standing.is_some_and(|s| s.view.is_none() && s.incarnation == m.incarnation)
+            let peer_status = peer.and_then(|peer| peer.peer_status.as_ref());
+            peer_status.is_some_and(|s| s.view.is_none() && s.incarnation == m.incarnation)
         })
     }
 
@@ -176,7 +176,7 @@ impl Core {
         let Some((number, view)) = self.promises.ours(self.me).cloned() else { return };
         self.promises.clear();
         for to in view.others(self.me) {
-            self.send(to, Frame::Founding(Founding::Withdraw { number }));
+            self.send(to, Frame::Founding(FoundingMessage::Withdraw { number }));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A member answers our question only in our view, and only while it has not promised to end it. So
 //! when a majority has answered what we asked at some moment, no view without us began before that
-//! moment; and a view without us lets a lease pass before it gives away what we hold. We count from
+//! moment; and a view without us lets a lease pass before it gives away what we mode. We count from
 //! the moment we asked, on a clock that goes on while the machine sleeps.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use konklave_algorithms::group::{View, ViewId};
 use konklave_process::{ProcessId, ProcessSet};
 
 use super::Core;
-use crate::shared::Hurry;
+use crate::shared::Flush;
 use crate::status::Loss;
 use crate::table::Op;
 use crate::wire::Frame;
@@ -67,7 +67,7 @@ impl Lease {
 }
 
 impl Core {
-    /// The moment until which what we hold is ours, for everyone who looks without asking us.
+    /// The moment until which what we mode is ours, for everyone who looks without asking us.
     pub(crate) fn lease_ends(&self) -> Option<Duration> {
         self.lease.ends()
     }
@@ -77,26 +77,26 @@ impl Core {
         if !self.is_inside() {
             return;
         }
-        let (view, stamp) = (self.below.view().id, self.now.as_nanos() as u64);
-        for to in self.below.view().others(self.me) {
+        let (view, stamp) = (self.group.view().id, self.now.as_nanos() as u64);
+        for to in self.group.view().others(self.me) {
             let said = self.said_to(to);
             self.send(to, Frame::Ping { view, stamp, said });
         }
     }
 
     pub(super) fn on_ping(&mut self, from: ProcessId, view: ViewId, stamp: u64, said: u64) {
-        let ours = self.is_inside() && self.below.view().id == view;
-        if ours && !self.below.is_wedged() && self.below.view().has_member(self.me) {
+        let ours = self.is_inside() && self.group.view().id == view;
+        if ours && !self.group.is_wedged() && self.group.view().has_member(self.me) {
             self.send(from, Frame::Pong { view, stamp });
         }
         self.check_received(from, view, said);
-        if ours && self.below.view().leader() == Some(from) {
-            self.beat_along(from);
+        if ours && self.group.view().leader() == Some(from) {
+            self.join_leader_heartbeat(from);
         }
     }
 
     pub(super) fn on_pong(&mut self, from: ProcessId, view: ViewId, stamp: u64) {
-        let current = self.below.view();
+        let current = self.group.view();
         if !self.is_inside() || current.id != view || !current.has_member(from) {
             return;
         }
@@ -112,38 +112,42 @@ impl Core {
             let held = self.lease.holds(self.now);
             self.lease.until = self.lease.until.max(Some(until));
             if !held && self.lease.holds(self.now) {
-                self.hand_out_late();
+                self.deliver_held_back_grants();
             }
         }
     }
 
     /// Who asks for a sign of life for the first time in a view may wait for a lease. After that it has one, and
     /// our answer can wait for our own next question, unless leases are hardly longer than that takes.
-    pub(super) fn hurry_of_pong(&mut self, to: ProcessId, view: ViewId) -> Hurry {
+    pub(super) fn flush_of_pong(&mut self, to: ProcessId, view: ViewId) -> Flush {
         let lasts = self.config.timings.spare_one();
         // The view may have ended in the same step: its successor's first answer is still to come.
-        let first = view != self.below.view().id || self.lease.answered.insert(to);
-        if first || !lasts { Hurry::Now } else { Hurry::Lazy }
+        let first = view != self.group.view().id || self.lease.answered.insert(to);
+        if first || !lasts { Flush::Now } else { Flush::Batched }
     }
 
-    /// What we hold is lost when the lease is.
+    /// What we mode is lost when the lease is.
     pub(super) fn check_lease(&mut self) {
         if self.lease.holds(self.now) {
             if self.lease.alone {
-                self.hand_out_late();
+                self.deliver_held_back_grants();
             }
-        } else if self.lease.until.is_some() && self.desk.has_holds() {
-            self.lose_everything(Loss::Lease);
+        } else if self.lease.until.is_some() && self.claims.has_grants() {
+            self.lose_all_grants(Loss::Lease);
         }
     }
 
     /// The leader declares what silent members held free, when they must know.
-    pub(super) fn thaw_due(&mut self) {
-        let due: Vec<_> =
-            self.thaws.iter().filter(|(_, due)| **due <= self.now).map(|(m, _)| *m).collect();
+    pub(super) fn expire_leases(&mut self) {
+        let due: Vec<_> = self
+            .lease_expiries
+            .iter()
+            .filter(|(_, due)| **due <= self.now)
+            .map(|(m, _)| *m)
+            .collect();
         for member in due {
-            self.thaws.remove(&member);
-            self.submit(Op::Thaw { member });
+            self.lease_expiries.remove(&member);
+            self.submit(Op::LeaseExpired { member });
         }
     }
 }
@@ -158,37 +162,41 @@ mod tests {
     use super::*;
     use crate::builder::Timings;
     use crate::clock::Clock;
-    use crate::mutex::Mutex;
+    use crate::lock_algorithm::LockAlgorithm;
     use crate::testing::Cluster;
 
     const MS: Duration = Duration::from_millis(1);
 
     /// How the answers to one who asks again and again leave.
-    fn hurries(heartbeat: Duration) -> Vec<Hurry> {
+    fn flush_policies(heartbeat: Duration) -> Vec<Flush> {
         let timings = Timings { heartbeat, ..Timings::default() };
-        let cluster = Cluster::served_by(Mutex::Table, 3, 0, timings);
+        let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 3, 0, timings);
         cluster.block_on(async { cluster.node(0).ready().await.unwrap() });
         cluster.node(0).shared().with(|core, _| {
             core.lease.answered.clear();
-            let (view, to) = (core.below.view().id, ProcessId(1));
+            let (view, to) = (core.group.view().id, ProcessId(1));
             let old = ViewId { epoch: view.epoch + 1, ..view };
             let asked = [old, view, view, old];
-            asked.map(|view| core.hurry(to, &Frame::Pong { view, stamp: 0 })).to_vec()
+            asked.map(|view| core.flush(to, &Frame::Pong { view, stamp: 0 })).to_vec()
         })
     }
 
     #[test]
     fn only_who_may_wait_for_a_lease_is_answered_at_once() {
-        use Hurry::{Lazy, Now};
-        assert_eq!(hurries(100 * MS), [Now, Now, Lazy, Now], "the first answer in a view");
-        assert_eq!(hurries(250 * MS), [Now; 4], "a lease is hardly longer than it takes");
+        use Flush::{Batched, Now};
+        assert_eq!(
+            flush_policies(100 * MS),
+            [Now, Now, Batched, Now],
+            "the first answer in a view"
+        );
+        assert_eq!(flush_policies(250 * MS), [Now; 4], "a lease is hardly longer than it takes");
     }
 
     /// A process that was stopped goes on by letting a lock go: nobody here gets it before a majority says so.
     #[test]
     fn who_lets_go_too_late_passes_nothing_on() {
-        for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
-            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+        for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
             cluster.block_on(async {
                 let node = cluster.node(0);
                 let held = node.lock("a").acquire().await.unwrap();
@@ -200,7 +208,7 @@ mod tests {
                 let Clock::Fake(clock) = &node.shared().clock else { panic!("it is a test") };
                 clock.fetch_add(5_000_000_000, Ordering::SeqCst);
                 drop(held);
-                assert!(waits().await, "{mutex}");
+                assert!(waits().await, "{algorithm}");
             });
         }
     }

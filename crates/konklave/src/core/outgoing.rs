@@ -98,7 +98,7 @@ impl Core {
 
     /// Sends our operations, unless they can wait for others.
     pub(crate) fn pump(&mut self) {
-        if !self.can_linger() {
+        if !self.may_defer() {
             self.pump_all();
         }
     }
@@ -108,7 +108,7 @@ impl Core {
         while self.may_send() {
             let batch = Batch::of(self.pending.batch(self.room()));
             self.in_flight += 1;
-            self.step(|below, ctx| below.on_request(Request::Multicast(batch), ctx));
+            self.step(|group, ctx| group.on_request(Request::Multicast(batch), ctx));
         }
     }
 
@@ -124,9 +124,9 @@ impl Core {
     /// How many bytes we may send before everyone has more of what we sent. One message may always be under
     /// way, however many share what there is.
     fn room(&self) -> usize {
-        let members = self.below.view().members.len().max(1);
+        let members = self.group.view().members.len().max(1);
         let part = (UNSTABLE / members).max(IN_FLIGHT * BATCH_BYTES);
-        match self.below.own_unstable(self.me).map(Batch::weight).sum() {
+        match self.group.own_unstable(self.me).map(Batch::weight).sum() {
             0 => part.max(HEAVIEST),
             under_way => part.saturating_sub(under_way),
         }
@@ -135,18 +135,18 @@ impl Core {
     /// Whether we may keep more messages in order.
     fn has_room_for_more(&self) -> bool {
         // So few cannot be too much: they need not be weighed.
-        self.below.buffered() < KEPT / (BATCH_BYTES + HEAVIEST)
-            || weight(self.below.unstable().0) < KEPT
+        self.group.buffered() < KEPT / (BATCH_BYTES + HEAVIEST)
+            || weight(self.group.unstable().0) < KEPT
     }
 
     /// Whether this would be more to keep than we may: it will be sent again.
     pub(super) fn is_too_much(&self, message: &Message<Batch>) -> bool {
         match message {
             Message::Data { .. } => !self.has_room_for_more(),
-            Message::Order { position, .. } if *position > self.below.end() => {
-                !self.has_room_for_more() || weight(self.below.unstable().1) >= KEPT_EARLY
+            Message::Order { position, .. } if *position > self.group.end() => {
+                !self.has_room_for_more() || weight(self.group.unstable().1) >= KEPT_EARLY
             }
-            Message::Order { position, .. } if *position == self.below.end() => {
+            Message::Order { position, .. } if *position == self.group.end() => {
                 !self.has_room_for_more()
             }
             _ => false,

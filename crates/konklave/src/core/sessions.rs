@@ -17,7 +17,7 @@ impl Core {
         let ours = session == 0 && self.is_open(0);
         if ours || self.sessions.remove(&session).is_some() {
             self.end_claims(session);
-            self.end_seats(session);
+            self.end_subscriptions(session);
             self.end_waits(session);
             self.pump();
         }

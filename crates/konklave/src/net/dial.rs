@@ -11,12 +11,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::time::{sleep, timeout};
 
-use super::greeting::{Failed, Greeted};
+use super::connection::{Connection, GREETING};
+use super::handshake::{Established, HandshakeError};
 use super::link::{Attached, Link};
-use super::pipe::{GREETING, Pipe};
-use super::strangers::Stranger;
+use super::pending_handshakes::PendingHandshake;
 use super::{Mesh, Security, nats, unprotected};
-use crate::shared::{Hurry, Shared};
+use crate::shared::{Flush, Shared};
 use crate::wire::Frame;
 
 /// How long to wait between calls that nobody answers: first, and at most.
@@ -24,10 +24,10 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_se
 /// The same for addresses that others told of, after ten minutes without an answer.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
 /// How long nobody is answered where that fails.
-const BREATH: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// How many calls may follow connections that ended soon: two who call each other keep one of two, and
 /// either may end right after.
-const BRIEF: u32 = 3;
+const SHORT_LIVED: u32 = 3;
 /// How long an inbox at NATS is called that nobody reads: a process that comes again has another.
 const FORGET: Duration = Duration::from_secs(10);
 /// How many addresses are called at most.
@@ -40,7 +40,7 @@ enum Call {
     /// There was a connection, with this one; whether it said what nobody understands.
     Ended { with: ProcessId, garbled: bool },
     /// There is another connection already.
-    Surplus(ProcessId),
+    Redundant(ProcessId),
 }
 
 /// Calls an address again and again, unless someone does already.
@@ -51,7 +51,7 @@ pub(super) fn call(
     seed: Option<usize>,
     who: Option<ProcessId>,
 ) {
-    let mut called = mesh.called.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut called = mesh.dialled.lock().unwrap_or_else(PoisonError::into_inner);
     let known = called.contains(&address);
     if (known && seed.is_none()) || (!known && called.len() >= ADDRESSES) {
         return;
@@ -85,9 +85,9 @@ async fn keep_calling(
     let mut pause = PAUSE.0;
     let mut refused: Option<Instant> = None;
     let mut answered = Instant::now();
-    let hearsay = seed.is_none() && who.is_some();
+    let learned_from_peer = seed.is_none() && who.is_some();
     // How many connections in a row ended as soon as they stood.
-    let mut brief = 0;
+    let mut short_lived = 0;
     while !*stop.borrow_and_update() {
         let redial = mesh.redial.notified();
         if who.and_then(|id| mesh.link(id)).is_some_and(|link| link.is_connected()) {
@@ -103,11 +103,12 @@ async fn keep_calling(
             Ok(Call::Ourselves) => return,
             Ok(Call::Ended { with, garbled }) => {
                 (who, refused, answered) = (Some(with), None, Instant::now());
-                brief = if garbled || begun.elapsed() <= PAUSE.1 { brief + 1 } else { 0 };
-                if brief == 0 {
+                short_lived =
+                    if garbled || begun.elapsed() <= PAUSE.1 { short_lived + 1 } else { 0 };
+                if short_lived == 0 {
                     pause = PAUSE.0;
                 }
-                if brief < BRIEF {
+                if short_lived < SHORT_LIVED {
                     // At once: if nobody listens there any more, the process is gone.
                     continue;
                 }
@@ -119,16 +120,19 @@ async fn keep_calling(
                 pause = (pause * 2).min(PAUSE.1);
                 continue;
             }
-            Ok(Call::Surplus(id)) => (who, pause, answered) = (Some(id), PAUSE.0, Instant::now()),
-            Err(Failed::Io(error)) => {
+            Ok(Call::Redundant(id)) => (who, pause, answered) = (Some(id), PAUSE.0, Instant::now()),
+            Err(HandshakeError::Io(error)) => {
                 if error.kind() == io::ErrorKind::ConnectionRefused {
                     // It may have called us, so that we never got to know who is there.
-                    lost(&mesh, &shared, who.or_else(|| mesh.whose(&address)));
+                    lost(&mesh, &shared, who.or_else(|| mesh.peer_at(&address)));
                     // Who answers there next is another process.
-                    brief = 0;
+                    short_lived = 0;
                     let since = *refused.get_or_insert_with(Instant::now);
                     if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
-                        mesh.called.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+                        mesh.dialled
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .remove(&address);
                         return;
                     }
                 }
@@ -139,7 +143,7 @@ async fn keep_calling(
             }
         }
         tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(longest_pause(hearsay, answered.elapsed())),
+            () = sleep(pause) => pause = (pause * 2).min(longest_pause(learned_from_peer, answered.elapsed())),
             // A connection has ended, perhaps the one by which it called us, and perhaps while we called: a process
             // that ends may take a call yet.
             () = redial => pause = PAUSE.0,
@@ -150,8 +154,8 @@ async fn keep_calling(
 
 /// How long to wait between calls at most, after so long a time without an answer. Where machines come and go with
 /// ever new addresses, most that others told of will never answer again; those that were given, or found, may.
-fn longest_pause(hearsay: bool, unanswered: Duration) -> Duration {
-    if hearsay { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) } else { PAUSE.1 }
+fn longest_pause(learned_from_peer: bool, unanswered: Duration) -> Duration {
+    if learned_from_peer { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) } else { PAUSE.1 }
 }
 
 /// Nobody listens where `who` was.
@@ -159,7 +163,7 @@ fn lost(mesh: &Mesh, shared: &Shared, who: Option<ProcessId>) {
     let Some((id, link)) = who.and_then(|id| Some((id, mesh.link(id)?))) else { return };
     shared.with(|core, now| {
         // In one step: who comes up in between must not be told of before.
-        if link.give_up() {
+        if link.mark_down() {
             core.peer_down(id, now);
         }
     });
@@ -171,15 +175,15 @@ async fn dial(
     shared: &Arc<Shared>,
     address: &str,
     seed: Option<usize>,
-) -> Result<Call, Failed> {
+) -> Result<Call, HandshakeError> {
     if let Some(inbox) = address.strip_prefix(nats::SCHEME) {
-        let Some(office) = &mesh.office else {
-            return Err(Failed::Refused("it is reached over NATS, we are not".into()));
+        let Some(nats_endpoint) = &mesh.nats_endpoint else {
+            return Err(HandshakeError::Refused("it is reached over NATS, we are not".into()));
         };
-        let (stream, echo) = office.call(inbox).await?;
-        let called = greet_safely(mesh, shared, stream, seed).await;
-        if called.is_err() && echo.is_gone(mesh.settings.silence) {
-            return Err(Failed::Io(io::ErrorKind::ConnectionRefused.into()));
+        let (stream, responders) = nats_endpoint.call(inbox).await?;
+        let called = secure_and_run(mesh, shared, stream, seed).await;
+        if called.is_err() && responders.is_gone(mesh.settings.silence) {
+            return Err(HandshakeError::Io(io::ErrorKind::ConnectionRefused.into()));
         }
         return called;
     }
@@ -188,7 +192,7 @@ async fn dial(
         && matches!(mesh.security(), Security::None)
         && let Some(place) = places.iter().find(|place| !place.ip().is_loopback())
     {
-        return Err(Failed::Refused(unprotected(place)));
+        return Err(HandshakeError::Refused(unprotected(place)));
     }
     if stands_for_several(&places) && seed.is_some() {
         shared.with(|core, _| core.seed_is_several(address));
@@ -196,7 +200,7 @@ async fn dial(
     if places.len() > 1 && seed.is_some() {
         // A name of several: each is called for itself.
         for place in &places[1..] {
-            let mut called = mesh.called.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut called = mesh.dialled.lock().unwrap_or_else(PoisonError::into_inner);
             if called.len() < ADDRESSES && called.insert(place.to_string()) {
                 let (mesh, shared) = (mesh.clone(), shared.clone());
                 start_calling(mesh, shared, place.to_string(), seed, None);
@@ -204,11 +208,11 @@ async fn dial(
         }
     }
     let Some(place) = places.first() else {
-        return Err(Failed::Io(io::Error::new(io::ErrorKind::NotFound, "no such address")));
+        return Err(HandshakeError::Io(io::Error::new(io::ErrorKind::NotFound, "no such address")));
     };
     let stream = timeout(GREETING, TcpStream::connect(place)).await.map_err(io::Error::from)??;
     stream.set_nodelay(true)?;
-    greet_safely(mesh, shared, stream, seed).await
+    secure_and_run(mesh, shared, stream, seed).await
 }
 
 /// Whether a name is that of several machines, not of one that is reached in several ways.
@@ -218,26 +222,30 @@ pub(super) fn stands_for_several(places: &[SocketAddr]) -> bool {
 }
 
 /// Calls over a stream that stands: by TLS, where that is asked for.
-async fn greet_safely<S>(
+async fn secure_and_run<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
     stream: S,
     seed: Option<usize>,
-) -> Result<Call, Failed>
+) -> Result<Call, HandshakeError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     match &mesh.security() {
         Security::Tls(tls) => {
             let shaken = timeout(GREETING, tls.connect(stream)).await.map_err(io::Error::from)?;
-            let stream = shaken.map_err(Failed::Refused)?;
-            converse(mesh, shared, stream, Side::We { seed }).await.map_err(|failed| match failed {
-                Failed::Io(e) => tls.refusal(&e).map_or(Failed::Io(e), Failed::RefusedUs),
-                failed => failed,
+            let stream = shaken.map_err(HandshakeError::Refused)?;
+            handshake_and_run(mesh, shared, stream, Role::Caller { seed }).await.map_err(|failed| {
+                match failed {
+                    HandshakeError::Io(e) => {
+                        tls.refusal(&e).map_or(HandshakeError::Io(e), HandshakeError::RefusedUs)
+                    }
+                    failed => failed,
+                }
             })
         }
         Security::None | Security::Key(_) => {
-            converse(mesh, shared, stream, Side::We { seed }).await
+            handshake_and_run(mesh, shared, stream, Role::Caller { seed }).await
         }
     }
 }
@@ -252,7 +260,7 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
         };
         let Ok((stream, from)) = accepted else {
             // No more files, perhaps: others may be closed meanwhile.
-            sleep(BREATH).await;
+            sleep(ACCEPT_RETRY).await;
             continue;
         };
         let _ = stream.set_nodelay(true);
@@ -265,19 +273,19 @@ pub(super) async fn answer<S>(mesh: Arc<Mesh>, shared: Arc<Shared>, stream: S, f
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let stranger = mesh.strangers.enter();
-    let sent_away = stranger.sent_away();
+    let handshake = mesh.handshakes.enter();
+    let evicted = handshake.evicted();
     tokio::select! {
-        () = sent_away => {}
-        () = answer_stranger(mesh, shared, stream, stranger, from) => {}
+        () = evicted => {}
+        () = accept_handshake(mesh, shared, stream, handshake, from) => {}
     }
 }
 
-async fn answer_stranger<S>(
+async fn accept_handshake<S>(
     mesh: Arc<Mesh>,
     shared: Arc<Shared>,
     stream: S,
-    stranger: Stranger,
+    handshake: PendingHandshake,
     from: String,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -286,48 +294,49 @@ async fn answer_stranger<S>(
     let answered = match &mesh.security() {
         Security::Tls(tls) => match tls.accept(stream, GREETING).await {
             Ok((stream, objection)) => {
-                converse(mesh, shared, stream, Side::They { stranger, objection }).await
+                handshake_and_run(mesh, shared, stream, Role::Called { handshake, objection }).await
             }
-            Err(reason) => Err(Failed::Refused(reason)),
+            Err(reason) => Err(HandshakeError::Refused(reason)),
         },
         Security::None | Security::Key(_) => {
-            let side = Side::They { stranger, objection: None };
-            converse(mesh, shared, stream, side).await
+            let role = Role::Called { handshake, objection: None };
+            handshake_and_run(mesh, shared, stream, role).await
         }
     };
-    if let Err(Failed::Refused(reason)) = answered {
-        shared.with(|core, now| core.refused_stranger(from, reason, now));
+    if let Err(HandshakeError::Refused(reason)) = answered {
+        shared.with(|core, now| core.refused_caller(from, reason, now));
     }
 }
 
 /// Who calls whom.
-enum Side {
+enum Role {
     /// We call one of the founders, or another.
-    We { seed: Option<usize> },
-    /// We are called, by a stranger as long as it has not introduced itself.
-    They { stranger: Stranger, objection: Option<String> },
+    Caller { seed: Option<usize> },
+    /// We are called, by a handshake as long as it has not introduced itself.
+    Called { handshake: PendingHandshake, objection: Option<String> },
 }
 
 /// Greets, and talks until the connection ends.
-async fn converse<S>(
+async fn handshake_and_run<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
     mut stream: S,
-    side: Side,
-) -> Result<Call, Failed>
+    role: Role,
+) -> Result<Call, HandshakeError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (we_call, seed, stranger, objection) = match side {
-        Side::We { seed } => (true, seed, None, None),
-        Side::They { stranger, objection } => (false, None, Some(stranger), objection),
+    let (we_call, seed, handshake, objection) = match role {
+        Role::Caller { seed } => (true, seed, None, None),
+        Role::Called { handshake, objection } => (false, None, Some(handshake), objection),
     };
-    let greeted = timeout(GREETING, mesh.greet(&mut stream, we_call, objection)).await;
-    let greeted = greeted.map_err(|_| Failed::Refused("it did not introduce itself".into()))??;
-    drop(stranger);
-    let (hello, settings) = (&greeted.hello, &mesh.settings);
+    let established = timeout(GREETING, mesh.handshake(&mut stream, we_call, objection)).await;
+    let established = established
+        .map_err(|_| HandshakeError::Refused("it did not introduce itself".into()))??;
+    drop(handshake);
+    let (hello, settings) = (&established.hello, &mesh.settings);
     // At NATS there are no addresses of founders: everyone may be one.
-    let seed = seed.or(mesh.office.as_ref().map(|_| 0));
+    let seed = seed.or(mesh.nats_endpoint.as_ref().map(|_| 0));
     let peer = ProcessId(hello.id);
     if hello.boot == settings.boot {
         if let Some(seed) = seed {
@@ -337,7 +346,7 @@ where
     }
     if peer == mesh.me || hello.id > konklave_process::MAX_ID {
         let what = format!("{} has our id, {}: give each node its own", hello.name, hello.id);
-        return Err(Failed::Refused(what));
+        return Err(HandshakeError::Refused(what));
     }
     let link = mesh.links().entry(peer).or_insert_with(|| Arc::new(Link::new())).clone();
     let caller = if we_call { mesh.me } else { peer };
@@ -347,10 +356,10 @@ where
     }
     let (number, news) = match attached {
         Attached::Used { number, news } => (number, news),
-        Attached::Surplus => return Ok(Call::Surplus(peer)),
-        Attached::Taken => {
+        Attached::Redundant => return Ok(Call::Redundant(peer)),
+        Attached::IdTaken => {
             let what = format!("{} and another node have the id {}", hello.name, hello.id);
-            return Err(Failed::Refused(what));
+            return Err(HandshakeError::Refused(what));
         }
     };
     if news {
@@ -360,27 +369,27 @@ where
     }
     link.wake();
     call(mesh, shared, hello.address.clone(), None, Some(peer));
-    let pipe = Pipe { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
+    let connection = Connection { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
     // A task of its own: what comes or goes wakes nothing that only waits for the end, and who is sent away
-    // as a stranger in this very moment is none any more.
-    let garbled = tokio::spawn(talk(pipe, stream, greeted)).await.unwrap_or(true);
+    // as a handshake in this very moment is none any more.
+    let garbled = tokio::spawn(talk(connection, stream, established)).await.unwrap_or(true);
     Ok(Call::Ended { with: peer, garbled })
 }
 
 /// Talks until the connection ends: whether it did because something made no sense.
-async fn talk<S>(pipe: Pipe, stream: S, greeted: Greeted) -> bool
+async fn talk<S>(connection: Connection, stream: S, established: Established) -> bool
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Greeted { hello, sealer, opener } = greeted;
-    let ended = pipe.run(stream, sealer, opener).await;
+    let Established { hello, sealer, opener } = established;
+    let ended = connection.run(stream, sealer, opener).await;
     let garbled = ended.err().filter(|error| error.kind() == io::ErrorKind::InvalidData);
     if let Some(error) = &garbled {
-        pipe.shared.with(|core, now| core.refused(hello.address, error.to_string(), now));
+        connection.shared.with(|core, now| core.refused(hello.address, error.to_string(), now));
     }
-    if pipe.link.detach(pipe.number) {
+    if connection.link.detach(connection.number) {
         // Everyone who calls finds out whether it is gone.
-        pipe.mesh.redial.notify_waiters();
+        connection.mesh.redial.notify_waiters();
     }
     garbled.is_some()
 }
@@ -393,10 +402,10 @@ fn introduce(mesh: &Mesh, link: &Link, peer: ProcessId) {
     // Addresses are short: what is said of them is never too long.
     let news = Frame::Peers(vec![(peer.0, link.address())]);
     for (_, other) in links.iter().filter(|(id, _)| **id != peer) {
-        let _ = other.push(&news, Hurry::Now);
+        let _ = other.push(&news, Flush::Now);
         other.wake();
     }
-    let _ = link.push(&Frame::Peers(addresses), Hurry::Now);
+    let _ = link.push(&Frame::Peers(addresses), Flush::Now);
 }
 
 #[cfg(test)]

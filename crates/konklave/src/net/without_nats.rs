@@ -18,34 +18,34 @@ pub(super) const SCHEME: &str = "nats:";
 pub(crate) struct NatsOptions {}
 
 impl NatsOptions {
-    pub(crate) fn place(self, _: Option<&Security>) -> Result<Option<Place>, Error> {
+    pub(crate) fn place(self, _: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
         Ok(None)
     }
 }
 
 #[derive(Clone)]
-pub(crate) enum Place {}
+pub(crate) enum NatsAddress {}
 
-pub(super) enum Office {}
+pub(super) enum NatsEndpoint {}
 
-pub(super) enum Echo {}
+pub(super) enum Responders {}
 
-impl Office {
-    pub(super) fn new(place: &Place, _: &str, _: u64) -> Arc<Self> {
+impl NatsEndpoint {
+    pub(super) fn new(place: &NatsAddress, _: &str, _: u64) -> Arc<Self> {
         match *place {}
     }
 
-    pub(super) async fn call(&self, _: &str) -> io::Result<(DuplexStream, Echo)> {
+    pub(super) async fn call(&self, _: &str) -> io::Result<(DuplexStream, Responders)> {
         match *self {}
     }
 }
 
-impl Echo {
+impl Responders {
     pub(super) fn is_gone(&self, _: Duration) -> bool {
         match *self {}
     }
 }
 
-pub(super) async fn run(_: Arc<Mesh>, _: Arc<Shared>, office: Arc<Office>) {
-    match *office {}
+pub(super) async fn run(_: Arc<Mesh>, _: Arc<Shared>, nats_endpoint: Arc<NatsEndpoint>) {
+    match *nats_endpoint {}
 }

@@ -1,11 +1,11 @@
-//! One lock: who holds it, and who waits for it.
+//! One lock: who modes it, and who waits for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Hold, Key, Op, Outcome, Refusal, Space, Tokens};
+use super::{ClaimId, Key, LockMode, Op, Outcome, Refusal, Space, Tokens};
 use crate::token::Token;
 
 /// Something held or wanted.
@@ -13,18 +13,18 @@ use crate::token::Token;
 pub(crate) struct Lock {
     pub(crate) holders: Vec<Grant>,
     /// Who is served next is first.
-    pub(crate) queue: VecDeque<Waiting>,
+    pub(crate) queue: VecDeque<QueuedRequest>,
 }
 
-/// One who holds it.
+/// One who modes it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Grant {
-    pub(crate) claim: Claim,
-    pub(crate) hold: Hold,
+    pub(crate) claim: ClaimId,
+    pub(crate) mode: LockMode,
     pub(crate) token: Token,
     pub(crate) safe: bool,
     /// Whether the holder is gone and may not know.
-    pub(crate) frozen: bool,
+    pub(crate) fenced: bool,
     /// Whether it was taken from its holder, who has not let it go yet.
     pub(crate) revoked: bool,
     pub(crate) label: Arc<str>,
@@ -32,9 +32,9 @@ pub(crate) struct Grant {
 
 /// One who wants it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Waiting {
-    pub(crate) claim: Claim,
-    pub(crate) hold: Hold,
+pub(crate) struct QueuedRequest {
+    pub(crate) claim: ClaimId,
+    pub(crate) mode: LockMode,
     /// Whether it waits while someone uses it.
     pub(crate) wait: bool,
     pub(crate) safe: bool,
@@ -43,34 +43,34 @@ pub(crate) struct Waiting {
 }
 
 impl Lock {
-    /// Whether one more may hold it so.
-    fn admits(&self, hold: Hold) -> bool {
-        let alike = |g: &Grant| g.hold == hold;
-        match hold {
-            Hold::Exclusive => self.holders.is_empty(),
-            Hold::Shared => self.holders.iter().all(alike),
-            Hold::Permit { of } => {
+    /// Whether one more may mode it so.
+    fn admits(&self, mode: LockMode) -> bool {
+        let alike = |g: &Grant| g.mode == mode;
+        match mode {
+            LockMode::Exclusive => self.holders.is_empty(),
+            LockMode::Shared => self.holders.iter().all(alike),
+            LockMode::Permit { of } => {
                 self.holders.iter().all(alike) && self.holders.len() < of as usize
             }
         }
     }
 
-    /// The number of permits that those who hold or want it speak of.
+    /// The number of permits that those who mode or want it speak of.
     fn permits(&self) -> Option<u32> {
-        let holds = self.holders.iter().map(|g| g.hold).chain(self.queue.iter().map(|w| w.hold));
-        holds.into_iter().find_map(|hold| match hold {
-            Hold::Permit { of } => Some(of),
-            Hold::Exclusive | Hold::Shared => None,
+        let modes = self.holders.iter().map(|g| g.mode).chain(self.queue.iter().map(|w| w.mode));
+        modes.into_iter().find_map(|mode| match mode {
+            LockMode::Permit { of } => Some(of),
+            LockMode::Exclusive | LockMode::Shared => None,
         })
     }
 
     /// Carries out an operation on this lock.
     pub(crate) fn apply(&mut self, op: &Op, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         match *op {
-            Op::Acquire { claim, ref key, hold, wait, safe, priority, ref label } => {
+            Op::Acquire { claim, ref key, mode, wait, safe, priority, ref label } => {
                 let label = label.clone();
-                let waiting = Waiting { claim, hold, wait, safe, priority, label };
-                self.acquire(key, waiting, tokens, out);
+                let request = QueuedRequest { claim, mode, wait, safe, priority, label };
+                self.acquire(key, request, tokens, out);
             }
             Op::Release { claim, ref key } => {
                 self.drop_holders(key, |g| g.claim == claim, tokens, out);
@@ -85,32 +85,32 @@ impl Lock {
     fn acquire(
         &mut self,
         key: &Key,
-        waiting: Waiting,
+        request: QueuedRequest,
         tokens: &mut Tokens,
         out: &mut Vec<Outcome>,
     ) {
-        let claim = waiting.claim;
-        if let (Hold::Permit { of: asked }, Some(of)) = (waiting.hold, self.permits())
+        let claim = request.claim;
+        if let (LockMode::Permit { of: asked }, Some(of)) = (request.mode, self.permits())
             && of != asked
         {
             let (key, why) = (key.clone(), Refusal::Permits { of });
             return out.push(Outcome::Refused { claim, key, why });
         }
-        if self.queue.is_empty() && self.admits(waiting.hold) {
-            return self.grant(key, waiting, tokens, out);
+        if self.queue.is_empty() && self.admits(request.mode) {
+            return self.grant(key, request, tokens, out);
         }
         // Whoever has kept it for nobody gives it back; whoever uses it says so.
         let may_be_had = self.queue.is_empty() && self.may_be_kept(key);
-        if !waiting.wait && !may_be_had {
+        if !request.wait && !may_be_had {
             let (key, why) = (key.clone(), Refusal::Busy);
             return out.push(Outcome::Refused { claim, key, why });
         }
-        let place = self.queue.iter().position(|w| w.priority < waiting.priority);
-        self.queue.insert(place.unwrap_or(self.queue.len()), waiting);
-        tell_wanted(key, out);
+        let place = self.queue.iter().position(|w| w.priority < request.priority);
+        self.queue.insert(place.unwrap_or(self.queue.len()), request);
+        tell_contended(key, out);
     }
 
-    /// Those who are `gone` hold it no more.
+    /// Those who are `gone` mode it no more.
     pub(super) fn drop_holders(
         &mut self,
         key: &Key,
@@ -129,7 +129,7 @@ impl Lock {
     fn pass(
         &mut self,
         key: &Key,
-        (from, to): (Claim, Claim),
+        (from, to): (ClaimId, ClaimId),
         token: Token,
         out: &mut Vec<Outcome>,
     ) {
@@ -137,7 +137,7 @@ impl Lock {
         (grant.claim, grant.token) = (to, token);
         if grant.revoked {
             // It was taken from the one before: who has it now hears that, too.
-            out.push(Outcome::Taken { claim: to, key: key.clone(), token });
+            out.push(Outcome::GrantRevoked { claim: to, key: key.clone(), token });
         }
         let place = self.queue.iter().position(|w| w.claim == to);
         if let Some(next) = place.and_then(|place| self.queue.remove(place)) {
@@ -145,7 +145,7 @@ impl Lock {
         }
         tell_changed(key, out);
         if !self.queue.is_empty() {
-            tell_wanted(key, out);
+            tell_contended(key, out);
         }
     }
 
@@ -153,7 +153,7 @@ impl Lock {
     fn cancel(
         &mut self,
         key: &Key,
-        claim: Claim,
+        claim: ClaimId,
         tokens: &mut Tokens,
         out: &mut Vec<Outcome>,
     ) -> bool {
@@ -169,7 +169,7 @@ impl Lock {
     }
 
     /// The holder uses it, and this one does not wait for that.
-    fn deny(&mut self, key: &Key, claim: Claim, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
+    fn deny(&mut self, key: &Key, claim: ClaimId, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         if self.cancel(key, claim, tokens, out) {
             out.push(Outcome::Refused { claim, key: key.clone(), why: Refusal::Busy });
         }
@@ -179,31 +179,37 @@ impl Lock {
         self.holders.is_empty() && self.queue.is_empty()
     }
 
-    fn grant(&mut self, key: &Key, waiting: Waiting, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
+    fn grant(
+        &mut self,
+        key: &Key,
+        request: QueuedRequest,
+        tokens: &mut Tokens,
+        out: &mut Vec<Outcome>,
+    ) {
         let token = tokens.next();
-        let Waiting { claim, hold, safe, label, .. } = waiting;
-        let (frozen, revoked) = (false, false);
-        self.holders.push(Grant { claim, hold, token, safe, frozen, revoked, label });
+        let QueuedRequest { claim, mode, safe, label, .. } = request;
+        let (fenced, revoked) = (false, false);
+        self.holders.push(Grant { claim, mode, token, safe, fenced, revoked, label });
         out.push(Outcome::Granted { claim, key: key.clone(), token });
         tell_changed(key, out);
     }
 
     /// Serves those at the head of the queue who can have it.
     pub(super) fn serve(&mut self, key: &Key, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
-        while self.queue.front().is_some_and(|w| self.admits(w.hold))
+        while self.queue.front().is_some_and(|w| self.admits(w.mode))
             && let Some(next) = self.queue.pop_front()
         {
             self.grant(key, next, tokens, out);
         }
         if !self.queue.is_empty() {
-            // Whoever holds it now has someone behind it, perhaps one who does not wait.
-            tell_wanted(key, out);
+            // Whoever modes it now has someone behind it, perhaps one who does not wait.
+            tell_contended(key, out);
         }
     }
 
     /// Whether its holder may have kept it without using it.
     fn may_be_kept(&self, key: &Key) -> bool {
-        key.space == Space::Lock && self.holders.iter().all(|g| g.hold == Hold::Exclusive)
+        key.space == Space::Lock && self.holders.iter().all(|g| g.mode == LockMode::Exclusive)
     }
 }
 
@@ -218,9 +224,9 @@ pub(super) fn tell_changed(key: &Key, out: &mut Vec<Outcome>) {
 }
 
 /// Someone waits behind a holder.
-fn tell_wanted(key: &Key, out: &mut Vec<Outcome>) {
-    if !lately(out).any(|told| matches!(told, Outcome::Wanted { key: k } if k == key)) {
-        out.push(Outcome::Wanted { key: key.clone() });
+fn tell_contended(key: &Key, out: &mut Vec<Outcome>) {
+    if !lately(out).any(|told| matches!(told, Outcome::Contended { key: k } if k == key)) {
+        out.push(Outcome::Contended { key: key.clone() });
     }
 }
 
@@ -228,6 +234,6 @@ fn tell_wanted(key: &Key, out: &mut Vec<Outcome>) {
 /// what became of them: to be told the same twice in a row is as good as once.
 fn lately(out: &[Outcome]) -> impl Iterator<Item = &Outcome> {
     let of_nobody =
-        |told: &&Outcome| matches!(told, Outcome::Changed { .. } | Outcome::Wanted { .. });
+        |told: &&Outcome| matches!(told, Outcome::Changed { .. } | Outcome::Contended { .. });
     out.iter().rev().take(LOOKED_BACK).take_while(of_nobody)
 }

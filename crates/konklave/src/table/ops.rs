@@ -7,8 +7,8 @@ use konklave_algorithms::group::Member;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::barriers::Meeting;
-use super::{Circle, Lock, Name, Place};
+use super::barriers::BarrierState;
+use super::{AppGroup, AppMember, Lock, Name};
 use crate::lifted::Summary;
 use crate::lock::LONGEST;
 use crate::token::Token;
@@ -37,7 +37,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str
 
 /// How it is held.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Hold {
+pub(crate) enum LockMode {
     Exclusive,
     Shared,
     /// One of so many permits.
@@ -49,7 +49,7 @@ pub(crate) enum Hold {
 /// Someone's wish, and later its possession: a member in one of its lives, one of its sessions, and
 /// the number of the wish.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Claim {
+pub(crate) struct ClaimId {
     pub(crate) member: Member,
     pub(crate) session: u32,
     pub(crate) number: u64,
@@ -64,9 +64,9 @@ pub(crate) struct Payload(pub(crate) Arc<[u8]>);
 pub(crate) enum Op {
     /// I want this.
     Acquire {
-        claim: Claim,
+        claim: ClaimId,
         key: Key,
-        hold: Hold,
+        mode: LockMode,
         /// Whether I wait if I cannot have it now.
         wait: bool,
         /// Whether nobody gets it after my silence before I must know.
@@ -78,35 +78,35 @@ pub(crate) enum Op {
         label: Arc<str>,
     },
     /// I let it go.
-    Release { claim: Claim, key: Key },
+    Release { claim: ClaimId, key: Key },
     /// I have let it go, and given it to the next in the queue, who is at my place, too.
-    Pass { key: Key, from: Claim, to: Claim, token: Token },
+    Pass { key: Key, from: ClaimId, to: ClaimId, token: Token },
     /// I want it no more.
-    Cancel { claim: Claim, key: Key },
-    /// I hold it, and who asked does not wait.
-    Deny { claim: Claim, key: Key },
+    Cancel { claim: ClaimId, key: Key },
+    /// I mode it, and who asked does not wait.
+    Deny { claim: ClaimId, key: Key },
     /// What this member held is free: it must know by now.
-    Thaw { member: Member },
+    LeaseExpired { member: Member },
     /// An operator takes it from its holder.
-    Revoke { claim: Claim, key: Key, token: Option<Token> },
+    Revoke { claim: ClaimId, key: Key, token: Option<Token> },
     /// I am at the barrier, which opens for so many.
-    Arrive { claim: Claim, name: Name, of: u32 },
+    Arrive { claim: ClaimId, name: Name, of: u32 },
     /// I do not wait at the barrier any more.
-    Depart { claim: Claim, name: Name },
+    Depart { claim: ClaimId, name: Name },
     /// I join a group.
-    Enter { group: Name, claim: Claim, label: Arc<str> },
+    Enter { group: Name, claim: ClaimId, label: Arc<str> },
     /// I leave it.
-    Exit { group: Name, claim: Claim },
+    Exit { group: Name, claim: ClaimId },
     /// A message to a group.
-    Say { group: Name, claim: Claim, payload: Payload },
+    Say { group: Name, claim: ClaimId, payload: Payload },
     /// The state of a group for one who joined, from one who was asked.
-    Give { group: Name, to: Claim, by: Claim, parts: Payload },
+    Give { group: Name, to: ClaimId, by: ClaimId, parts: Payload },
     /// A part of a table.
     Part(Part),
     /// What a member says at the end of a view of the locks that no table serves.
     Summary(Summary),
     /// I have waited long for a state from this one: someone else shall give it.
-    AskAnother { group: Name, to: Claim, instead_of: Claim },
+    AskAnother { group: Name, to: ClaimId, instead_of: ClaimId },
 }
 
 impl Op {
@@ -138,7 +138,7 @@ impl Op {
                 group.len() + payload.0.len()
             }
             // The last two come at the beginning and at the end of a view: they never wait to be sent.
-            Self::Thaw { .. } | Self::Part(_) | Self::Summary(_) => 0,
+            Self::LeaseExpired { .. } | Self::Part(_) | Self::Summary(_) => 0,
         };
         LEAST + long
     }
@@ -187,39 +187,39 @@ impl Serialize for Batch {
 pub(crate) struct Part {
     pub(crate) count: u64,
     pub(crate) locks: Vec<(Key, Lock)>,
-    pub(crate) meetings: Vec<(Name, Meeting)>,
-    pub(crate) circles: Vec<(Name, Circle)>,
+    pub(crate) barriers: Vec<(Name, BarrierState)>,
+    pub(crate) app_groups: Vec<(Name, AppGroup)>,
 }
 
 /// What became of an operation, for whomever it concerns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     /// It has it.
-    Granted { claim: Claim, key: Key, token: Token },
+    Granted { claim: ClaimId, key: Key, token: Token },
     /// It cannot have it.
-    Refused { claim: Claim, key: Key, why: Refusal },
+    Refused { claim: ClaimId, key: Key, why: Refusal },
     /// It was taken away.
-    Taken { claim: Claim, key: Key, token: Token },
+    GrantRevoked { claim: ClaimId, key: Key, token: Token },
     /// Someone else wants it: to whoever holds it.
-    Wanted { key: Key },
+    Contended { key: Key },
     /// Holders or their order changed.
     Changed { key: Key },
-    /// Someone was silent: what it held is frozen until the leader says that it must know.
-    Frozen { member: Member },
+    /// Someone was silent: what it held is fenced until the leader says that it must know.
+    Fenced { member: Member },
     /// Whether there was someone to take it from.
-    Revoked { claim: Claim, held: bool },
+    RevokeDone { claim: ClaimId, held: bool },
     /// The barrier opened for these.
-    Opened { claims: Vec<Claim> },
+    Opened { claims: Vec<ClaimId> },
     /// The barrier is one for another number.
-    Mismatch { claim: Claim, of: u32 },
+    Mismatch { claim: ClaimId, of: u32 },
     /// The members of a group, after a change.
-    Circle { group: Name, places: Vec<Place> },
+    AppView { group: Name, members: Vec<AppMember> },
     /// A message of a group.
-    Said { group: Name, from: Claim, payload: Payload },
+    AppMessage { group: Name, from: ClaimId, payload: Payload },
     /// This member of the group shall give its state as of now.
-    Ask { group: Name, donor: Claim, to: Claim },
+    StateRequested { group: Name, donor: ClaimId, to: ClaimId },
     /// The state for this one, as of when it was asked for.
-    Given { group: Name, to: Claim, payload: Payload },
+    StateGiven { group: Name, to: ClaimId, payload: Payload },
 }
 
 /// Why someone cannot have it.

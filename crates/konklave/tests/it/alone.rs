@@ -6,11 +6,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Error, Guard, Mutex, State, Timings};
+use konklave::{Error, Guard, LockAlgorithm, State, Timings};
 
 const MS: Duration = Duration::from_millis(1);
 const SOON: Duration = Duration::from_secs(1);
-const ALGORITHMS: [Mutex; 3] = [Mutex::Table, Mutex::NaimiTrehel, Mutex::RicartAgrawala];
+const ALGORITHMS: [LockAlgorithm; 3] =
+    [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel, LockAlgorithm::RicartAgrawala];
 
 type Asked = Pin<Box<dyn Future<Output = Result<Guard, Error>>>>;
 
@@ -23,10 +24,10 @@ async fn ask(wish: impl Future<Output = Result<Guard, Error>> + 'static) -> Aske
 
 /// Cut off as the one who gives places and as one who asks for them.
 fn cut_off(test: impl AsyncFn(&Cluster, usize, &str)) {
-    for mutex in ALGORITHMS {
+    for algorithm in ALGORITHMS {
         for i in [0, 2] {
-            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
-            cluster.block_on(test(&cluster, i, &format!("{mutex}, {i}")));
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+            cluster.block_on(test(&cluster, i, &format!("{algorithm}, {i}")));
         }
     }
 }
@@ -90,8 +91,8 @@ async fn held_while_joined(cluster: &Cluster, held: &Guard, which: &str) {
 
 #[test]
 fn who_was_alone_holds_what_it_holds_when_another_joins() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.node(1).leave().await.unwrap();
@@ -99,8 +100,8 @@ fn who_was_alone_holds_what_it_holds_when_another_joins() {
             let leads = cluster.node(0).campaign("boss").await.unwrap();
             cluster.sleep(3000 * MS).await;
             cluster.restart(2);
-            held_while_joined(&cluster, &held, &mutex.to_string()).await;
-            assert_eq!(leads.state(), State::Held, "{mutex}");
+            held_while_joined(&cluster, &held, &algorithm.to_string()).await;
+            assert_eq!(leads.state(), State::Held, "{algorithm}");
             held.release().await.unwrap();
         });
     }
@@ -109,18 +110,18 @@ fn who_was_alone_holds_what_it_holds_when_another_joins() {
 /// The same where nobody has ever answered: there is no old lease that could have run out.
 #[test]
 fn who_founded_a_group_alone_holds_what_it_holds_when_another_joins() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 2, 0, Timings::default());
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 2, 0, Timings::default());
         cluster.block_on(async {
             (0..2).for_each(|i| cluster.crash(i));
             cluster.restart(0);
             cluster.node(0).found_alone();
             let held = cluster.node(0).lock("a").acquire().await.unwrap();
             cluster.restart(1);
-            held_while_joined(&cluster, &held, &mutex.to_string()).await;
+            held_while_joined(&cluster, &held, &algorithm.to_string()).await;
             // Who joined waits for it as for anyone's.
             let busy = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
-            assert!(matches!(busy, Err(Error::TimedOut(_))), "{mutex}: {busy:?}");
+            assert!(matches!(busy, Err(Error::TimedOut(_))), "{algorithm}: {busy:?}");
             held.release().await.unwrap();
             drop(cluster.node(1).lock("a").timeout(SOON).acquire().await.unwrap());
         });
@@ -131,8 +132,8 @@ fn who_founded_a_group_alone_holds_what_it_holds_when_another_joins() {
 /// in time, before those who joined give away what it holds.
 #[test]
 fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
             (0..3).for_each(|i| cluster.crash(i));
             cluster.restart(0);
@@ -146,8 +147,8 @@ fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
             }
             cluster.isolate(0);
             let next = cluster.node(1).lock("a").acquire().await.unwrap();
-            assert!(next.token() > held.token(), "{mutex}");
-            assert_eq!(held.state(), State::Lost, "{mutex}: two at once");
+            assert!(next.token() > held.token(), "{algorithm}");
+            assert_eq!(held.state(), State::Lost, "{algorithm}: two at once");
         });
     }
 }
@@ -156,10 +157,10 @@ fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
 /// it has. The third founder is not needed, nor are those who were never there.
 #[test]
 fn who_is_left_of_two_goes_on_when_the_other_is_born_again() {
-    for mutex in ALGORITHMS {
+    for algorithm in ALGORITHMS {
         for (away, reborn, stays) in [(2, 0, 1), (2, 1, 0), (0, 2, 1)] {
-            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
-            let which = format!("{mutex}, n{away} away, n{reborn} born again");
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+            let which = format!("{algorithm}, n{away} away, n{reborn} born again");
             cluster.block_on(async {
                 cluster.crash(away);
                 let held = cluster.node(stays).lock("a").acquire().await.unwrap();
@@ -184,7 +185,7 @@ fn who_is_left_of_two_goes_on_when_the_other_is_born_again() {
 /// The same where half of four are: as many as are left, all of whom are needed.
 #[test]
 fn half_of_a_group_goes_on_when_the_other_half_is_born_again() {
-    let cluster = Cluster::served_by(Mutex::Table, 4, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
     cluster.block_on(async {
         let generation = cluster.node(0).status().view.unwrap().0;
         (1..3).for_each(|i| cluster.crash(i));
@@ -203,7 +204,8 @@ fn half_of_a_group_goes_on_when_the_other_half_is_born_again() {
 fn who_is_born_again_without_a_memory_is_waited_for_by_nobody() {
     let mut goes_on = 0;
     for seed in 0..40 {
-        let cluster = Cluster::served_by(Mutex::Table, 3, seed, Timings::default());
+        let cluster =
+            Cluster::with_lock_algorithm(LockAlgorithm::Table, 3, seed, Timings::default());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.sleep(500 * MS).await;
@@ -225,8 +227,8 @@ fn who_is_born_again_without_a_memory_is_waited_for_by_nobody() {
 /// Who founded another generation and is born again is no proof that nobody went on: it did, itself.
 #[test]
 fn a_view_that_a_later_generation_replaced_stays_over() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
             cluster.crash(2);
             cluster.sleep(500 * MS).await;
@@ -240,11 +242,11 @@ fn a_view_that_a_later_generation_replaced_stays_over() {
             cluster.heal();
             cluster.restart(1);
             let early = cluster.node(0).lock("a").timeout(3 * SOON).acquire().await;
-            assert!(matches!(early, Err(Error::TimedOut(_))), "{mutex}: {early:?}");
+            assert!(matches!(early, Err(Error::TimedOut(_))), "{algorithm}: {early:?}");
             cluster.restart(2);
             for i in 0..3 {
                 let guard = cluster.node(i).lock("a").timeout(9 * SOON).acquire().await.unwrap();
-                assert!(guard.token() > later, "{mutex}: {} after {later}", guard.token());
+                assert!(guard.token() > later, "{algorithm}: {} after {later}", guard.token());
             }
         });
     }
@@ -253,7 +255,7 @@ fn a_view_that_a_later_generation_replaced_stays_over() {
 /// Where one of the half that is left is lost for good, an operator may go on with any of the others.
 #[test]
 fn half_of_a_group_that_lacks_one_gives_up_after_a_while() {
-    let cluster = Cluster::served_by(Mutex::Table, 4, 0, Timings::default());
+    let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
     cluster.block_on(async {
         (1..4).for_each(|i| cluster.crash(i));
         (2..4).for_each(|i| cluster.restart(i));
@@ -270,7 +272,7 @@ fn half_of_a_group_that_lacks_one_gives_up_after_a_while() {
 #[test]
 fn who_enters_while_the_last_one_goes_is_not_left_in_between() {
     for leaves in [true, false] {
-        let cluster = Cluster::served_by(Mutex::Table, 2, 0, Timings::default());
+        let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 2, 0, Timings::default());
         cluster.block_on(async {
             (0..2).for_each(|i| cluster.crash(i));
             cluster.restart(0);

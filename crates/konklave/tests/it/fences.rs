@@ -62,10 +62,12 @@ fn a_row_is_not_changed_by_a_holder_of_the_past() {
     // Real tokens: a holder that is cut off, and the one after it.
     let cluster = Cluster::new(3);
     cluster.block_on(async {
-        let first = cluster.node(0).lock("account").mode(Handover::Fast).acquire().await.unwrap();
+        let first =
+            cluster.node(0).lock("account").handover(Handover::Fast).acquire().await.unwrap();
         assert_eq!(write(90, first.token()), 1);
         cluster.isolate(0);
-        let second = cluster.node(1).lock("account").mode(Handover::Fast).acquire().await.unwrap();
+        let second =
+            cluster.node(1).lock("account").handover(Handover::Fast).acquire().await.unwrap();
         assert_eq!(write(80, second.token()), 1);
         assert_eq!(write(70, first.token()), 0, "it held the lock in the past");
         assert_eq!(write(60, second.token()), 1);

@@ -5,10 +5,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Handover, Mutex, Node, State, Timings};
+use konklave::{Handover, LockAlgorithm, Node, State, Timings};
 
 const MS: Duration = Duration::from_millis(1);
-const ALGORITHMS: [Mutex; 3] = [Mutex::Table, Mutex::NaimiTrehel, Mutex::RicartAgrawala];
+const ALGORITHMS: [LockAlgorithm; 3] =
+    [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel, LockAlgorithm::RicartAgrawala];
 
 /// How long it takes until member `i` has the lock.
 async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
@@ -19,34 +20,34 @@ async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
 
 #[test]
 fn a_node_that_comes_back_says_nothing_of_who_held_before() {
-    for mutex in ALGORITHMS {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+    for algorithm in ALGORITHMS {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
             let _held = cluster.node(0).lock("a").acquire().await.unwrap();
             cluster.crash(0);
             cluster.restart(0);
             let took = time_to_get(&cluster, 1).await;
-            assert!(took > 950 * MS && took < 1500 * MS, "{mutex:?}: {took:?}");
+            assert!(took > 950 * MS && took < 1500 * MS, "{algorithm:?}: {took:?}");
         });
     }
 }
 
 #[test]
 fn after_a_restart_of_all_what_was_granted_before_must_be_over() {
-    for mutex in ALGORITHMS {
+    for algorithm in ALGORITHMS {
         for (n, outlived) in [(3, true), (3, false), (1, true), (1, false)] {
             let cluster = if outlived {
-                Cluster::outlived(mutex, n)
+                Cluster::with_outliving_holders(algorithm, n)
             } else {
-                Cluster::served_by(mutex, n, 0, Timings::default())
+                Cluster::with_lock_algorithm(algorithm, n, 0, Timings::default())
             };
             cluster.block_on(async {
                 let _held = cluster.node(0).lock("a").acquire().await.unwrap();
                 (0..n).for_each(|i| cluster.crash(i));
                 (0..n).for_each(|i| cluster.restart(i));
                 let took = time_to_get(&cluster, n - 1).await;
-                assert_eq!(took > 950 * MS, outlived, "{mutex:?}, {n}: {took:?}");
-                assert!(took < 1500 * MS, "{mutex:?}, {n}: {took:?}");
+                assert_eq!(took > 950 * MS, outlived, "{algorithm:?}, {n}: {took:?}");
+                assert!(took < 1500 * MS, "{algorithm:?}, {n}: {took:?}");
             });
         }
     }
@@ -54,9 +55,9 @@ fn after_a_restart_of_all_what_was_granted_before_must_be_over() {
 
 #[test]
 fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
-    for mutex in ALGORITHMS {
+    for algorithm in ALGORITHMS {
         for lets_go in [true, false] {
-            let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
             cluster.block_on(async {
                 let held = cluster.node(0).lock("a").acquire().await.unwrap();
                 let token = held.token();
@@ -67,14 +68,14 @@ fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
                 held.lost().await;
                 assert_eq!(held.state(), State::Lost);
                 cluster.sleep(300 * MS).await;
-                assert_eq!(got.get(), None, "{mutex:?}: its holder may still be at it");
+                assert_eq!(got.get(), None, "{algorithm:?}: its holder may still be at it");
                 if lets_go {
                     drop(held);
                     cluster.sleep(20 * MS).await;
-                    assert!(got.get().is_some_and(|next| next > token), "{mutex:?}");
+                    assert!(got.get().is_some_and(|next| next > token), "{algorithm:?}");
                 } else {
                     cluster.sleep(800 * MS).await;
-                    assert!(got.get().is_some_and(|next| next > token), "{mutex:?}");
+                    assert!(got.get().is_some_and(|next| next > token), "{algorithm:?}");
                 }
             });
         }
@@ -84,9 +85,12 @@ fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
 /// However often it is told.
 #[test]
 fn who_has_a_lock_taken_twice_has_as_long_to_let_it_go() {
-    for (mutex, slots) in [(Mutex::Table, false), (Mutex::Table, true), (Mutex::NaimiTrehel, false)]
-    {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+    for (algorithm, slots) in [
+        (LockAlgorithm::Table, false),
+        (LockAlgorithm::Table, true),
+        (LockAlgorithm::NaimiTrehel, false),
+    ] {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         let ask = |i| match slots {
             true => cluster.node(i).semaphore("a", 1),
             false => cluster.node(i).lock("a"),
@@ -102,9 +106,9 @@ fn who_has_a_lock_taken_twice_has_as_long_to_let_it_go() {
             }
             assert_eq!(held.state(), State::Lost);
             let next = ask(2).timeout(100 * MS).acquire().await;
-            assert!(next.is_err(), "{mutex}, {slots}: its holder may still be at it");
+            assert!(next.is_err(), "{algorithm}, {slots}: its holder may still be at it");
             drop(held);
-            assert!(ask(2).timeout(100 * MS).acquire().await.is_ok(), "{mutex}, {slots}");
+            assert!(ask(2).timeout(100 * MS).acquire().await.is_ok(), "{algorithm}, {slots}");
         });
     }
 }
@@ -148,11 +152,11 @@ fn views_that_change_faster_than_the_lease_do_not_keep_a_lock_frozen() {
 /// has to know of the second before it is promised anything.
 #[test]
 fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_does_not_know() {
-    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
-        let cluster = Rc::new(Cluster::served_by(mutex, 3, 0, Timings::default()));
+    for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
+        let cluster = Rc::new(Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default()));
         cluster.block_on(async {
             let node = cluster.node(1);
-            let fast = node.lock("a").mode(Handover::Fast).acquire().await.unwrap();
+            let fast = node.lock("a").handover(Handover::Fast).acquire().await.unwrap();
             let got = Rc::new(RefCell::new(None));
             let waits = (node.clone(), got.clone());
             cluster.spawn(async move {
@@ -163,12 +167,12 @@ fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_d
             fast.release().await.unwrap();
             let next = cluster.node(0).lock("a").acquire().await.unwrap();
             let held = got.borrow().as_ref().map(|guard| guard.state());
-            assert!(held.is_none_or(|state| state == State::Lost), "{mutex}: two at once");
+            assert!(held.is_none_or(|state| state == State::Lost), "{algorithm}: two at once");
             next.release().await.unwrap();
             cluster.heal();
             cluster.sleep(MS * 5000).await;
-            assert!(got.take().is_some(), "{mutex}: it is served when it is back, if not before");
-            assert!(node.lock("a").timeout(MS * 100).acquire().await.is_ok(), "{mutex}");
+            assert!(got.take().is_some(), "{algorithm}: it is served when it is back, if not before");
+            assert!(node.lock("a").timeout(MS * 100).acquire().await.is_ok(), "{algorithm}");
         });
     }
 }
@@ -176,9 +180,9 @@ fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_d
 /// A life that leaves in order says nothing of what an earlier one held: the command of that one may still run.
 #[test]
 fn a_later_life_that_leaves_keeps_the_promise_of_an_earlier_one() {
-    for mutex in ALGORITHMS {
-        let plain = Cluster::served_by(mutex, 3, 0, Timings::default());
-        for cluster in [plain, Cluster::outlived(mutex, 3)] {
+    for algorithm in ALGORITHMS {
+        let plain = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
+        for cluster in [plain, Cluster::with_outliving_holders(algorithm, 3)] {
             cluster.block_on(async {
                 let _held = cluster.node(0).lock("a").acquire().await.unwrap();
                 cluster.crash(0);
@@ -188,7 +192,7 @@ fn a_later_life_that_leaves_keeps_the_promise_of_an_earlier_one() {
                 cluster.node(0).leave().await.unwrap();
                 drop(cluster.node(1).lock("a").acquire().await.unwrap());
                 let took = cluster.now() - crashed;
-                assert!(took > 950 * MS && took < 2500 * MS, "{mutex:?}: {took:?}");
+                assert!(took > 950 * MS && took < 2500 * MS, "{algorithm:?}: {took:?}");
             });
         }
     }
@@ -197,11 +201,11 @@ fn a_later_life_that_leaves_keeps_the_promise_of_an_earlier_one() {
 /// Who has a lock fast passes it on at its node while an operator takes it away.
 #[test]
 fn what_is_passed_on_while_it_is_taken_away_has_one_holder() {
-    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
+    for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
         for wait in 0..8 {
-            let cluster = Cluster::served_by(mutex, 3, wait, Timings::default());
+            let cluster = Cluster::with_lock_algorithm(algorithm, 3, wait, Timings::default());
             cluster.block_on(async {
-                let fast = |i: usize| cluster.node(i).lock("a").mode(Handover::Fast);
+                let fast = |i: usize| cluster.node(i).lock("a").handover(Handover::Fast);
                 let first = fast(1).acquire().await.unwrap();
                 let second = Rc::new(RefCell::new(None));
                 let (request, slot) = (fast(1), second.clone());
@@ -217,7 +221,7 @@ fn what_is_passed_on_while_it_is_taken_away_has_one_holder() {
                 let second = second.borrow();
                 let holders = [second.as_ref(), third.as_ref().ok(), fourth.as_ref().ok()];
                 let holders = holders.into_iter().flatten().filter(|guard| has(guard)).count();
-                assert_eq!(holders, 1, "{mutex}, {wait}");
+                assert_eq!(holders, 1, "{algorithm}, {wait}");
             });
         }
     }

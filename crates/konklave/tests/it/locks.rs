@@ -129,10 +129,10 @@ fn a_crash_gives_fast_locks_at_once_and_safe_ones_after_the_lease() {
     for (mode, least, most) in [(Handover::Fast, 0, 60), (Handover::LeaseSafe, 900, 1200)] {
         let cluster = Cluster::new(3);
         cluster.block_on(async {
-            let held = cluster.node(0).lock("a").mode(mode).acquire().await.unwrap();
+            let held = cluster.node(0).lock("a").handover(mode).acquire().await.unwrap();
             let before = cluster.now();
             cluster.crash(0);
-            let next = cluster.node(1).lock("a").mode(mode).acquire().await.unwrap();
+            let next = cluster.node(1).lock("a").handover(mode).acquire().await.unwrap();
             assert!(next.token() > held.token());
             let took = cluster.now() - before;
             assert!(took >= least * MS && took <= most * MS, "{mode:?} {took:?}");
@@ -206,11 +206,11 @@ fn what_only_the_leader_and_the_holder_know_outlives_the_leader() {
         let cluster = Cluster::seeded(3, seed);
         let (leader, asker, third) = cast(&cluster);
         cluster.block_on(async {
-            let held = cluster.node(asker).lock("free").mode(Handover::Fast).acquire().await;
+            let held = cluster.node(asker).lock("free").handover(Handover::Fast).acquire().await;
             let held = held.unwrap();
             assert_eq!(cluster.node(third).status().locks, []);
             cluster.crash(leader);
-            let next = cluster.node(third).lock("free").mode(Handover::Fast);
+            let next = cluster.node(third).lock("free").handover(Handover::Fast);
             let refused = next.timeout(500 * MS).acquire().await;
             assert!(matches!(refused, Err(Error::TimedOut(_))), "seed {seed}: {refused:?}");
             assert_eq!(held.state(), State::Held);

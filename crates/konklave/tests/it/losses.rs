@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use konklave::testing::Cluster;
-use konklave::{Event, Events, Loss, Mutex};
+use konklave::{Event, Events, LockAlgorithm, Loss};
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -19,7 +19,12 @@ async fn told(events: &mut Events, name: &str) -> Loss {
 }
 
 fn clusters() -> [Cluster; 2] {
-    let lifted = Cluster::served_by(Mutex::NaimiTrehel, 3, 7, konklave::Timings::default());
+    let lifted = Cluster::with_lock_algorithm(
+        LockAlgorithm::NaimiTrehel,
+        3,
+        7,
+        konklave::Timings::default(),
+    );
     [Cluster::new(3), lifted]
 }
 

@@ -142,13 +142,13 @@ async fn a_node_that_is_gone_is_noticed_within_a_heartbeat_or_so() {
     let mut nodes = group(&[engine.url()]).await;
     // Only then does an answer of the server count that nobody is there.
     sleep(Timings::default().silence + Duration::from_millis(300)).await;
-    let held = nodes[0].lock("a").mode(Handover::Fast).acquire().await.unwrap();
+    let held = nodes[0].lock("a").handover(Handover::Fast).acquire().await.unwrap();
     let token = held.token();
     let gone = nodes.remove(0);
     let start = Instant::now();
     std::mem::forget(held);
     gone.kill();
-    let next = timeout(LONG, nodes[0].lock("a").mode(Handover::Fast).acquire());
+    let next = timeout(LONG, nodes[0].lock("a").handover(Handover::Fast).acquire());
     let next = next.await.unwrap().unwrap();
     eprintln!("the next holder after {:?}", start.elapsed());
     assert!(next.token() > token);

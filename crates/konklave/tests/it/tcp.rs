@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use konklave::{Builder, Error, Event, Handover, Mutex, Node, State, Token};
+use konklave::{Builder, Error, Event, Handover, LockAlgorithm, Node, State, Token};
 use tokio::time::timeout;
 
 use crate::refusal;
@@ -94,14 +94,14 @@ async fn with_a_shared_key() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_gone_is_noticed_at_once() {
     let (mut nodes, addresses) = group(3, |b, _| b).await;
-    let held = nodes[0].lock("a").mode(Handover::Fast).acquire().await.unwrap();
+    let held = nodes[0].lock("a").handover(Handover::Fast).acquire().await.unwrap();
     let token = held.token();
     let gone = nodes.remove(0);
     // The process ends: guard and node are gone, nothing is released in order.
     let start = Instant::now();
     std::mem::forget(held);
     gone.kill();
-    let next = timeout(LONG, nodes[0].lock("a").mode(Handover::Fast).acquire());
+    let next = timeout(LONG, nodes[0].lock("a").handover(Handover::Fast).acquire());
     let next = next.await.unwrap().unwrap();
     assert!(next.token() > token);
     assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
@@ -360,8 +360,8 @@ fn judge(history: &History, what: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_algorithm_serves_locks_while_a_member_dies() {
-    for mutex in Mutex::ALL {
-        let (nodes, _) = group(3, |b, _| b.mutex(mutex)).await;
+    for mutex in LockAlgorithm::ALL {
+        let (nodes, _) = group(3, |b, _| b.lock_algorithm(mutex)).await;
         lock_around(&nodes).await;
         let history = History::default();
         let until = Instant::now() + Duration::from_millis(1600);
@@ -436,9 +436,10 @@ async fn who_has_another_lease_is_refused_with_the_reason() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_another_algorithm_is_refused_with_the_reason() {
-    let (nodes, addresses) = group(2, |b, _| b.mutex(Mutex::NaimiTrehel)).await;
+    let (nodes, addresses) = group(2, |b, _| b.lock_algorithm(LockAlgorithm::NaimiTrehel)).await;
     let mut events = nodes[0].events();
-    let stranger = Node::builder().id(77).seeds(addresses).mutex(Mutex::SuzukiKasami);
+    let stranger =
+        Node::builder().id(77).seeds(addresses).lock_algorithm(LockAlgorithm::SuzukiKasami);
     let stranger = stranger.start().await.unwrap();
     assert_eq!(refusal(&mut events).await, "its mutex is suzuki-kasami, ours naimi-trehel");
     let reason = "its mutex is naimi-trehel, ours suzuki-kasami";

@@ -269,7 +269,7 @@ fn one_leads_others_stand_ready_and_everyone_can_watch() {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
         let mut watch = c.observe("boss").unwrap();
         assert_eq!(watch.next().await, Some(None));
-        let first = a.campaign("boss").mode(Handover::Fast).label("one").await.unwrap();
+        let first = a.campaign("boss").handover(Handover::Fast).label("one").await.unwrap();
         let seen = watch.next().await.unwrap().unwrap();
         assert_eq!((seen.node, seen.label.as_str(), seen.token), (0, "one", first.token()));
         let won: Rc<RefCell<Vec<u32>>> = Rc::default();
@@ -304,11 +304,11 @@ fn one_leads_others_stand_ready_and_everyone_can_watch() {
 fn a_leader_that_crashes_is_followed_by_the_next() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
-        let first = cluster.node(0).campaign("boss").mode(Handover::Fast).await.unwrap();
+        let first = cluster.node(0).campaign("boss").handover(Handover::Fast).await.unwrap();
         let token = first.token();
         let before = cluster.now();
         cluster.crash(0);
-        let next = cluster.node(1).campaign("boss").mode(Handover::Fast).await.unwrap();
+        let next = cluster.node(1).campaign("boss").handover(Handover::Fast).await.unwrap();
         assert!(next.token() > token);
         assert!(cluster.now() - before < MS * 100);
         assert_eq!(first.state(), State::Lost);

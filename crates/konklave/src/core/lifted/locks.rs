@@ -1,5 +1,5 @@
-//! The locks that we have to do with in a view, each at a place of its own: a name is looked up once
-//! for whatever happens, and the rest goes by the place.
+//! The locks that we have to do with in a view, each at a index of its own: a name is looked up once
+//! for whatever happens, and the rest goes by the index.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,15 +8,15 @@ use rustc_hash::FxHashMap;
 use super::{Lock, REPORT};
 use crate::table::Name;
 
-/// Where a lock lies among the [`Locks`] that gave this place, and only there. Nothing is taken out of
+/// Where a lock lies among the [`Locks`] that gave this index, and only there. Nothing is taken out of
 /// them; when they are dropped, with the end of a view or of our membership, nobody may keep one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place(usize);
+pub(super) struct LockIndex(usize);
 
 /// Locks, in the order in which they came.
 #[derive(Default)]
 pub(super) struct Locks {
-    places: FxHashMap<Name, Place>,
+    indices: FxHashMap<Name, LockIndex>,
     /// Side by side: a lock is large, and a table of them mostly holes.
     locks: Vec<Lock>,
     /// How many bytes all names take together.
@@ -24,23 +24,23 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    pub(super) fn find(&self, name: &str) -> Option<Place> {
-        self.places.get(name).copied()
+    pub(super) fn find(&self, name: &str) -> Option<LockIndex> {
+        self.indices.get(name).copied()
     }
 
-    pub(super) fn find_or_begin(&mut self, name: &Name) -> Place {
-        if let Some(place) = self.find(name) {
-            return place;
+    pub(super) fn find_or_begin(&mut self, name: &Name) -> LockIndex {
+        if let Some(index) = self.find(name) {
+            return index;
         }
-        let place = Place(self.locks.len());
+        let index = LockIndex(self.locks.len());
         self.locks.push(Lock::new(name.clone()));
         self.bytes += name.len();
-        self.places.insert(name.clone(), place);
-        place
+        self.indices.insert(name.clone(), index);
+        index
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Lock> {
-        self.find(name).map(|place| &self[place])
+        self.find(name).map(|index| &self[index])
     }
 
     pub(super) fn len(&self) -> usize {
@@ -61,25 +61,25 @@ impl Locks {
     }
 
     /// Those that are `meant`, by name.
-    pub(super) fn sorted(&self, meant: impl Fn(&Lock) -> bool) -> Vec<Place> {
-        let places = (0..self.locks.len()).map(Place);
-        let mut places: Vec<Place> = places.filter(|place| meant(&self[*place])).collect();
-        places.sort_unstable_by(|a, b| self[*a].name.cmp(&self[*b].name));
-        places
+    pub(super) fn sorted(&self, meant: impl Fn(&Lock) -> bool) -> Vec<LockIndex> {
+        let indices = (0..self.locks.len()).map(LockIndex);
+        let mut indices: Vec<LockIndex> = indices.filter(|index| meant(&self[*index])).collect();
+        indices.sort_unstable_by(|a, b| self[*a].name.cmp(&self[*b].name));
+        indices
     }
 }
 
-impl Index<Place> for Locks {
+impl Index<LockIndex> for Locks {
     type Output = Lock;
 
-    fn index(&self, place: Place) -> &Lock {
-        &self.locks[place.0]
+    fn index(&self, index: LockIndex) -> &Lock {
+        &self.locks[index.0]
     }
 }
 
-impl IndexMut<Place> for Locks {
-    fn index_mut(&mut self, place: Place) -> &mut Lock {
-        &mut self.locks[place.0]
+impl IndexMut<LockIndex> for Locks {
+    fn index_mut(&mut self, index: LockIndex) -> &mut Lock {
+        &mut self.locks[index.0]
     }
 }
 
@@ -96,24 +96,24 @@ impl IntoIterator for Locks {
 mod tests {
     use super::*;
 
-    fn some(names: &[&str]) -> (Locks, Vec<Place>) {
+    fn some(names: &[&str]) -> (Locks, Vec<LockIndex>) {
         let mut locks = Locks::default();
-        let places = names.iter().map(|name| locks.find_or_begin(&Name::from(*name))).collect();
-        (locks, places)
+        let indices = names.iter().map(|name| locks.find_or_begin(&Name::from(*name))).collect();
+        (locks, indices)
     }
 
     #[test]
     fn a_name_begins_once_and_keeps_its_place() {
-        let (mut locks, places) = some(&["b", "a", "b", "c"]);
-        assert_eq!(places[0], places[2]);
+        let (mut locks, indices) = some(&["b", "a", "b", "c"]);
+        assert_eq!(indices[0], indices[2]);
         assert_eq!(locks.len(), 3);
-        locks[places[0]].turn = 7;
+        locks[indices[0]].turn = 7;
         for i in 0..1000 {
             locks.find_or_begin(&Name::from(format!("more {i}")));
         }
-        for (name, place) in ["b", "a", "b", "c"].into_iter().zip(places) {
-            assert_eq!(locks.find(name), Some(place));
-            assert_eq!(&*locks[place].name, name);
+        for (name, index) in ["b", "a", "b", "c"].into_iter().zip(indices) {
+            assert_eq!(locks.find(name), Some(index));
+            assert_eq!(&*locks[index].name, name);
         }
         assert_eq!(locks.get("b").map(|lock| lock.turn), Some(7));
         assert_eq!(locks.get("a").map(|lock| lock.turn), Some(0));
@@ -128,9 +128,9 @@ mod tests {
 
     #[test]
     fn those_that_are_meant_come_by_name_and_all_in_the_order_of_their_coming() {
-        let (mut locks, places) = some(&["b", "d", "a", "c"]);
-        locks[places[1]].broken = true;
-        assert_eq!(locks.sorted(|lock| !lock.broken), [places[2], places[0], places[3]]);
+        let (mut locks, indices) = some(&["b", "d", "a", "c"]);
+        locks[indices[1]].broken = true;
+        assert_eq!(locks.sorted(|lock| !lock.broken), [indices[2], indices[0], indices[3]]);
         let names: Vec<&str> = locks.iter().map(|lock| &*lock.name).collect();
         assert_eq!(names, ["b", "d", "a", "c"]);
         assert!(locks.into_iter().map(|lock| lock.name).eq(["b", "d", "a", "c"].map(Name::from)));

@@ -9,9 +9,9 @@ use konklave_process::ProcessId;
 
 use crate::builder::Timings;
 use crate::error::Error;
-use crate::lifted::{Inside, Say};
+use crate::lifted::{LiftedFrame, LockMessage};
 use crate::lock::{Guard, Handover, LockRequest};
-use crate::mutex::Mutex;
+use crate::lock_algorithm::LockAlgorithm;
 use crate::testing::Cluster;
 
 const MS: Duration = Duration::from_millis(1);
@@ -19,7 +19,8 @@ const MS: Duration = Duration::from_millis(1);
 /// Names that nobody uses any more are forgotten by a new view, and only then is there one.
 #[test]
 fn a_new_view_makes_room_when_many_names_are_idle() {
-    let cluster = Cluster::served_by(Mutex::SuzukiKasami, 3, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::default());
     let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -46,7 +47,8 @@ fn a_new_view_makes_room_when_many_names_are_idle() {
 /// The same for names that are few and long: what is said of them when a view ends must not become too long.
 #[test]
 fn a_new_view_makes_room_when_idle_names_are_long() {
-    let cluster = Cluster::served_by(Mutex::SuzukiKasami, 3, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::default());
     let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -71,7 +73,8 @@ fn a_new_view_makes_room_when_idle_names_are_long() {
 /// has the lock.
 #[test]
 fn who_gives_up_while_its_grant_waits_for_the_disk_does_not_have_it() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 1, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 1, 0, Timings::default());
     let node = cluster.node(0);
     for drops in [false, true] {
         cluster.block_on(async {
@@ -94,7 +97,8 @@ fn who_gives_up_while_its_grant_waits_for_the_disk_does_not_have_it() {
 /// The same where the lease is lost meanwhile: what was not told yet is asked for again.
 #[test]
 fn a_grant_that_waits_for_the_disk_when_the_lease_ends_is_asked_for_again() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
     cluster.block_on(async {
         let lost = node.lock("b").acquire().await.unwrap();
@@ -116,7 +120,8 @@ fn a_grant_that_waits_for_the_disk_when_the_lease_ends_is_asked_for_again() {
 /// And where it is revoked meanwhile: who waits elsewhere has it, and the one it was not told comes next.
 #[test]
 fn a_grant_that_waits_for_the_disk_can_be_revoked() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
     cluster.block_on(async {
         drop(node.lock("a").acquire().await.unwrap());
@@ -141,8 +146,8 @@ fn a_grant_that_waits_for_the_disk_can_be_revoked() {
 /// Twice at once, too: what is asked for again is not given back for the second time.
 #[test]
 fn a_grant_that_waits_for_the_disk_and_is_revoked_twice_has_one_holder() {
-    for mutex in [Mutex::Table, Mutex::NaimiTrehel] {
-        let cluster = Cluster::served_by(mutex, 3, 0, Timings::default());
+    for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
+        let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         let node = cluster.node(0);
         cluster.block_on(async {
             node.shared().with(|core, _| core.unsaved = true);
@@ -158,7 +163,7 @@ fn a_grant_that_waits_for_the_disk_and_is_revoked_twice_has_one_holder() {
             let held = late.take().unwrap().unwrap();
             assert_eq!(held.state(), crate::State::Held);
             let next = cluster.node(2).lock("a").timeout(100 * MS).acquire().await;
-            assert!(next.is_err(), "{mutex}: two hold it at once");
+            assert!(next.is_err(), "{algorithm}: two mode it at once");
         });
     }
 }
@@ -177,12 +182,16 @@ fn ask(cluster: &Cluster, request: LockRequest) -> Rc<RefCell<Option<Result<Guar
 /// What lies here is not given safely before a majority knows of that, however quickly it could be.
 #[test]
 fn a_lock_that_lies_here_is_given_safely_only_when_others_know() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(1);
     cluster.block_on(async {
-        drop(node.lock("a").mode(Handover::Fast).acquire().await.unwrap());
+        drop(node.lock("a").handover(Handover::Fast).acquire().await.unwrap());
         cluster.isolate(1);
-        assert!(node.lock("a").mode(Handover::Fast).try_acquire().await.is_ok(), "it lies here");
+        assert!(
+            node.lock("a").handover(Handover::Fast).try_acquire().await.is_ok(),
+            "it lies here"
+        );
         let safe = node.lock("a").timeout(100 * MS).acquire().await;
         assert!(matches!(safe, Err(Error::TimedOut(_))), "{safe:?}");
         cluster.heal();
@@ -193,7 +202,8 @@ fn a_lock_that_lies_here_is_given_safely_only_when_others_know() {
 /// Nor while one who is gone may still believe to have it.
 #[test]
 fn a_lock_that_lies_here_is_not_given_while_it_is_frozen() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
     cluster.block_on(async {
         let held = cluster.node(2).lock("a").acquire().await.unwrap();
@@ -201,18 +211,19 @@ fn a_lock_that_lies_here_is_not_given_while_it_is_frozen() {
         cluster.crash(2);
         cluster.sleep(100 * MS).await;
         // Who does not wait is refused, after which the lock lies where that was.
-        let busy = node.lock("a").mode(Handover::Fast).try_acquire().await;
+        let busy = node.lock("a").handover(Handover::Fast).try_acquire().await;
         assert!(matches!(busy, Err(Error::Busy(_))), "{busy:?}");
-        let next = node.lock("a").mode(Handover::Fast).acquire().await.unwrap();
+        let next = node.lock("a").handover(Handover::Fast).acquire().await.unwrap();
         assert!(cluster.now() >= until, "it may still be at it");
         drop(next);
     });
 }
 
-/// And who may hold nothing is not let in, and waits no longer than it wants to.
+/// And who may mode nothing is not let in, and waits no longer than it wants to.
 #[test]
 fn without_a_lease_a_lock_that_lies_here_is_not_given() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(1);
     cluster.block_on(async {
         let held = node.lock("a").acquire().await.unwrap();
@@ -228,7 +239,8 @@ fn without_a_lease_a_lock_that_lies_here_is_not_given() {
 /// A word of one who used the lock before arrives when it has come, and its grant is not told yet.
 #[test]
 fn who_was_granted_it_is_not_refused_by_a_late_word() {
-    let cluster = Cluster::served_by(Mutex::NaimiTrehel, 3, 0, Timings::default());
+    let cluster =
+        Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
     cluster.block_on(async {
         drop(node.lock("a").acquire().await.unwrap());
@@ -237,12 +249,12 @@ fn who_was_granted_it_is_not_refused_by_a_late_word() {
         assert!(poll_fn(|t| Poll::Ready(asked.as_mut().poll(t).is_pending())).await);
         cluster.sleep(5 * MS).await;
         node.shared().with(|core, _| {
-            let (from, place) = (ProcessId(1), core.lifted.locks.find("a").unwrap());
-            let number = core.lifted.locks[place].user.as_ref().unwrap().number;
+            let (from, index) = (ProcessId(1), core.lifted.locks.find("a").unwrap());
+            let number = core.lifted.locks[index].user.as_ref().unwrap().number;
             let next = core.lifted.received.get(&from).copied().unwrap_or(0) + 1;
-            let say = Say::Used { number };
+            let message = LockMessage::Used { number };
             let view = core.lifted.view;
-            core.on_inside(from, Inside { view, number: next, name: "a".into(), say });
+            core.on_lifted_frame(from, LiftedFrame { view, number: next, name: "a".into(), message });
             // It was not really said.
             core.lifted.received.insert(from, next - 1);
         });

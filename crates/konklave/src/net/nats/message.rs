@@ -6,8 +6,8 @@ use bytes::Bytes;
 pub(super) const HEAD: usize = 9;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Letter {
-    /// Someone wants to talk.
+pub(super) enum StreamMessage {
+    /// Someone wants to stream.
     Call,
     /// The piece with this number.
     Piece(u64, Bytes),
@@ -17,7 +17,7 @@ pub(super) enum Letter {
     End,
 }
 
-impl Letter {
+impl StreamMessage {
     /// The bytes that mean this.
     pub(super) fn encode(&self) -> Bytes {
         match self {
@@ -43,7 +43,7 @@ impl Letter {
     }
 }
 
-/// The head of a letter.
+/// The head of a message.
 fn head(kind: u8, number: u64) -> [u8; HEAD] {
     let mut head = [kind; HEAD];
     head[1..].copy_from_slice(&number.to_le_bytes());
@@ -57,13 +57,15 @@ mod tests {
 
     #[test]
     fn letters_are_read_as_they_were_written() {
-        let piece = Letter::Piece(258, Bytes::from_static(b"xy"));
+        let piece = StreamMessage::Piece(258, Bytes::from_static(b"xy"));
         assert_eq!(&piece.encode()[..], [1, 2, 1, 0, 0, 0, 0, 0, 0, b'x', b'y']);
-        for letter in [Letter::Call, piece, Letter::Room(u64::MAX), Letter::End] {
-            assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+        for message in
+            [StreamMessage::Call, piece, StreamMessage::Room(u64::MAX), StreamMessage::End]
+        {
+            assert_eq!(StreamMessage::decode(&message.encode()), Some(message));
         }
         for none in [&b""[..], &[3], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[9, 0, 0, 0, 0, 0, 0, 0, 0]] {
-            assert_eq!(Letter::decode(&Bytes::from_static(none)), None, "{none:?}");
+            assert_eq!(StreamMessage::decode(&Bytes::from_static(none)), None, "{none:?}");
         }
     }
 
@@ -71,8 +73,8 @@ mod tests {
         #[test]
         fn whatever_arrives_is_read_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             let bytes = Bytes::from(bytes);
-            if let Some(letter) = Letter::decode(&bytes) {
-                prop_assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+            if let Some(message) = StreamMessage::decode(&bytes) {
+                prop_assert_eq!(StreamMessage::decode(&message.encode()), Some(message));
             }
         }
     }

@@ -7,7 +7,7 @@ use konklave_process::{ProcessId, ProcessSet};
 
 use super::Core;
 use super::outgoing::{BATCH_BYTES, IN_FLIGHT};
-use crate::shared::{Hurry, LAZY};
+use crate::shared::{BATCH_FRAMES, Flush};
 use crate::table::{Batch, Key, Lock, Op, Outcome, Space, Tokens};
 use crate::wire::Frame;
 
@@ -16,7 +16,7 @@ const LOOKED_AT: usize = 16;
 
 /// What the one who gives places remembers of what it let wait.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub(super) struct FlushState {
     /// How many of their own messages members have not been told the places of.
     owed: BTreeMap<ProcessId, usize>,
     /// How much we last told whom at once that we have.
@@ -30,17 +30,17 @@ pub(super) struct Waits {
 impl Core {
     /// A step is over.
     pub(crate) fn end_step(&mut self) {
-        self.waits.served = false;
-        self.waits.concern = None;
+        self.flush_state.served = false;
+        self.flush_state.concern = None;
     }
 
     /// Whether there is something to say that is to wait for what those here say next: what is passed on
     /// here is soon let go, and who lets it go often wants it again.
-    pub(crate) fn lingers(&self) -> bool {
-        self.can_linger() && self.may_send()
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.may_defer() && self.may_send()
     }
 
-    pub(super) fn can_linger(&self) -> bool {
+    pub(super) fn may_defer(&self) -> bool {
         let can = |op: &Op| match op {
             Op::Pass { .. } | Op::Release { .. } => true,
             Op::Acquire { key, wait, .. } => {
@@ -51,89 +51,90 @@ impl Core {
         (1..LOOKED_AT).contains(&self.pending.len()) && self.pending.iter().all(can)
     }
 
-    /// How much of a hurry a frame is in.
-    pub(crate) fn hurry(&mut self, to: ProcessId, frame: &Frame) -> Hurry {
-        let (hurry, own) = match frame {
-            Frame::Pong { view, .. } => (self.hurry_of_pong(to, *view), false),
-            Frame::Group(Message::Ack { held, .. }) => (self.hurry_of_ack(to, *held), false),
+    /// How much of a flush a frame is in.
+    pub(crate) fn flush(&mut self, to: ProcessId, frame: &Frame) -> Flush {
+        let (flush, own) = match frame {
+            Frame::Pong { view, .. } => (self.flush_of_pong(to, *view), false),
+            Frame::Group(Message::Ack { held, .. }) => (self.flush_of_ack(to, *held), false),
             Frame::Group(Message::Order { position, entry, .. }) => {
-                (self.hurry_of_order(to, *position, entry), entry.sender == to)
+                (self.flush_of_order(to, *position, entry), entry.sender == to)
             }
-            _ => (Hurry::Now, false),
+            _ => (Flush::Now, false),
         };
-        match hurry {
+        match flush {
             // What waits leaves with it.
-            Hurry::Now => _ = self.waits.owed.remove(&to),
-            Hurry::Lazy if own => *self.waits.owed.entry(to).or_default() += 1,
-            Hurry::Soon | Hurry::Lazy => {}
+            Flush::Now => _ = self.flush_state.owed.remove(&to),
+            Flush::Batched if own => *self.flush_state.owed.entry(to).or_default() += 1,
+            Flush::Soon | Flush::Batched => {}
         }
-        hurry
+        flush
     }
 
     /// Among three, who follows delivers what the leader and it itself have: what another follower has
     /// matters only for what may be forgotten. And the leader delivers what a follower has: the one
     /// that sent it, or that it serves. What all have may be forgotten, and only so many messages of one
     /// sender may not be: so nobody is left in the dark about more than a few.
-    fn hurry_of_ack(&mut self, to: ProcessId, held: u64) -> Hurry {
-        let view = self.below.view();
+    fn flush_of_ack(&mut self, to: ProcessId, held: u64) -> Flush {
+        let view = self.group.view();
         if view.members.len() > 3 {
-            return Hurry::Soon;
+            return Flush::Soon;
         }
-        let confirmed = self.waits.confirmed.get(&to).copied().unwrap_or(0);
+        let confirmed = self.flush_state.confirmed.get(&to).copied().unwrap_or(0);
         // Several may have come together: someone may wait for any of them, also for one that all have by now.
         let of_us = |position| {
-            let entry = self.below.entry_at(position);
+            let entry = self.group.entry_at(position);
             entry.is_none_or(|entry| entry.sender == self.me || entry.sender == to)
         };
         let awaited =
-            view.leader() == Some(to) && (self.waits.served || (confirmed..held).any(of_us));
+            view.leader() == Some(to) && (self.flush_state.served || (confirmed..held).any(of_us));
         // What was said before is asked for again.
-        let few = confirmed < held && held - confirmed < LAZY;
+        let few = confirmed < held && held - confirmed < BATCH_FRAMES;
         if !awaited && few && !self.are_heavy(confirmed, held) {
-            return Hurry::Lazy;
+            return Flush::Batched;
         }
-        self.waits.confirmed.insert(to, held);
-        Hurry::Soon
+        self.flush_state.confirmed.insert(to, held);
+        Flush::Soon
     }
 
     /// Whether the messages between these places are so many bytes that who sent them may wait for us to
     /// have them.
     fn are_heavy(&self, from: u64, to: u64) -> bool {
-        let entries = (from..to).filter_map(|position| self.below.entry_at(position));
-        entries.map(|entry| entry.command.weight()).sum::<usize>() >= LAZY as usize * BATCH_BYTES
+        let entries = (from..to).filter_map(|position| self.group.entry_at(position));
+        entries.map(|entry| entry.command.weight()).sum::<usize>()
+            >= BATCH_FRAMES as usize * BATCH_BYTES
     }
 
     /// Among three, an order leaves at once for those whom it concerns. If it concerns us, one other
     /// has to have it before we may act on it: who sent it, for instance.
-    fn hurry_of_order(&mut self, to: ProcessId, position: u64, entry: &Entry<Batch>) -> Hurry {
-        let view = self.below.view();
+    fn flush_of_order(&mut self, to: ProcessId, position: u64, entry: &Entry<Batch>) -> Flush {
+        let view = self.group.view();
         if view.members.len() > 3 || !view.has_member(to) {
-            return Hurry::Now;
+            return Flush::Now;
         }
         let witness = if entry.sender == self.me {
             view.members.iter().map(|m| m.id).find(|id| *id != self.me)
         } else {
             Some(entry.sender)
         };
-        if self.waits.concern.as_ref().is_none_or(|(of, _)| *of != position) {
-            self.waits.concern = Some((position, self.concerned(position, entry)));
+        if self.flush_state.concern.as_ref().is_none_or(|(of, _)| *of != position) {
+            self.flush_state.concern = Some((position, self.concerned(position, entry)));
         }
-        let Some((_, Some(concerned))) = &self.waits.concern else { return Hurry::Now };
+        let Some((_, Some(concerned))) = &self.flush_state.concern else { return Flush::Now };
         let witnesses = concerned.contains(self.me) && witness == Some(to);
         // Who has too many on the way sends no more, be it another or we.
         let on_the_way = if entry.sender == self.me {
             self.in_flight
         } else {
-            self.waits.owed.get(&to).map_or(1, |owed| owed + 1)
+            self.flush_state.owed.get(&to).map_or(1, |owed| owed + 1)
         };
         let stuck = witness == Some(to) && on_the_way >= IN_FLIGHT;
-        if concerned.contains(to) || witnesses || stuck { Hurry::Now } else { Hurry::Lazy }
+        if concerned.contains(to) || witnesses || stuck { Flush::Now } else { Flush::Batched }
     }
 
     /// Whose turn it is with a message that has just got its place: who is granted something by it, is
     /// refused it, or learns that someone waits for what it has. None: it may be anyone.
     fn concerned(&self, position: u64, entry: &Entry<Batch>) -> Option<ProcessSet> {
-        let before = (self.applied..position).map(|p| Some(&self.below.entry_at(p)?.command));
+        let before = (self.applied..position).map(|p| Some(&self.group.entry_at(p)?.command));
         let mut ops: Vec<&Op> = Vec::new();
         for batch in before {
             ops.extend(batch?.ops.iter().take(LOOKED_AT + 1));
@@ -164,7 +165,7 @@ impl Core {
                     Outcome::Granted { claim, .. } | Outcome::Refused { claim, .. } => {
                         concerned.insert(claim.member.id);
                     }
-                    Outcome::Wanted { .. } => {
+                    Outcome::Contended { .. } => {
                         let unaware = lock.holders.iter().map(|g| g.claim.member.id);
                         concerned.extend(unaware.filter(|holder| !knows(*holder, op, lock)));
                     }

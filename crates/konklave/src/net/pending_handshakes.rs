@@ -11,20 +11,20 @@ const AT_A_TIME: usize = 64;
 /// When there are too many, the one that has been at it longest has to go: who means it is done in a moment,
 /// and who only keeps the door open must not keep others out.
 #[derive(Default)]
-pub(super) struct Strangers(Mutex<VecDeque<Arc<Notify>>>);
+pub(super) struct PendingHandshakes(Mutex<VecDeque<Arc<Notify>>>);
 
 /// One of them, until it is dropped.
-pub(super) struct Stranger {
-    all: Arc<Strangers>,
+pub(super) struct PendingHandshake {
+    all: Arc<PendingHandshakes>,
     go: Arc<Notify>,
 }
 
-impl Strangers {
+impl PendingHandshakes {
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Arc<Notify>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn enter(self: &Arc<Self>) -> Stranger {
+    pub(super) fn enter(self: &Arc<Self>) -> PendingHandshake {
         let go = Arc::<Notify>::default();
         let mut waiting = self.waiting();
         if waiting.len() == AT_A_TIME
@@ -33,19 +33,19 @@ impl Strangers {
             oldest.notify_one();
         }
         waiting.push_back(go.clone());
-        Stranger { all: self.clone(), go }
+        PendingHandshake { all: self.clone(), go }
     }
 }
 
-impl Stranger {
+impl PendingHandshake {
     /// Returns when it has to go; never, once it is no stranger any more.
-    pub(super) fn sent_away(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(super) fn evicted(&self) -> impl Future<Output = ()> + Send + use<> {
         let go = self.go.clone();
         async move { go.notified().await }
     }
 }
 
-impl Drop for Stranger {
+impl Drop for PendingHandshake {
     fn drop(&mut self) {
         self.all.waiting().retain(|go| !Arc::ptr_eq(go, &self.go));
     }
@@ -57,9 +57,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_goes_when_there_are_too_many() {
-        let all = Arc::<Strangers>::default();
-        let mut inside: Vec<Stranger> = (0..AT_A_TIME).map(|_| all.enter()).collect();
-        let goes = |stranger: &Stranger| {
+        let all = Arc::<PendingHandshakes>::default();
+        let mut inside: Vec<PendingHandshake> = (0..AT_A_TIME).map(|_| all.enter()).collect();
+        let goes = |stranger: &PendingHandshake| {
             let mut gone = std::pin::pin!(stranger.go.notified());
             gone.as_mut().enable()
         };

@@ -17,7 +17,7 @@ use crate::error::Error;
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Mutex {
+pub enum LockAlgorithm {
     /// The replicated table: every grant is known to a majority; shared locks, too.
     #[default]
     Table,
@@ -38,7 +38,7 @@ pub enum Mutex {
     Central,
 }
 
-impl Mutex {
+impl LockAlgorithm {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Table,
@@ -66,13 +66,13 @@ impl Mutex {
     }
 }
 
-impl fmt::Display for Mutex {
+impl fmt::Display for LockAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Mutex {
+impl FromStr for LockAlgorithm {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
@@ -80,7 +80,7 @@ impl FromStr for Mutex {
         let name: String = name.chars().take(64).collect();
         Self::ALL
             .into_iter()
-            .find(|mutex| mutex.name() == name)
+            .find(|algorithm| algorithm.name() == name)
             .ok_or_else(|| Error::Config(format!("{name:?} serves no locks: one of {}", names())))
     }
 }
@@ -93,15 +93,15 @@ mod tests {
 
     #[test]
     fn every_algorithm_that_can_be_lifted_is_offered_by_its_name() {
-        let mut names: Vec<&str> = Mutex::ALL[1..].iter().map(|m| m.name()).collect();
+        let mut names: Vec<&str> = LockAlgorithm::ALL[1..].iter().map(|m| m.name()).collect();
         let mut all = NAMES.to_vec();
         names.sort_unstable();
         all.sort_unstable();
         assert_eq!(names, all);
-        for mutex in Mutex::ALL {
-            assert_eq!(mutex.to_string().parse::<Mutex>().ok(), Some(mutex));
+        for algorithm in LockAlgorithm::ALL {
+            assert_eq!(algorithm.to_string().parse::<LockAlgorithm>().ok(), Some(algorithm));
         }
-        let wrong = "bakery".parse::<Mutex>().expect_err("not one of ours").to_string();
+        let wrong = "bakery".parse::<LockAlgorithm>().expect_err("not one of ours").to_string();
         assert!(wrong.contains("naimi-trehel"), "{wrong}");
     }
 }

@@ -15,7 +15,7 @@ const MAX_REASON: usize = 200;
 
 /// Why a connection did not come about.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failed {
+pub(super) enum HandshakeError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// We do not want it.
@@ -27,7 +27,7 @@ pub(super) enum Failed {
 }
 
 /// Who is at the other end, and how to talk to it.
-pub(super) struct Greeted {
+pub(super) struct Established {
     pub(super) hello: Hello,
     pub(super) sealer: Sealer,
     pub(super) opener: Sealer,
@@ -48,19 +48,19 @@ impl Mesh {
             name: settings.name.to_string(),
             address: settings.address.clone(),
             nonce,
-            mutex: settings.mutex.to_string(),
+            mutex: settings.lock_algorithm.to_string(),
             lease: micros(settings.lease),
         }
     }
 
-    /// Greets, and is greeted, and says what there is to object. What a stranger can make us read or keep
+    /// Greets, and is established, and says what there is to object. What a stranger can make us read or keep
     /// is bounded.
-    pub(super) async fn greet<S>(
+    pub(super) async fn handshake<S>(
         &self,
         stream: &mut S,
         we_call: bool,
         objection: Option<String>,
-    ) -> Result<Greeted, Failed>
+    ) -> Result<Established, HandshakeError>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -70,12 +70,12 @@ impl Mesh {
         let theirs = read_hello(stream).await;
         let theirs = match theirs {
             Ok(theirs) => theirs,
-            Err(Failed::Refused(reason)) => return Err(refuse(stream, reason).await),
+            Err(HandshakeError::Refused(reason)) => return Err(refuse(stream, reason).await),
             Err(other) => return Err(other),
         };
         let hello: Hello = match postcard::from_bytes(&theirs[8..]) {
             Ok(hello) => hello,
-            Err(_) => return Err(refuse(stream, "its greeting makes no sense".into()).await),
+            Err(_) => return Err(refuse(stream, "its handshake makes no sense".into()).await),
         };
         if let Some(reason) = objection {
             return Err(refuse(stream, reason).await);
@@ -85,8 +85,9 @@ impl Mesh {
                 format!("it belongs to {:?}, we to {:?}", hello.cluster, self.settings.cluster);
             return Err(refuse(stream, reason).await);
         }
-        if hello.mutex != self.settings.mutex.name() {
-            let reason = format!("its mutex is {}, ours {}", hello.mutex, self.settings.mutex);
+        if hello.mutex != self.settings.lock_algorithm.name() {
+            let reason =
+                format!("its mutex is {}, ours {}", hello.mutex, self.settings.lock_algorithm);
             return Err(refuse(stream, reason).await);
         }
         if hello.lease != micros(self.settings.lease) {
@@ -114,7 +115,7 @@ impl Mesh {
         }
         let sealer = Sealer::new(secrets.as_ref().map(|s| s.seal));
         let opener = Sealer::new(secrets.as_ref().map(|s| s.open));
-        Ok(Greeted { hello, sealer, opener })
+        Ok(Established { hello, sealer, opener })
     }
 }
 
@@ -122,9 +123,9 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The greeting as bytes: four that say what this is, the version, the length, the rest.
+/// The handshake as bytes: four that say what this is, the version, the length, the rest.
 pub(crate) fn encode(hello: &Hello) -> Vec<u8> {
-    let mut body = postcard::to_stdvec(hello).expect("a greeting can be written");
+    let mut body = postcard::to_stdvec(hello).expect("a handshake can be written");
     body.truncate(MAX_HELLO);
     let mut bytes = MAGIC.to_vec();
     bytes.extend(hello.version.to_le_bytes());
@@ -133,19 +134,21 @@ pub(crate) fn encode(hello: &Hello) -> Vec<u8> {
     bytes
 }
 
-async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Vec<u8>, Failed> {
+async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Vec<u8>, HandshakeError> {
     let mut bytes = vec![0; 8];
     stream.read_exact(&mut bytes).await?;
     if bytes[..4] != MAGIC {
-        return Err(Failed::Refused("it does not speak our language".into()));
+        return Err(HandshakeError::Refused("it does not speak our language".into()));
     }
     let version = u16::from_le_bytes([bytes[4], bytes[5]]);
     if version != VERSION {
-        return Err(Failed::Refused(format!("it speaks version {version}, we {VERSION}")));
+        return Err(HandshakeError::Refused(format!("it speaks version {version}, we {VERSION}")));
     }
     let length = usize::from(u16::from_le_bytes([bytes[6], bytes[7]]));
     if length > MAX_HELLO {
-        return Err(Failed::Refused(format!("a greeting of {length} bytes: {MAX_HELLO} at most")));
+        return Err(HandshakeError::Refused(format!(
+            "a handshake of {length} bytes: {MAX_HELLO} at most"
+        )));
     }
     bytes.resize(8 + length, 0);
     stream.read_exact(&mut bytes[8..]).await?;
@@ -153,16 +156,16 @@ async fn read_hello<S: AsyncRead + Unpin>(stream: &mut S) -> Result<Vec<u8>, Fai
 }
 
 /// Says why not. Whether it arrives does not matter.
-async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, reason: String) -> Failed {
+async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, reason: String) -> HandshakeError {
     let text: String = reason.chars().take(MAX_REASON / 4).collect();
     let mut bytes = vec![1, text.len() as u8];
     bytes.extend(text.as_bytes());
     let _ = stream.write_all(&bytes).await;
     let _ = stream.shutdown().await;
-    Failed::Refused(reason)
+    HandshakeError::Refused(reason)
 }
 
-async fn read_answer<S: AsyncRead + Unpin>(stream: &mut S) -> Result<[u8; 32], Failed> {
+async fn read_answer<S: AsyncRead + Unpin>(stream: &mut S) -> Result<[u8; 32], HandshakeError> {
     if stream.read_u8().await? == 0 {
         let mut proof = [0; 32];
         stream.read_exact(&mut proof).await?;
@@ -172,5 +175,5 @@ async fn read_answer<S: AsyncRead + Unpin>(stream: &mut S) -> Result<[u8; 32], F
     stream.read_exact(&mut text).await?;
     // A stranger's words are shown to people: no more than letters.
     let text = String::from_utf8_lossy(&text);
-    Err(Failed::RefusedUs(text.chars().filter(|c| !c.is_control()).collect()))
+    Err(HandshakeError::RefusedUs(text.chars().filter(|c| !c.is_control()).collect()))
 }

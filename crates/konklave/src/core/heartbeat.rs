@@ -12,74 +12,75 @@ use konklave_process::{Process, ProcessId};
 use super::Core;
 use crate::builder::Timings;
 
-pub(super) struct Pulse {
+pub(super) struct HeartbeatSchedule {
     /// How often signs of life come.
-    every: Duration,
+    period: Duration,
     /// How long the leader's is waited for when ours is due: so long that a clock that was set before that
-    /// came wakes us for every second one only. All who follow wait: where that is too long for the others,
+    /// came wakes us for period second one only. All who follow wait: where that is too long for the others,
     /// nobody does.
     patience: Duration,
     /// When we gave the last sign of life, and when the next is due.
     last: Duration,
     pub(super) next: Duration,
-    /// Whose the last one went along with.
-    along: Option<ProcessId>,
+    /// Whose the last one went following with.
+    following: Option<ProcessId>,
 }
 
-impl Pulse {
+impl HeartbeatSchedule {
     pub(super) fn new(timings: &Timings, now: Duration) -> Self {
-        let every = timings.period();
-        let patience = if timings.spare_one() { every + every / 8 } else { Duration::ZERO };
-        Self { every, patience, last: now, next: now, along: None }
+        let period = timings.period();
+        let patience = if timings.spare_one() { period + period / 8 } else { Duration::ZERO };
+        Self { period, patience, last: now, next: now, following: None }
     }
 }
 
 impl Core {
-    /// A sign of life every now and then: leases, idle locks, who is there.
-    pub(super) fn beat(&mut self) {
-        let Pulse { every, last, next, along, .. } = &mut self.pulse;
-        (*last, *next, *along) = (self.now, self.now + *every, None);
-        self.beat_inside();
+    /// A sign of life period now and then: leases, idle locks, who is there.
+    pub(super) fn send_heartbeat(&mut self) {
+        let HeartbeatSchedule { period, last, next, following, .. } = &mut self.heartbeat;
+        (*last, *next, *following) = (self.now, self.now + *period, None);
+        self.maintain_lifted();
         self.ping();
         self.drop_idle();
-        self.ask_others();
-        self.give_up_hope();
+        self.ask_other_donors();
+        self.dissolve_if_stalled();
         if !self.is_inside() {
             self.announce();
         }
-        self.found_alone_in_time();
+        self.found_alone_if_due();
         self.form();
     }
 
     /// The leader gives a sign of life: so do we, if it is nearly time. If we just did, the next is due with
     /// the leader's; else we come nearer to that.
-    pub(super) fn beat_along(&mut self, leader: ProcessId) {
-        let Pulse { every, last, next, along, .. } = &mut self.pulse;
-        let soon = *every / 8;
-        if along.is_none() && self.now.saturating_sub(*last) <= soon {
-            (*next, *along) = (self.now + *every, Some(leader));
+    pub(super) fn join_leader_heartbeat(&mut self, leader: ProcessId) {
+        let HeartbeatSchedule { period, last, next, following, .. } = &mut self.heartbeat;
+        let soon = *period / 8;
+        if following.is_none() && self.now.saturating_sub(*last) <= soon {
+            (*next, *following) = (self.now + *period, Some(leader));
         } else {
-            *next = (*last + *every - soon).max(self.now).min(*next);
+            *next = (*last + *period - soon).max(self.now).min(*next);
         }
         for (_, due) in self.timers.iter_mut().filter(|(timer, _)| *timer == Timer::Heartbeat) {
             *due = *next;
         }
         if *next <= self.now {
             self.tick(self.now);
-            self.pulse.along = Some(leader);
+            self.heartbeat.following = Some(leader);
         }
     }
 
     /// How long the leader's sign of life is waited for now. Once: then we go by our own clock.
     pub(super) fn patience(&self) -> Duration {
-        let along = self.pulse.along.is_some() && self.pulse.along == self.below.view().leader();
-        if along { self.pulse.patience } else { Duration::ZERO }
+        let following = self.heartbeat.following.is_some()
+            && self.heartbeat.following == self.group.view().leader();
+        if following { self.heartbeat.patience } else { Duration::ZERO }
     }
 
     /// Who waited in vain for as long as a heartbeat counts that one, too: silence is counted in these.
-    pub(super) fn make_up_for(&mut self, due: Duration) {
-        if !self.patience().is_zero() && self.now >= due + self.pulse.every {
-            self.step(|below, ctx| below.on_timer(Timer::Heartbeat, ctx));
+    pub(super) fn count_missed_heartbeat(&mut self, due: Duration) {
+        if !self.patience().is_zero() && self.now >= due + self.heartbeat.period {
+            self.step(|group, ctx| group.on_timer(Timer::Heartbeat, ctx));
         }
     }
 }
@@ -88,7 +89,7 @@ impl Core {
 mod tests {
     use super::*;
     use crate::Node;
-    use crate::mutex::Mutex;
+    use crate::lock_algorithm::LockAlgorithm;
     use crate::testing::Cluster;
 
     const MS: Duration = Duration::from_millis(1);
@@ -99,16 +100,16 @@ mod tests {
     }
 
     fn beating_every(timings: Timings, later: Duration) -> Cluster {
-        let cluster = Cluster::served_by(Mutex::Table, 3, 0, timings);
+        let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 3, 0, timings);
         cluster.block_on(async {
             cluster.node(0).ready().await.unwrap();
             cluster.sleep(500 * MS).await;
         });
         follower(&cluster).shared().with(|core, _| {
-            core.beat();
-            core.pulse.next = core.now + later;
+            core.send_heartbeat();
+            core.heartbeat.next = core.now + later;
             core.timers.retain(|(timer, _)| *timer != Timer::Heartbeat);
-            core.timers.push((Timer::Heartbeat, core.pulse.next));
+            core.timers.push((Timer::Heartbeat, core.heartbeat.next));
         });
         cluster.block_on(cluster.sleep(2000 * MS));
         cluster
@@ -125,7 +126,7 @@ mod tests {
         let cluster = beating(Duration::ZERO);
         follower(&cluster).shared().look(|core| {
             let beats = core.timers.iter().map(|(_, due)| *due);
-            assert!(beats.clone().any(|due| due == core.pulse.next), "{:?}", core.timers);
+            assert!(beats.clone().any(|due| due == core.heartbeat.next), "{:?}", core.timers);
         });
     }
 
@@ -134,7 +135,7 @@ mod tests {
         for later in [1, 10, 13, 40, 75, 90, 99] {
             let cluster = beating(later * MS);
             let pulses: Vec<_> = (0..3)
-                .map(|i| cluster.node(i).shared().look(|c| (c.pulse.next, c.patience())))
+                .map(|i| cluster.node(i).shared().look(|c| (c.heartbeat.next, c.patience())))
                 .collect();
             let together = pulses.iter().all(|(next, _)| next.abs_diff(pulses[0].0) < 10 * MS);
             assert!(together, "{later}: {pulses:?}");
@@ -148,14 +149,14 @@ mod tests {
         let cluster = beating(Duration::ZERO);
         let timings = Timings::default();
         follower(&cluster).shared().with(|core, _| {
-            let (last, due) = (core.pulse.last, core.next_due());
+            let (last, due) = (core.heartbeat.last, core.next_due());
             assert!(due >= last + 2 * timings.heartbeat, "{last:?} {due:?}");
             core.tick(due);
             let next = due + timings.heartbeat;
-            assert_eq!((core.pulse.next, core.next_due()), (next, next));
+            assert_eq!((core.heartbeat.next, core.next_due()), (next, next));
             // It is missed in time all the same.
-            let leader = core.below.view().leader().unwrap();
-            let missed = |core: &Core| core.below.suspects().contains(leader);
+            let leader = core.group.view().leader().unwrap();
+            let missed = |core: &Core| core.group.suspects().contains(leader);
             while !missed(core) {
                 core.tick(core.next_due());
             }
@@ -175,8 +176,8 @@ mod tests {
             let cluster = beating_every(timings, MS);
             follower(&cluster).shared().look(|core| {
                 assert_eq!(core.patience(), Duration::ZERO, "{timings:?}");
-                let (every, pause) = (timings.period(), core.pulse.next - core.pulse.last);
-                assert!(pause <= every + every / 8, "{timings:?}: {pause:?}");
+                let (period, pause) = (timings.period(), core.heartbeat.next - core.heartbeat.last);
+                assert!(pause <= period + period / 8, "{timings:?}: {pause:?}");
             });
         }
         assert_eq!(odd.period(), 5 * MS, "in units");
@@ -187,12 +188,12 @@ mod tests {
     fn a_hasty_leader_hardly_hastens_others() {
         let cluster = beating(Duration::ZERO);
         follower(&cluster).shared().with(|core, _| {
-            let leader = core.pulse.along.unwrap();
+            let leader = core.heartbeat.following.unwrap();
             let mut beats = std::collections::BTreeSet::new();
             for _ in 0..700 {
                 core.at(core.now + MS);
-                core.beat_along(leader);
-                beats.insert(core.pulse.last);
+                core.join_leader_heartbeat(leader);
+                beats.insert(core.heartbeat.last);
             }
             assert!(beats.len() <= 1 + 8, "eight for seven: {beats:?}");
         });

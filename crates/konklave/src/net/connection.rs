@@ -11,12 +11,12 @@ use konklave_process::ProcessId;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::inbox::{Inbox, LENGTH, garbage};
 use super::link::{Link, Next};
+use super::record_reader::{LENGTH, RecordReader, garbage};
 use super::seal::Sealer;
 use super::{Mesh, dial};
+use crate::local_grant_budget::YieldToWoken;
 use crate::shared::Shared;
-use crate::streak::OthersFirst;
 use crate::wire::{Frame, WireError, last_number};
 
 /// The number of the first frame, and of the last that was confirmed.
@@ -24,7 +24,7 @@ const HEADER: usize = 16;
 /// How often is read before we speak: a part of what the runtime lets a task do at once.
 const READS: u32 = 32;
 
-pub(super) struct Pipe {
+pub(super) struct Connection {
     pub(super) mesh: Arc<Mesh>,
     pub(super) shared: Arc<Shared>,
     pub(super) link: Arc<Link>,
@@ -32,29 +32,29 @@ pub(super) struct Pipe {
     pub(super) number: u64,
 }
 
-impl Pipe {
+impl Connection {
     /// Reads and writes until the connection ends: why it did.
     pub(super) async fn run<S>(&self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
     where
         S: AsyncRead + AsyncWrite,
     {
         let settings = &self.mesh.settings;
-        let mut talk = Talk {
-            pipe: self,
+        let mut io = ConnectionIo {
+            connection: self,
             stream: pin!(stream),
-            inbox: Inbox::new(opener),
+            reader: RecordReader::new(opener),
             frames: Vec::new(),
             sealer,
             record: Vec::new(),
             written: 0,
-            doing: Doing::Speaking,
+            state: WriterState::Writing,
         };
-        match poll_fn(|task| talk.poll(task)).await {
+        match poll_fn(|task| io.poll(task)).await {
             Ended::Reading(why) => why,
             Ended::Writing(why) => {
                 if why.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::TimedOut) {
                     // Nobody is there any more who reads; but what it said last may be here, unread.
-                    let rest = poll_fn(|task| talk.poll_read(task));
+                    let rest = poll_fn(|task| io.poll_read(task));
                     let _ = timeout(settings.heartbeat, rest).await;
                 }
                 why
@@ -81,8 +81,8 @@ impl Pipe {
             0 => None,
             count => Some(last_number(first, count)?),
         };
-        let _turn = self.link.turn();
-        let Some(known) = self.link.hear(self.number, first, last, confirmed) else {
+        let _turn = self.link.delivery_turn();
+        let Some(known) = self.link.receive(self.number, first, last, confirmed) else {
             return Ok(false);
         };
         if !frames.is_empty() {
@@ -119,41 +119,43 @@ enum Ended {
 }
 
 /// What who speaks does.
-enum Doing {
+enum WriterState {
     /// Writes what there is to say.
-    Speaking,
+    Writing,
     /// Waits until there is something.
-    Resting,
+    Idle,
     /// Waits for what those here say next: it leaves with what waits.
-    Listening(OthersFirst),
+    Yielding(YieldToWoken),
     /// Has said everything, for good.
     Closing,
 }
 
 /// Both halves of a connection. One task for both, so that what a record brings about leaves before the
 /// task rests; and by hand, as every message passes here twice.
-struct Talk<'a, S> {
-    pipe: &'a Pipe,
+struct ConnectionIo<'a, S> {
+    connection: &'a Connection,
     stream: Pin<&'a mut S>,
-    inbox: Inbox,
+    reader: RecordReader,
     /// Empty between records: kept for the room it has.
     frames: Vec<Frame>,
     sealer: Sealer,
     /// What is being written, and how much of it was.
     record: Vec<u8>,
     written: usize,
-    doing: Doing,
+    state: WriterState,
 }
 
-impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
+impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
     fn poll(&mut self, task: &mut Context<'_>) -> Poll<Ended> {
-        let Pipe { link, number, .. } = self.pipe;
-        let Some(heard) = link.awake(*number) else { return Poll::Ready(Ended::Writing(Ok(()))) };
+        let Connection { link, number, .. } = self.connection;
+        let Some(heard) = link.writer_awake(*number) else {
+            return Poll::Ready(Ended::Writing(Ok(())));
+        };
         if let Poll::Ready(why) = self.poll_read(task) {
             return Poll::Ready(Ended::Reading(why));
         }
         // Unless it was we who slept, and what was said meanwhile has just been read.
-        if !heard && link.awake(*number) == Some(false) {
+        if !heard && link.writer_awake(*number) == Some(false) {
             let silent = io::Error::new(io::ErrorKind::TimedOut, "silent for too long");
             return Poll::Ready(Ended::Writing(Err(silent)));
         }
@@ -164,16 +166,16 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
     fn poll_read(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         for i in 0..READS {
             let mut whole = false;
-            while let Some(record) = self.inbox.next()? {
+            while let Some(record) = self.reader.next()? {
                 whole = true;
-                if !self.pipe.take(record, &mut self.frames).map_err(garbage)? {
+                if !self.connection.take(record, &mut self.frames).map_err(garbage)? {
                     return Poll::Ready(Ok(()));
                 }
             }
             if i > 0 && !whole {
-                self.pipe.link.comes(self.pipe.number);
+                self.connection.link.receive_partial(self.connection.number);
             }
-            ready!(self.inbox.poll_fill(self.stream.as_mut(), task))?;
+            ready!(self.reader.poll_fill(self.stream.as_mut(), task))?;
         }
         task.waker().wake_by_ref();
         Poll::Pending
@@ -181,7 +183,7 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
 
     /// Says what there is to say; ready when there will be nothing more.
     fn poll_write(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Pipe { mesh, shared, link, number, .. } = self.pipe;
+        let Connection { mesh, shared, link, number, .. } = self.connection;
         loop {
             while self.written < self.record.len() {
                 let rest = &self.record[self.written..];
@@ -195,14 +197,14 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
                 }
                 self.written += more;
             }
-            match &mut self.doing {
-                Doing::Speaking => {
-                    if shared.lingers() && link.has_more() {
-                        shared.say_all();
+            match &mut self.state {
+                WriterState::Writing => {
+                    if shared.has_deferred() && link.has_open_chunk() {
+                        shared.send_deferred();
                     }
                     match self.next_record() {
                         Next::Record => {}
-                        Next::Over => return Poll::Ready(Ok(())),
+                        Next::Closed => return Poll::Ready(Ok(())),
                         Next::Nothing => {
                             let Poll::Ready(flushed) = self.stream.as_mut().poll_flush(task) else {
                                 link.cannot_write(*number, task);
@@ -210,20 +212,22 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
                             };
                             flushed?;
                             let over = *mesh.stop.borrow();
-                            self.doing = if over { Doing::Closing } else { Doing::Resting };
+                            self.state =
+                                if over { WriterState::Closing } else { WriterState::Idle };
                         }
                     }
                 }
-                Doing::Resting => {
-                    let can_wait = ready!(link.poll_called(*number, task));
-                    let others = OthersFirst::default();
-                    self.doing = if can_wait { Doing::Listening(others) } else { Doing::Speaking };
+                WriterState::Idle => {
+                    let can_wait = ready!(link.poll_writable(*number, task));
+                    let others = YieldToWoken::default();
+                    self.state =
+                        if can_wait { WriterState::Yielding(others) } else { WriterState::Writing };
                 }
-                Doing::Listening(others) => {
-                    ready!(others.poll(&shared.streak, task));
-                    self.doing = Doing::Speaking;
+                WriterState::Yielding(others) => {
+                    ready!(others.poll(&shared.grant_budget, task));
+                    self.state = WriterState::Writing;
                 }
-                Doing::Closing => return self.stream.as_mut().poll_shutdown(task),
+                WriterState::Closing => return self.stream.as_mut().poll_shutdown(task),
             }
         }
     }
@@ -234,7 +238,7 @@ impl<S: AsyncRead + AsyncWrite> Talk<'_, S> {
         record.clear();
         self.written = 0;
         record.extend([0; LENGTH]);
-        let next = self.pipe.link.next_record(self.pipe.number, record);
+        let next = self.connection.link.next_record(self.connection.number, record);
         if next == Next::Record {
             self.sealer.seal(record, LENGTH);
             let length = (record.len() - LENGTH) as u32;

@@ -1,4 +1,4 @@
-//! Who may hold a lock safely: if it falls silent, nobody enters before it must know that.
+//! Who may mode a lock safely: if it falls silent, nobody enters before it must know that.
 //!
 //! Only the node of a holder knows that it holds. So a node that wants a lock safely has it noted by others,
 //! and enters when a majority of the view knows, itself included: a view cannot end without one of
@@ -12,13 +12,13 @@ use konklave_algorithms::group::{Member, View};
 use konklave_process::{ProcessId, ProcessSet};
 
 use super::Core;
-use super::locks::Place;
-use crate::lifted::Say;
+use super::locks::LockIndex;
+use crate::lifted::LockMessage;
 
 /// What is known of one lock.
 #[derive(Default)]
-pub(super) struct Safety {
-    /// Who else may hold it safely.
+pub(super) struct SafeHolders {
+    /// Who else may mode it safely.
     others: BTreeSet<Member>,
     /// Who knows that of us, ourselves included; nobody before we want it so.
     known: ProcessSet,
@@ -27,7 +27,7 @@ pub(super) struct Safety {
     asked: ProcessSet,
 }
 
-impl Safety {
+impl SafeHolders {
     /// Someone here wants it so.
     pub(super) fn want(&mut self, me: ProcessId) {
         self.known.insert(me);
@@ -54,7 +54,7 @@ impl Safety {
         self.known = view.voters();
     }
 
-    /// This one may hold it safely.
+    /// This one may mode it safely.
     pub(super) fn note(&mut self, other: Member) {
         self.others.insert(other);
     }
@@ -64,9 +64,9 @@ impl Safety {
         &self.others
     }
 
-    /// What a message of the algorithm to this one says besides: that we may hold the lock safely, if it
+    /// What a message of the algorithm to this one says besides: that we may mode the lock safely, if it
     /// does not know, and that we know that of it.
-    pub(super) fn word_to(&mut self, to: ProcessId) -> (bool, bool) {
+    pub(super) fn piggyback_for(&mut self, to: ProcessId) -> (bool, bool) {
         let says = self.is_wanted() && !self.known.contains(to);
         if says {
             self.told.insert(to);
@@ -84,38 +84,39 @@ impl Safety {
 impl Core {
     /// Asks as many to confirm as will be missing when the lock comes: it comes from one who knows,
     /// if the algorithm has asked anyone.
-    pub(super) fn spread_word(&mut self, place: Place) {
-        let view = self.below.view();
-        let safety = &self.lifted.locks[place].safety;
-        if !self.runs() || !safety.is_wanted() || safety.is_known(view) {
+    pub(super) fn announce_safe(&mut self, index: LockIndex) {
+        let view = self.group.view();
+        let safe_holders = &self.lifted.locks[index].safe_holders;
+        if !self.runs() || !safe_holders.is_wanted() || safe_holders.is_known(view) {
             return;
         }
-        let missing = (view.members.len() / 2).saturating_sub(usize::from(!safety.told.is_empty()));
-        let missing = missing.saturating_sub(safety.asked.len());
+        let missing =
+            (view.members.len() / 2).saturating_sub(usize::from(!safe_holders.told.is_empty()));
+        let missing = missing.saturating_sub(safe_holders.asked.len());
         if missing == 0 {
             return;
         }
-        let mut others: Vec<ProcessId> = safety.unasked(view, self.me).collect();
+        let mut others: Vec<ProcessId> = safe_holders.unasked(view, self.me).collect();
         // First those who hear nothing of it otherwise.
-        others.sort_by_key(|id| safety.told.contains(*id));
+        others.sort_by_key(|id| safe_holders.told.contains(*id));
         others.truncate(missing);
-        self.ask_to_confirm(place, others);
+        self.ask_to_confirm(index, others);
     }
 
     /// The lock is here, and too few know: asks all others who have not confirmed.
-    pub(super) fn ask_the_rest(&mut self, place: Place) {
-        let safety = &self.lifted.locks[place].safety;
-        let others = safety.unasked(self.below.view(), self.me);
-        let others = others.filter(|id| !safety.known.contains(*id)).collect();
-        self.ask_to_confirm(place, others);
+    pub(super) fn ask_the_rest(&mut self, index: LockIndex) {
+        let safe_holders = &self.lifted.locks[index].safe_holders;
+        let others = safe_holders.unasked(self.group.view(), self.me);
+        let others = others.filter(|id| !safe_holders.known.contains(*id)).collect();
+        self.ask_to_confirm(index, others);
     }
 
-    fn ask_to_confirm(&mut self, place: Place, others: Vec<ProcessId>) {
+    fn ask_to_confirm(&mut self, index: LockIndex, others: Vec<ProcessId>) {
         for to in others {
-            let lock = &mut self.lifted.locks[place];
-            lock.safety.asked.insert(to);
+            let lock = &mut self.lifted.locks[index];
+            lock.safe_holders.asked.insert(to);
             let name = lock.name.clone();
-            self.send_inside(to, name, Say::Safe);
+            self.send_lifted(to, name, LockMessage::Safe);
         }
     }
 }

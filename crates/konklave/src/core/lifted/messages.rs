@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::{Core, Lifted, Lock};
 use crate::error::Error;
-use crate::lifted::{Inside, Note, Party, Say};
+use crate::lifted::{LiftedFrame, LockMessage, LockNote, NotedClaim};
 use crate::table::{Key, Name};
 use crate::token::Token;
 use crate::wire::Frame;
@@ -20,16 +20,16 @@ const AHEAD: usize = 4096;
 const TOLD: usize = 256;
 
 impl Core {
-    pub(super) fn send_inside(&mut self, to: ProcessId, name: Name, say: Say) {
+    pub(super) fn send_lifted(&mut self, to: ProcessId, name: Name, message: LockMessage) {
         let number = self.lifted.sent.entry(to).or_default();
         *number += 1;
-        let inside = Inside { view: self.lifted.view, number: *number, name, say };
-        self.send(to, Frame::Inside(inside));
+        let inside = LiftedFrame { view: self.lifted.view, number: *number, name, message };
+        self.send(to, Frame::Lifted(inside));
     }
 
-    pub(super) fn send_to_all(&mut self, name: &Name, say: &Say) {
-        for to in self.below.view().others(self.me) {
-            self.send_inside(to, name.clone(), say.clone());
+    pub(super) fn send_to_all(&mut self, name: &Name, message: &LockMessage) {
+        for to in self.group.view().others(self.me) {
+            self.send_lifted(to, name.clone(), message.clone());
         }
     }
 
@@ -47,92 +47,92 @@ impl Core {
         }
     }
 
-    pub(in crate::core) fn on_inside(&mut self, from: ProcessId, inside: Inside) {
+    pub(in crate::core) fn on_lifted_frame(&mut self, from: ProcessId, inside: LiftedFrame) {
         if inside.view > self.lifted.view {
-            if self.lifted.ahead.len() < AHEAD {
-                self.lifted.ahead.push((from, inside));
+            if self.lifted.future_frames.len() < AHEAD {
+                self.lifted.future_frames.push((from, inside));
             }
             return;
         }
-        let Some(member) = self.below.view().find(from) else { return };
-        if inside.view < self.lifted.view || self.below.view().id != self.lifted.view {
+        let Some(member) = self.group.view().find(from) else { return };
+        if inside.view < self.lifted.view || self.group.view().id != self.lifted.view {
             return;
         }
         let received = self.lifted.received.entry(from).or_default();
         if inside.number != *received + 1 {
             // Some are missing. To go on without them would be wrong: to an algorithm this one must
             // seem slow, until a new view lets it begin anew.
-            self.lifted.worn |= inside.number > *received;
+            self.lifted.needs_reform |= inside.number > *received;
             return;
         }
         *received += 1;
-        let Inside { name, say, .. } = inside;
-        if let Say::Note(note) = say {
+        let LiftedFrame { name, message, .. } = inside;
+        if let LockMessage::Note(note) = message {
             return self.on_note(from, name, note);
         }
         // Who has promised to end the view has said all it had to say.
-        if self.below.is_wedged() {
+        if self.group.is_wedged() {
             return;
         }
-        match say {
-            Say::Step { count, safe, noted, message }
-                if self.runs() && self.below.view().has_member(from) =>
+        match message {
+            LockMessage::Step { count, safe, noted, message }
+                if self.runs() && self.group.view().has_member(from) =>
             {
-                let place = self.lifted.locks.find_or_begin(&name);
-                let lock = &mut self.lifted.locks[place];
+                let index = self.lifted.locks.find_or_begin(&name);
+                let lock = &mut self.lifted.locks[index];
                 if safe {
-                    lock.safety.note(member);
+                    lock.safe_holders.note(member);
                 }
                 if noted {
-                    lock.safety.confirmed(from);
+                    lock.safe_holders.confirmed(from);
                 }
                 lock.learn(count, self.me, &self.lifted.homes);
-                let receivers = self.drive(place, Input::Message { from, message });
+                let receivers = self.drive(index, Input::Message { from, message });
                 if safe && !receivers.is_empty() && !receivers.contains(from) {
                     // What we pass on will be answered by another, who may not know.
-                    self.send_inside(from, name, Say::Noted);
+                    self.send_lifted(from, name, LockMessage::Noted);
                 }
-                self.advance(place);
+                self.advance(index);
             }
-            Say::Step { .. } | Say::Note(_) => {}
-            Say::Safe => {
-                let place = self.lifted.locks.find_or_begin(&name);
-                self.lifted.locks[place].safety.note(member);
-                self.send_inside(from, name, Say::Noted);
+            LockMessage::Step { .. } | LockMessage::Note(_) => {}
+            LockMessage::Safe => {
+                let index = self.lifted.locks.find_or_begin(&name);
+                self.lifted.locks[index].safe_holders.note(member);
+                self.send_lifted(from, name, LockMessage::Noted);
             }
-            Say::Noted => {
-                if let Some(place) = self.lifted.locks.find(&name) {
-                    self.lifted.locks[place].safety.confirmed(from);
-                    self.advance(place);
+            LockMessage::Noted => {
+                if let Some(index) = self.lifted.locks.find(&name) {
+                    self.lifted.locks[index].safe_holders.confirmed(from);
+                    self.advance(index);
                 }
             }
-            Say::Try { number } => {
-                let place = self.lifted.locks.find_or_begin(&name);
-                let lock = &mut self.lifted.locks[place];
+            LockMessage::Try { number } => {
+                let index = self.lifted.locks.find_or_begin(&name);
+                let lock = &mut self.lifted.locks[index];
                 if lock.is_used() {
-                    return self.send_inside(from, name, Say::Used { number });
+                    return self.send_lifted(from, name, LockMessage::Used { number });
                 }
-                lock.tries.retain(|(other, _)| *other != from);
-                lock.tries.push((from, number));
+                lock.try_requests.retain(|(other, _)| *other != from);
+                lock.try_requests.push((from, number));
             }
-            Say::Used { number } => {
+            LockMessage::Used { number } => {
                 // It may be late: what was granted meanwhile is ours.
-                let wish = self.desk.open_wish(number);
-                if wish.is_some_and(|wish| !wish.wait && wish.key.name == name) {
+                let request = self.claims.ungranted_request(number);
+                if request.is_some_and(|request| !request.wait && request.key.name == name) {
                     self.refuse_busy(number);
-                    self.give_up(number, &name);
+                    self.drop_queued(number, &name);
                 }
             }
-            Say::Revoke { number, token } => {
+            LockMessage::Revoke { number, token } => {
                 let held = self.take_from_user(&name, token);
-                self.send_inside(from, name, Say::Revoked { number, held });
+                self.send_lifted(from, name, LockMessage::Revoked { number, held });
             }
-            Say::Revoked { number, held } => self.on_answer(from, number, held),
+            LockMessage::Revoked { number, held } => self.on_answer(from, number, held),
         }
     }
 
     /// An operator takes a lock from whoever holds it, wherever that is.
-    pub(in crate::core) fn revoke_inside(
+    pub(in crate::core) fn revoke_lifted(
         &mut self,
         key: Key,
         token: Option<Token>,
@@ -142,18 +142,18 @@ impl Core {
             let _ = reply.send(Ok(()));
             return;
         }
-        let number = self.desk.next_number();
+        let number = self.claims.next_number();
         let name = key.name.clone();
-        self.desk.expect_revocation(number, key, reply);
+        self.claims.expect_revocation(number, key, reply);
         if !self.runs() {
-            return self.desk.end_revocation(number, None);
+            return self.claims.end_revocation(number, None);
         }
-        let others: ProcessSet = self.below.view().others(self.me).into_iter().collect();
+        let others: ProcessSet = self.group.view().others(self.me).into_iter().collect();
         if others.is_empty() {
-            return self.desk.end_revocation(number, Some(false));
+            return self.claims.end_revocation(number, Some(false));
         }
         self.lifted.revoking.insert(number, others);
-        self.send_to_all(&name, &Say::Revoke { number, token });
+        self.send_to_all(&name, &LockMessage::Revoke { number, token });
     }
 
     fn take_from_user(&mut self, name: &Name, token: Option<Token>) -> bool {
@@ -161,13 +161,13 @@ impl Core {
         let meant = |t: Token| token.is_none_or(|token| token == t);
         let Some(user) = user.filter(|user| meant(user.token)) else { return false };
         let (number, safe) = (user.number, user.safe);
-        if self.desk.take_back(number) {
+        if self.claims.cancel_undelivered(number) {
             // Nobody was told: it is asked for again, behind those who wait.
-            self.let_go(number, name, true);
+            self.release_lifted(number, name, true);
             self.ask(number);
             return true;
         }
-        self.take_away(number);
+        self.revoke_local_grant(number);
         if !safe {
             self.release(number);
         }
@@ -179,66 +179,66 @@ impl Core {
         others.remove(from);
         if held || others.is_empty() {
             self.lifted.revoking.remove(&number);
-            self.desk.end_revocation(number, Some(held));
+            self.claims.end_revocation(number, Some(held));
         }
     }
 
     /// The view is over: nobody will answer any more.
     pub(super) fn end_questions(&mut self) {
         for (number, _) in std::mem::take(&mut self.lifted.revoking) {
-            self.desk.end_revocation(number, None);
+            self.claims.end_revocation(number, None);
         }
     }
 
     /// Tells the others how our locks stand, where that has changed.
-    pub(super) fn tell_news(&mut self) {
-        if !self.is_inside() || self.below.view().id != self.lifted.view {
+    pub(super) fn send_notes(&mut self) {
+        if !self.is_inside() || self.group.view().id != self.lifted.view {
             return;
         }
-        for place in std::mem::take(&mut self.lifted.news) {
-            let lock = &mut self.lifted.locks[place];
+        for index in std::mem::take(&mut self.lifted.news) {
+            let lock = &mut self.lifted.locks[index];
             lock.news = false;
             let name = lock.name.clone();
-            let note = self.note(&self.lifted.locks[place]);
-            self.send_to_all(&name, &Say::Note(note));
+            let note = self.note(&self.lifted.locks[index]);
+            self.send_to_all(&name, &LockMessage::Note(note));
         }
     }
 
-    pub(super) fn note(&self, lock: &Lock) -> Note {
+    pub(super) fn note(&self, lock: &Lock) -> LockNote {
         let ms = |since| self.now.saturating_sub(since).as_millis() as u64;
         let holder = lock.user.as_ref().map(|user| {
             let (session, number, safe) = (user.session, user.number, user.safe);
             let label = user.label.clone();
-            (user.token, Party { session, number, safe, label, since: ms(user.since) })
+            (user.token, NotedClaim { session, number, safe, label, since: ms(user.since) })
         });
         let queue = lock.queue.iter().take(TOLD).filter_map(|(number, since)| {
-            let wish = self.desk.wish(*number)?;
-            let (session, safe, label) = (wish.session, wish.safe, wish.label.clone());
-            Some(Party { session, number: *number, safe, label, since: ms(*since) })
+            let request = self.claims.request(*number)?;
+            let (session, safe, label) = (request.session, request.safe, request.label.clone());
+            Some(NotedClaim { session, number: *number, safe, label, since: ms(*since) })
         });
-        Note { holder, queue: queue.collect() }
+        LockNote { holder, queue: queue.collect() }
     }
 
-    fn on_note(&mut self, from: ProcessId, name: Name, note: Note) {
+    fn on_note(&mut self, from: ProcessId, name: Name, note: LockNote) {
         self.tell_elsewhere(&name, from, note.holder.as_ref());
         let key = (name, from);
-        if note == Note::default() {
-            self.lifted.notes.remove(&key);
+        if note == LockNote::default() {
+            self.lifted.peer_notes.remove(&key);
         } else {
-            self.lifted.notes.insert(key, (note, self.now));
+            self.lifted.peer_notes.insert(key, (note, self.now));
         }
     }
 }
 
 impl Lifted {
-    /// Forgets what others told, but for those who `stay`, and those who are gone and may still hold
+    /// Forgets what others told, but for those who `stay`, and those who are gone and may still mode
     /// what they told of.
     pub(super) fn forget_notes(&mut self, stay: impl Fn(ProcessId) -> bool) {
-        let frozen = &self.frozen;
-        self.notes.retain(|(name, from), _| {
+        let fenced = &self.fenced_until;
+        self.peer_notes.retain(|(name, from), _| {
             let holds =
                 |members: &BTreeMap<Member, Duration>| members.keys().any(|m| m.id == *from);
-            stay(*from) || frozen.get(name).is_some_and(holds)
+            stay(*from) || fenced.get(name).is_some_and(holds)
         });
     }
 }

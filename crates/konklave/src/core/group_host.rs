@@ -7,7 +7,7 @@ use konklave_algorithms::group::virtual_synchrony::{Message, Record as Life, Tim
 use konklave_algorithms::group::{Indication, ViewId};
 use konklave_process::{Effect, Host, ProcessId, Rng};
 
-use super::{Below, Output};
+use super::{GroupProcess, Output};
 use crate::store::Record;
 use crate::table::Batch;
 use crate::wire::Frame;
@@ -15,17 +15,17 @@ use crate::wire::Frame;
 /// How many frames of a step are looked through for one that says less of the same.
 const LOOKED_THROUGH: usize = 32;
 
-pub(super) struct Stage<'a> {
+pub(super) struct GroupHost<'a> {
     pub(super) out: &'a mut Vec<Output>,
     pub(super) timers: &'a mut Vec<(Timer, Duration)>,
     pub(super) rng: &'a mut Rng,
-    pub(super) told: &'a mut VecDeque<Indication<Batch>>,
+    pub(super) indications: &'a mut VecDeque<Indication<Batch>>,
     pub(super) record: &'a mut Record,
     pub(super) unsaved: &'a mut bool,
     pub(super) now: Duration,
 }
 
-impl Stage<'_> {
+impl GroupHost<'_> {
     /// What we said in this step of how much we have: who gets several messages at once confirms the
     /// last of them. Nothing passes what must be on disk before.
     fn earlier_ack(&mut self, to: ProcessId, view: ViewId) -> Option<&mut u64> {
@@ -41,8 +41,8 @@ impl Stage<'_> {
     }
 }
 
-impl Host<Below> for Stage<'_> {
-    fn perform(&mut self, effect: Effect<Below>) {
+impl Host<GroupProcess> for GroupHost<'_> {
+    fn perform(&mut self, effect: Effect<GroupProcess>) {
         match effect {
             Effect::Send { to, message } => self.send(to, message),
             Effect::SetTimer { timer, after } => {
@@ -50,7 +50,7 @@ impl Host<Below> for Stage<'_> {
                 self.timers.push((timer, self.now + after));
             }
             Effect::CancelTimer { timer } => self.timers.retain(|(t, _)| *t != timer),
-            Effect::Indicate(indication) => self.told.push_back(indication),
+            Effect::Indicate(indication) => self.indications.push_back(indication),
             Effect::Save(Life { incarnation, generation }) => {
                 (self.record.incarnation, self.record.generation) = (incarnation, generation);
                 self.out.push(Output::Save(self.record.clone()));
@@ -86,22 +86,22 @@ mod tests {
 
     /// What these acknowledgements, each to its receiver, leave to be said; with a record in between.
     fn said(acks: &[(u32, u64)], saved_before: usize) -> Vec<(u32, u64)> {
-        let (mut out, mut timers, mut told) = (Vec::new(), Vec::new(), VecDeque::new());
+        let (mut out, mut timers, mut indications) = (Vec::new(), Vec::new(), VecDeque::new());
         let (mut rng, mut record, mut unsaved) = (Rng::new(0), Record::default(), false);
-        let mut stage = Stage {
+        let mut host = GroupHost {
             out: &mut out,
             timers: &mut timers,
             rng: &mut rng,
-            told: &mut told,
+            indications: &mut indications,
             record: &mut record,
             unsaved: &mut unsaved,
             now: Duration::ZERO,
         };
         for (i, (to, held)) in acks.iter().enumerate() {
             if i == saved_before {
-                stage.perform(Effect::Save(Life { incarnation: 1, generation: 1 }));
+                host.perform(Effect::Save(Life { incarnation: 1, generation: 1 }));
             }
-            stage.send(ProcessId(*to), ack(*held));
+            host.send(ProcessId(*to), ack(*held));
         }
         let said = |output| match output {
             Output::Send { to, frame: Frame::Group(Message::Ack { held, .. }) } => {

@@ -40,9 +40,9 @@ impl std::fmt::Debug for NatsOptions {
 impl NatsOptions {
     /// The place to connect to; `None` if no server is given. A server on another machine needs
     /// protection: everyone who reaches it can read what members say there.
-    pub(crate) fn place(self, security: Option<&Security>) -> Result<Option<Place>, Error> {
+    pub(crate) fn place(self, security: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
         let Some(servers) = self.servers else { return Ok(None) };
-        let place = Place::parse(&servers)?.with_credentials(self.credentials)?;
+        let place = NatsAddress::parse(&servers)?.with_credentials(self.credentials)?;
         if security.is_none() && !place.is_loopback() {
             return Err(Error::Config(format!(
                 "others can listen at {}: give a pre-shared key or TLS, or say `insecure`",
@@ -55,14 +55,14 @@ impl NatsOptions {
 
 /// Servers of one engine, and what our subjects begin with.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct NatsAddress {
     pub(super) servers: Vec<ServerAddr>,
     pub(super) prefix: String,
     /// Who we are there, in a file of NATS.
     credentials: Option<PathBuf>,
 }
 
-impl Place {
+impl NatsAddress {
     /// Reads `nats://host:port/prefix`; several servers of the same engine are separated by commas.
     fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |what: String| Error::Config(format!("nats: {what}"));
@@ -85,7 +85,7 @@ impl Place {
         }
         let prefix = prefix.unwrap_or_else(|| PREFIX.into());
         if prefix.split('.').any(|word| !is_word(word)) {
-            let allowed = "words of letters, digits, - and _, with dots between";
+            let allowed = "words of messages, digits, - and _, with dots between";
             return Err(wrong(format!("{prefix:?} is no prefix of subjects: {allowed}")));
         }
         Ok(Self { servers, prefix, credentials: None })
@@ -161,15 +161,15 @@ mod tests {
 
     #[test]
     fn a_place_is_servers_and_a_prefix() {
-        let place = Place::parse("nats://a:4222/team.locks").unwrap();
+        let place = NatsAddress::parse("nats://a:4222/team.locks").unwrap();
         assert_eq!(
             (place.prefix.as_str(), place.shown().as_str()),
             ("team.locks", "nats://a:4222")
         );
-        let place = Place::parse("a, tls://me:secret@b:1/x/,nats://c").unwrap();
+        let place = NatsAddress::parse("a, tls://me:secret@b:1/x/,nats://c").unwrap();
         assert_eq!(place.shown(), "nats://a:4222, tls://b:1, nats://c:4222");
         assert_eq!(place.root("my group"), "x.my=20group");
-        assert_eq!(Place::parse("a").unwrap().root(""), "konklave.=");
+        assert_eq!(NatsAddress::parse("a").unwrap().root(""), "konklave.=");
     }
 
     #[test]
@@ -185,9 +185,9 @@ mod tests {
             "nats://a/b,nats://c/d",
             "nats://a:port",
         ] {
-            assert!(matches!(Place::parse(wrong), Err(Error::Config(_))), "{wrong}");
+            assert!(matches!(NatsAddress::parse(wrong), Err(Error::Config(_))), "{wrong}");
         }
-        let error = Place::parse("ws://me:secret@host").unwrap_err().to_string();
+        let error = NatsAddress::parse("ws://me:secret@host").unwrap_err().to_string();
         assert!(error.contains("host") && !error.contains("secret"), "{error}");
     }
 
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_loopback() {
-        let is = |text: &str| Place::parse(text).unwrap().is_loopback();
+        let is = |text: &str| NatsAddress::parse(text).unwrap().is_loopback();
         assert!(is("127.0.0.1") && is("nats://localhost:1,nats://[::1]:2"));
         assert!(!is("nats://10.0.0.1") && !is("localhost,example.org"));
     }

@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::link::Link;
 
-/// Those who were spoken to in this step, in this order.
+/// Those who were dirty_links to in this step, in this order.
 #[derive(Default)]
-pub(super) struct Spoken(Mutex<Vec<Arc<Link>>>);
+pub(super) struct DirtyLinks(Mutex<Vec<Arc<Link>>>);
 
-impl Spoken {
+impl DirtyLinks {
     fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -20,7 +20,7 @@ impl Spoken {
         }
     }
 
-    /// The step is over. Who was spoken to last is woken first: whoever lets a lock go and wants it again
+    /// The step is over. Who was dirty_links to last is woken first: whoever lets a lock go and wants it again
     /// sends the lock on its way before it asks. Who gets it may have our processor at once, and
     /// would then ask, and be asked by others, before us.
     pub(super) fn wake(&self) {
@@ -38,12 +38,12 @@ mod tests {
 
     use super::*;
     use crate::net::link::tests::hello;
-    use crate::shared::Hurry;
+    use crate::shared::Flush;
     use crate::wire::Frame;
 
     #[tokio::test]
     async fn who_was_spoken_to_last_is_written_to_first() {
-        let spoken = Spoken::default();
+        let dirty_links = DirtyLinks::default();
         let written = Arc::new(Mutex::new(Vec::new()));
         let links: Vec<Arc<Link>> = (0..3).map(|_| Arc::new(Link::new())).collect();
         for (i, link) in links.iter().enumerate() {
@@ -51,7 +51,7 @@ mod tests {
             let (link, written) = (link.clone(), written.clone());
             tokio::spawn(async move {
                 loop {
-                    poll_fn(|task| link.poll_called(1, task)).await;
+                    poll_fn(|task| link.poll_writable(1, task)).await;
                     written.lock().unwrap().push(i);
                 }
             });
@@ -60,13 +60,13 @@ mod tests {
         written.lock().unwrap().clear();
         let frame = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
         for i in [1, 2, 0, 1] {
-            links[i].push(&frame, Hurry::Now).unwrap();
-            spoken.note(&links[i]);
+            links[i].push(&frame, Flush::Now).unwrap();
+            dirty_links.note(&links[i]);
         }
-        spoken.wake();
+        dirty_links.wake();
         tokio::task::yield_now().await;
         assert_eq!(*written.lock().unwrap(), [0, 2, 1], "and everyone once");
-        spoken.wake();
+        dirty_links.wake();
         tokio::task::yield_now().await;
         assert_eq!(written.lock().unwrap().len(), 3, "a step is over when it is over");
     }

@@ -7,41 +7,41 @@ use konklave_algorithms::group::Member;
 use konklave_process::ProcessId;
 
 use super::Core;
-use crate::lifted::Party;
+use crate::lifted::NotedClaim;
 use crate::status::Event;
-use crate::table::{Claim, Grant, Hold, Key, Lock, Name, Space, Waiting};
+use crate::table::{ClaimId, Grant, Key, Lock, LockMode, Name, QueuedRequest, Space};
 use crate::token::Token;
 
-fn grant(member: Member, token: Token, party: &Party, frozen: bool) -> Grant {
-    let Party { session, number, safe, ref label, .. } = *party;
-    let claim = Claim { member, session, number };
+fn grant(member: Member, token: Token, party: &NotedClaim, fenced: bool) -> Grant {
+    let NotedClaim { session, number, safe, ref label, .. } = *party;
+    let claim = ClaimId { member, session, number };
     Grant {
         claim,
-        hold: Hold::Exclusive,
+        mode: LockMode::Exclusive,
         token,
         safe,
-        frozen,
+        fenced,
         revoked: false,
         label: label.clone(),
     }
 }
 
-fn waiting(member: Member, party: &Party) -> Waiting {
-    let Party { session, number, safe, ref label, .. } = *party;
-    let claim = Claim { member, session, number };
+fn waiting(member: Member, party: &NotedClaim) -> QueuedRequest {
+    let NotedClaim { session, number, safe, ref label, .. } = *party;
+    let claim = ClaimId { member, session, number };
     let label = label.clone();
-    Waiting { claim, hold: Hold::Exclusive, wait: true, safe, priority: 0, label }
+    QueuedRequest { claim, mode: LockMode::Exclusive, wait: true, safe, priority: 0, label }
 }
 
 impl Core {
-    /// Everything that is held or wanted, whoever serves it.
+    /// Everything that is held or pending, whoever serves it.
     pub(in crate::core) fn all_locks(&self) -> BTreeMap<Key, Lock> {
         let table = self.table.locks().map(|(key, lock)| (key.clone(), lock.clone()));
         let mut all: BTreeMap<Key, Lock> = table.collect();
         let names = self.lifted.locks.iter().filter(|lock| lock.is_used()).map(|lock| &lock.name);
-        let told = self.lifted.notes.keys().map(|(name, _)| name);
+        let told = self.lifted.peer_notes.keys().map(|(name, _)| name);
         let names: std::collections::BTreeSet<&Name> =
-            names.chain(told).chain(self.lifted.frozen.keys()).collect();
+            names.chain(told).chain(self.lifted.fenced_until.keys()).collect();
         for name in names {
             let key = Key { space: Space::Lock, name: name.clone() };
             let lock = self.lifted_lock(name);
@@ -52,7 +52,7 @@ impl Core {
         all
     }
 
-    /// What is held or wanted under `key`, whoever serves it.
+    /// What is held or pending under `key`, whoever serves it.
     pub(in crate::core) fn any_lock(&self, key: &Key) -> Option<Lock> {
         if self.lifts(key) {
             let lock = self.lifted_lock(&key.name);
@@ -63,12 +63,12 @@ impl Core {
 
     fn lifted_lock(&self, name: &Name) -> Lock {
         let mut holders: Vec<Grant> = Vec::new();
-        let mut queue: Vec<(Duration, Waiting)> = Vec::new();
-        let frozen = self.lifted.frozen.get(name);
+        let mut queue: Vec<(Duration, QueuedRequest)> = Vec::new();
+        let fenced = self.lifted.fenced_until.get(name);
         for (member, note, at) in self.notes_of(name) {
-            let gone = frozen.is_some_and(|members| members.contains_key(&member));
+            let gone = fenced.is_some_and(|members| members.contains_key(&member));
             if let Some((token, party)) = &note.holder {
-                let revoked = member == self.myself() && self.desk.is_taken(party.number);
+                let revoked = member == self.own_member() && self.claims.is_revoked(party.number);
                 holders.push(Grant { revoked, ..grant(member, *token, party, gone) });
             }
             for party in note.queue.iter().filter(|_| !gone) {
@@ -77,13 +77,13 @@ impl Core {
             }
         }
         // Tokens tell who of several came last: the others have not told yet that they are done.
-        let last = holders.iter().filter(|g| !g.frozen).map(|g| g.token).max();
-        holders.retain(|g| g.frozen || Some(g.token) == last);
-        for member in frozen.into_iter().flat_map(BTreeMap::keys) {
+        let last = holders.iter().filter(|g| !g.fenced).map(|g| g.token).max();
+        holders.retain(|g| g.fenced || Some(g.token) == last);
+        for member in fenced.into_iter().flat_map(BTreeMap::keys) {
             if holders.iter().all(|g| g.claim.member != *member) {
-                // It may hold it; whether it does nobody knows.
+                // It may mode it; whether it does nobody knows.
                 let (label, since) = ("".into(), 0);
-                let party = Party { session: 0, number: 0, safe: true, label, since };
+                let party = NotedClaim { session: 0, number: 0, safe: true, label, since };
                 holders.push(grant(*member, Token::default(), &party, true));
             }
         }
@@ -92,17 +92,17 @@ impl Core {
     }
 
     /// What each node says of a lock, ours first, and when it said so.
-    fn notes_of(&self, name: &Name) -> Vec<(Member, crate::lifted::Note, Duration)> {
+    fn notes_of(&self, name: &Name) -> Vec<(Member, crate::lifted::LockNote, Duration)> {
         let lock = self.lifted.locks.get(name);
         let note = lock.map_or_else(Default::default, |lock| self.note(lock));
-        let ours = (self.myself(), note, self.now);
+        let ours = (self.own_member(), note, self.now);
         let range = (name.clone(), ProcessId(0))..=(name.clone(), ProcessId(u32::MAX));
         let gone = |id| {
-            let members = self.lifted.frozen.get(name)?;
+            let members = self.lifted.fenced_until.get(name)?;
             members.keys().find(|m| m.id == id).copied()
         };
-        let told = self.lifted.notes.range(range).filter_map(|((_, id), (note, at))| {
-            let member = self.below.view().find(*id).or_else(|| gone(*id))?;
+        let told = self.lifted.peer_notes.range(range).filter_map(|((_, id), (note, at))| {
+            let member = self.group.view().find(*id).or_else(|| gone(*id))?;
             Some((member, note.clone(), *at))
         });
         std::iter::once(ours).chain(told).collect()
@@ -113,7 +113,7 @@ impl Core {
         &mut self,
         name: &Name,
         node: ProcessId,
-        holder: Option<&(Token, Party)>,
+        holder: Option<&(Token, NotedClaim)>,
     ) {
         let key = (name.clone(), node);
         if self.lifted.told.get(&key).copied() == holder.map(|(token, _)| *token) {
@@ -122,31 +122,31 @@ impl Core {
         let by = self.name_of(node);
         if self.lifted.told.remove(&key).is_some() {
             let (kind, name, by) = ("lock".into(), name.to_string(), by.clone());
-            self.tell(Event::Freed { kind, name, node: node.0, by });
+            self.publish(Event::Freed { kind, name, node: node.0, by });
         }
         if let Some((token, party)) = holder {
             self.lifted.told.insert(key, *token);
             let (kind, name, label) = ("lock".into(), name.to_string(), party.label.to_string());
-            self.tell(Event::Held { kind, name, node: node.0, by, label, token: *token });
+            self.publish(Event::Held { kind, name, node: node.0, by, label, token: *token });
         }
     }
 
     /// The same of what nobody speaks of any more. After a change of view all speak of everything once.
     pub(super) fn tell_freed(&mut self) {
-        if self.now < self.lifted.settled {
+        if self.now < self.lifted.notes_complete_at {
             return;
         }
         let held = |key: &(Name, ProcessId)| {
-            self.lifted.notes.get(key).is_some_and(|(note, _)| note.holder.is_some())
+            self.lifted.peer_notes.get(key).is_some_and(|(note, _)| note.holder.is_some())
         };
         let freed: Vec<_> = self.lifted.told.keys().filter(|key| !held(key)).cloned().collect();
         freed.iter().for_each(|(name, node)| self.tell_elsewhere(name, *node, None));
     }
 
     /// Since when someone holds a lock.
-    pub(in crate::core) fn held_since(&self, key: &Key, claim: Claim) -> Option<Duration> {
+    pub(in crate::core) fn held_since(&self, key: &Key, claim: ClaimId) -> Option<Duration> {
         if !self.lifts(key) {
-            return self.desk.since(key, claim);
+            return self.claims.since(key, claim);
         }
         self.notes_of(&key.name).into_iter().find_map(|(member, note, at)| {
             let (_, party) = note.holder.filter(|_| member == claim.member)?;

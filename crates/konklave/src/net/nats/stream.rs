@@ -13,15 +13,15 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, split};
 use tokio::sync::{mpsc, watch};
 
-use super::letter::{HEAD, Letter};
+use super::message::{HEAD, StreamMessage};
 
 /// How much may be on the way, or wait to be read, in one direction.
 pub(super) const WINDOW: u64 = 2 << 20;
 /// The longest piece. Engines take a mebibyte, unless set up otherwise.
 const PIECE: usize = 64 << 10;
 
-/// The office's end of a conversation.
-pub(super) struct Talk {
+/// The nats_endpoint's end of a conversation.
+pub(super) struct NatsStream {
     pieces: mpsc::UnboundedSender<Bytes>,
     room: watch::Sender<u64>,
     /// The number of the next piece, and how many bytes there were before it.
@@ -32,14 +32,14 @@ pub(super) struct Talk {
 }
 
 /// The end of the task that carries it.
-pub(super) struct Desk {
+pub(super) struct StreamTask {
     pieces: mpsc::UnboundedReceiver<Bytes>,
     room: watch::Receiver<u64>,
     read: Arc<AtomicU64>,
 }
 
 /// What the conversation is about: who says what where.
-pub(super) struct Line {
+pub(super) struct StreamRoute {
     pub(super) client: Client,
     /// The subject of the other, and ours.
     pub(super) to: String,
@@ -48,36 +48,36 @@ pub(super) struct Line {
 
 /// What came of a piece.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Took {
+pub(super) enum Accepted {
     Fine,
     /// One before it is missing, or it is more than there is room for.
     Broken,
 }
 
-impl Talk {
+impl NatsStream {
     /// A conversation, and whether nobody was there to hear it.
-    pub(super) fn new() -> (Self, Desk, Arc<AtomicBool>) {
+    pub(super) fn new() -> (Self, StreamTask, Arc<AtomicBool>) {
         let (pieces, arriving) = mpsc::unbounded_channel();
         let (room, changes) = watch::channel(0);
         let (read, gone) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let desk = Desk { pieces: arriving, room: changes, read: read.clone() };
-        (Self { pieces, room, next: 1, arrived: 0, read, gone: gone.clone() }, desk, gone)
+        let stream_task = StreamTask { pieces: arriving, room: changes, read: read.clone() };
+        (Self { pieces, room, next: 1, arrived: 0, read, gone: gone.clone() }, stream_task, gone)
     }
 
-    pub(super) fn take(&mut self, number: u64, bytes: Bytes) -> Took {
+    pub(super) fn take(&mut self, number: u64, bytes: Bytes) -> Accepted {
         if number < self.next {
             // Had it.
-            return Took::Fine;
+            return Accepted::Fine;
         }
         self.arrived += bytes.len() as u64;
         let waiting = self.arrived - self.read.load(Ordering::Acquire);
         if number > self.next || waiting > WINDOW {
-            return Took::Broken;
+            return Accepted::Broken;
         }
         self.next += 1;
         // If nobody reads any more, the task is about to say so.
         let _ = self.pieces.send(bytes);
-        Took::Fine
+        Accepted::Fine
     }
 
     pub(super) fn has_room(&self, read: u64) {
@@ -90,9 +90,9 @@ impl Talk {
     }
 }
 
-impl Desk {
+impl StreamTask {
     /// Carries bytes both ways, until either side ends.
-    pub(super) async fn carry(self, line: &Line, stream: DuplexStream) -> io::Result<()> {
+    pub(super) async fn carry(self, route: &StreamRoute, stream: DuplexStream) -> io::Result<()> {
         let (mut reader, mut writer) = split(stream);
         let Self { mut pieces, mut room, read } = self;
         let inwards = async {
@@ -103,14 +103,14 @@ impl Desk {
                 read.store(total, Ordering::Release);
                 if total - told >= WINDOW / 4 {
                     told = total;
-                    line.send(&Letter::Room(total)).await?;
+                    route.send(&StreamMessage::Room(total)).await?;
                 }
             }
             writer.shutdown().await
         };
         let outwards = async {
             let (mut sent, mut number) = (0, 0);
-            let mut buffer = vec![0; line.longest()];
+            let mut buffer = vec![0; route.longest()];
             loop {
                 let length = reader.read(&mut buffer).await?;
                 if length == 0 {
@@ -119,8 +119,8 @@ impl Desk {
                 (sent, number) = (sent + length as u64, number + 1);
                 let roomy = room.wait_for(|read| sent <= read.saturating_add(WINDOW)).await;
                 drop(roomy.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?);
-                let piece = Letter::Piece(number, Bytes::copy_from_slice(&buffer[..length]));
-                line.send(&piece).await?;
+                let piece = StreamMessage::Piece(number, Bytes::copy_from_slice(&buffer[..length]));
+                route.send(&piece).await?;
             }
         };
         tokio::select! {
@@ -130,11 +130,11 @@ impl Desk {
     }
 }
 
-impl Line {
+impl StreamRoute {
     /// With an address for the answer: the engine says at once if nobody hears it.
-    pub(super) async fn send(&self, letter: &Letter) -> io::Result<()> {
+    pub(super) async fn send(&self, message: &StreamMessage) -> io::Result<()> {
         let (to, from) = (self.to.clone(), self.from.clone());
-        let sent = self.client.publish_with_reply(to, from, letter.encode()).await;
+        let sent = self.client.publish_with_reply(to, from, message.encode()).await;
         sent.map_err(io::Error::other)
     }
 
@@ -149,33 +149,33 @@ mod tests {
 
     #[test]
     fn a_piece_counts_once_and_a_missing_one_breaks_it() {
-        let (mut talk, mut desk, _) = Talk::new();
+        let (mut stream, mut stream_task, _) = NatsStream::new();
         for number in [1, 2, 1, 2, 3] {
-            assert_eq!(talk.take(number, Bytes::from(vec![number as u8])), Took::Fine);
+            assert_eq!(stream.take(number, Bytes::from(vec![number as u8])), Accepted::Fine);
         }
-        let got: Vec<Bytes> = std::iter::from_fn(|| desk.pieces.try_recv().ok()).collect();
+        let got: Vec<Bytes> = std::iter::from_fn(|| stream_task.pieces.try_recv().ok()).collect();
         assert_eq!(got.concat(), [1, 2, 3]);
-        assert_eq!(talk.take(5, Bytes::from_static(b"x")), Took::Broken, "4 is missing");
+        assert_eq!(stream.take(5, Bytes::from_static(b"x")), Accepted::Broken, "4 is missing");
     }
 
     #[test]
     fn one_who_sends_more_than_there_is_room_for_is_cut_off() {
-        let (mut talk, desk, _) = Talk::new();
+        let (mut stream, stream_task, _) = NatsStream::new();
         let piece = Bytes::from(vec![0; WINDOW as usize / 2]);
-        assert_eq!(talk.take(1, piece.clone()), Took::Fine);
-        assert_eq!(talk.take(2, piece.clone()), Took::Fine);
-        desk.read.store(WINDOW / 2, Ordering::Release);
-        assert_eq!(talk.take(3, piece.clone()), Took::Fine, "some of it was read");
-        assert_eq!(talk.take(4, piece), Took::Broken);
+        assert_eq!(stream.take(1, piece.clone()), Accepted::Fine);
+        assert_eq!(stream.take(2, piece.clone()), Accepted::Fine);
+        stream_task.read.store(WINDOW / 2, Ordering::Release);
+        assert_eq!(stream.take(3, piece.clone()), Accepted::Fine, "some of it was read");
+        assert_eq!(stream.take(4, piece), Accepted::Broken);
     }
 
     #[test]
     fn room_only_grows() {
-        let (talk, desk, gone) = Talk::new();
-        talk.has_room(5);
-        talk.has_room(3);
-        assert_eq!(*desk.room.borrow(), 5);
-        talk.nobody();
+        let (stream, stream_task, gone) = NatsStream::new();
+        stream.has_room(5);
+        stream.has_room(3);
+        assert_eq!(*stream_task.room.borrow(), 5);
+        stream.nobody();
         assert!(gone.load(Ordering::Acquire));
     }
 }

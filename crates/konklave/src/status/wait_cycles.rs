@@ -1,16 +1,16 @@
-//! Who waits in a circle.
+//! Who waits in a cycle.
 
 use std::collections::BTreeMap;
 
 use super::{NodeId, Status, Waiter};
 
 /// For each party that waits: what for, and who has that.
-pub(crate) type Waits<P, W> = BTreeMap<P, Vec<(W, P)>>;
+pub(crate) type WaitsFor<P, W> = BTreeMap<P, Vec<(W, P)>>;
 
-/// Circles on the ways from `starts`, at most so many: who waits, and for what. Of circles that share
+/// Circles on the ways from `starts`, at most so many: who waits, and for what. Of wait_cycles that share
 /// someone, one at least.
-pub(crate) fn circles<P: Ord + Copy, W: Clone>(
-    waits: &Waits<P, W>,
+pub(crate) fn wait_cycles<P: Ord + Copy, W: Clone>(
+    waits: &WaitsFor<P, W>,
     starts: impl IntoIterator<Item = P>,
     most: usize,
 ) -> Vec<Vec<(P, W)>> {
@@ -40,11 +40,11 @@ pub(crate) fn circles<P: Ord + Copy, W: Clone>(
                 }
                 Some(true) => {
                     let from = way.iter().position(|(p, _)| p == whose).unwrap_or_default();
-                    let circle = way[from..].iter().filter_map(|(p, next)| {
+                    let cycle = way[from..].iter().filter_map(|(p, next)| {
                         let (what, _) = waits.get(p)?.get(next.checked_sub(1)?)?;
                         Some((*p, what.clone()))
                     });
-                    found.push(circle.collect());
+                    found.push(cycle.collect());
                 }
                 Some(false) => {}
             }
@@ -54,11 +54,11 @@ pub(crate) fn circles<P: Ord + Copy, W: Clone>(
 }
 
 impl Status {
-    /// Who waits in a circle, over all names: what each of them waits for, and who it is. A client that waits
-    /// for what it has itself is one, too. At most so many circles are looked for; of those that share someone
+    /// Who waits in a cycle, over all names: what each of them waits for, and who it is. A client that waits
+    /// for what it has itself is one, too. At most so many wait_cycles are looked for; of those that share someone
     /// one at least is found.
-    pub fn circles(&self, most: usize) -> Vec<Vec<(&str, &Waiter)>> {
-        let mut waits: Waits<(NodeId, u32), (&str, &Waiter)> = BTreeMap::new();
+    pub fn wait_cycles(&self, most: usize) -> Vec<Vec<(&str, &Waiter)>> {
+        let mut waits: WaitsFor<(NodeId, u32), (&str, &Waiter)> = BTreeMap::new();
         for lock in &self.locks {
             for waiter in &lock.queue {
                 let holders = lock.holders.iter().map(|holder| (holder.node, holder.session));
@@ -66,8 +66,8 @@ impl Status {
                 waits.entry((waiter.node, waiter.session)).or_default().extend(edges);
             }
         }
-        let circles = circles(&waits, waits.keys().copied(), most);
-        circles.into_iter().map(|all| all.into_iter().map(|(_, what)| what).collect()).collect()
+        let wait_cycles = wait_cycles(&waits, waits.keys().copied(), most);
+        wait_cycles.into_iter().map(|all| all.into_iter().map(|(_, what)| what).collect()).collect()
     }
 }
 
@@ -76,8 +76,8 @@ mod tests {
     use super::*;
 
     /// From who waits for whom.
-    fn waits(edges: &[(u32, u32)]) -> Waits<u32, (u32, u32)> {
-        let mut waits = Waits::new();
+    fn waits(edges: &[(u32, u32)]) -> WaitsFor<u32, (u32, u32)> {
+        let mut waits = WaitsFor::new();
         for edge in edges {
             waits.entry(edge.0).or_insert_with(Vec::new).push((*edge, edge.1));
         }
@@ -86,13 +86,13 @@ mod tests {
 
     fn all(edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
         let waits = waits(edges);
-        let found = circles(&waits, waits.keys().copied(), 9);
-        for circle in &found {
-            for (i, (_, (_, whose))) in circle.iter().enumerate() {
-                assert_eq!(*whose, circle[(i + 1) % circle.len()].0, "each waits for the next");
+        let found = wait_cycles(&waits, waits.keys().copied(), 9);
+        for cycle in &found {
+            for (i, (_, (_, whose))) in cycle.iter().enumerate() {
+                assert_eq!(*whose, cycle[(i + 1) % cycle.len()].0, "each waits for the next");
             }
         }
-        found.into_iter().map(|circle| circle.into_iter().map(|(p, _)| p).collect()).collect()
+        found.into_iter().map(|cycle| cycle.into_iter().map(|(p, _)| p).collect()).collect()
     }
 
     #[test]
@@ -110,11 +110,11 @@ mod tests {
     fn a_long_queue_is_gone_through_and_no_more_are_looked_for_than_asked() {
         let row: Vec<(u32, u32)> = (0..100_000).map(|i| (i, i + 1)).collect();
         assert!(all(&row).is_empty());
-        // Everyone waits for the first, too: a circle for each.
+        // Everyone waits for the first, too: a cycle for each.
         let back = (1..100_000).map(|i| (i, 0));
         let row: Vec<(u32, u32)> = row.iter().copied().chain(back).collect();
         let waits = waits(&row);
-        assert_eq!(circles(&waits, waits.keys().copied(), 3).len(), 3);
-        assert_eq!(circles(&waits, [50_000], 1).len(), 1);
+        assert_eq!(wait_cycles(&waits, waits.keys().copied(), 3).len(), 3);
+        assert_eq!(wait_cycles(&waits, [50_000], 1).len(), 1);
     }
 }

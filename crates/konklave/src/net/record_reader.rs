@@ -16,7 +16,7 @@ const LARGE: usize = 1 << 20;
 /// The length of a record, in front of it.
 pub(super) const LENGTH: usize = 4;
 
-pub(super) struct Inbox {
+pub(super) struct RecordReader {
     bytes: Vec<u8>,
     /// Up to where it was taken in, and up to where it has come.
     taken: usize,
@@ -24,7 +24,7 @@ pub(super) struct Inbox {
     opener: Sealer,
 }
 
-impl Inbox {
+impl RecordReader {
     pub(super) fn new(opener: Sealer) -> Self {
         Self { bytes: vec![0; BUFFER], taken: 0, come: 0, opener }
     }
@@ -128,7 +128,7 @@ mod tests {
 
     /// All records of what comes in pieces of so many bytes, and what ended it.
     async fn read(all: &[u8], piece: usize) -> (Vec<Vec<u8>>, io::Error, usize) {
-        let mut inbox = Inbox::new(Sealer::new(None));
+        let mut inbox = RecordReader::new(Sealer::new(None));
         let mut stream = Pieces(all.chunks(piece).map(<[u8]>::to_vec).collect());
         let mut records = Vec::new();
         loop {

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::{Core, Desk, Held};
+use super::{Core, LocalClaims, LocalGrant};
 use crate::error::Error;
 use crate::status::Loss;
-use crate::table::{Claim, Key, Op};
+use crate::table::{ClaimId, Key, Op};
 use crate::token::Token;
 
-impl Desk {
-    /// When the first must have let go of what was taken from it.
-    pub(in crate::core) fn first_taken(&self) -> Option<Duration> {
-        self.taken.values().map(|(due, _)| *due).min()
+impl LocalClaims {
+    /// When the first must have let go of what was revoked from it.
+    pub(in crate::core) fn first_revoked_due(&self) -> Option<Duration> {
+        self.revoked.values().map(|(due, _)| *due).min()
     }
 
-    /// Whether it was taken from who had it, who has not let it go yet.
-    pub(in crate::core) fn is_taken(&self, number: u64) -> bool {
-        self.taken.contains_key(&number)
+    /// Whether it was revoked from who had it, who has not let it go yet.
+    pub(in crate::core) fn is_revoked(&self, number: u64) -> bool {
+        self.revoked.contains_key(&number)
     }
 
     pub(in crate::core) fn expect_revocation(
@@ -58,45 +58,45 @@ impl Core {
             return;
         }
         if self.lifts(&key) {
-            return self.revoke_inside(key, token, reply);
+            return self.revoke_lifted(key, token, reply);
         }
-        let number = self.desk.next_number();
-        let claim = Claim { member: self.myself(), session: 0, number };
-        self.desk.expect_revocation(number, key.clone(), reply);
+        let number = self.claims.next_number();
+        let claim = ClaimId { member: self.own_member(), session: 0, number };
+        self.claims.expect_revocation(number, key.clone(), reply);
         self.submit(Op::Revoke { claim, key, token });
         self.pump();
     }
 
-    pub(in crate::core) fn on_revoked(&mut self, claim: Claim, held: bool) {
-        if claim.member != self.myself() {
+    pub(in crate::core) fn on_revoke_done(&mut self, claim: ClaimId, held: bool) {
+        if claim.member != self.own_member() {
             return;
         }
-        self.desk.end_revocation(claim.number, Some(held));
+        self.claims.end_revocation(claim.number, Some(held));
     }
 
     pub(in crate::core) fn end_revocations(&mut self) {
-        let numbers: Vec<u64> = self.desk.revoking.keys().copied().collect();
-        numbers.into_iter().for_each(|number| self.desk.end_revocation(number, None));
+        let numbers: Vec<u64> = self.claims.revoking.keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.claims.end_revocation(number, None));
     }
 
     /// An operator took it.
-    pub(in crate::core) fn on_taken(&mut self, claim: Claim, key: &Key) {
-        if claim.member != self.myself() {
+    pub(in crate::core) fn on_grant_revoked(&mut self, claim: ClaimId, key: &Key) {
+        if claim.member != self.own_member() {
             return;
         }
         // Nobody here has it, though the last who did may just have passed it on: it goes back. Who has it lets
         // it go itself.
-        if let Some(kept) = self.desk.kept.remove(key)
-            && kept.user.is_none()
+        if let Some(cached) = self.claims.cached.remove(key)
+            && cached.user.is_none()
         {
-            self.submit(Op::Release { claim: kept.claim, key: key.clone() });
+            self.submit(Op::Release { claim: cached.claim, key: key.clone() });
         }
-        // What waits to be told is known to the table by the number of the wish.
-        let late = self.desk.take_back(claim.number);
+        // What waits to be told is known to the table by the number of the request.
+        let undelivered = self.claims.cancel_undelivered(claim.number);
         let mut numbers: Vec<u64> =
-            self.desk.held.iter().filter(|(_, h)| h.claim == claim).map(|(n, _)| *n).collect();
+            self.claims.held.iter().filter(|(_, h)| h.claim == claim).map(|(n, _)| *n).collect();
         numbers.sort_unstable();
-        if late {
+        if undelivered {
             // Nobody has been told. Once: it is asked for again by the same claim.
             self.submit(Op::Release { claim, key: key.clone() });
         }
@@ -104,30 +104,30 @@ impl Core {
             lock.holders.iter().any(|grant| grant.claim == claim && grant.safe)
         });
         for number in numbers {
-            self.take_away(number);
+            self.revoke_local_grant(number);
             if !safe {
                 // Nobody was promised that the next one waits.
-                self.let_go_taken(number);
+                self.release_revoked(number);
             }
         }
-        if late {
+        if undelivered {
             self.ask(claim.number);
         }
     }
 
     /// Who here has it is told that it has lost it, and gets as long as it was promised to let it go.
-    pub(in crate::core) fn take_away(&mut self, number: u64) {
+    pub(in crate::core) fn revoke_local_grant(&mut self, number: u64) {
         let due = self.now + self.config.timings.held_for();
         if let Some(held) = self.lose(number, Loss::Revoked) {
-            self.desk.taken.insert(number, (due, held));
+            self.claims.revoked.insert(number, (due, held));
         }
     }
 
-    /// Who here had it taken away has let it go, or must have.
-    pub(super) fn let_go_taken(&mut self, number: u64) -> bool {
-        let Some((_, held)) = self.desk.taken.remove(&number) else { return false };
+    /// Who here had it revoked away has let it go, or must have.
+    pub(super) fn release_revoked(&mut self, number: u64) -> bool {
+        let Some((_, held)) = self.claims.revoked.remove(&number) else { return false };
         if self.lifts(&held.key) {
-            self.let_go(number, &held.key.name, true);
+            self.release_lifted(number, &held.key.name, true);
         } else {
             self.submit(Op::Release { claim: held.claim, key: held.key });
         }
@@ -135,9 +135,9 @@ impl Core {
         true
     }
 
-    pub(in crate::core) fn expire_taken(&mut self) {
-        let due = |(n, (due, _)): (&u64, &(Duration, Held))| (*due <= self.now).then_some(*n);
-        let due: Vec<u64> = self.desk.taken.iter().filter_map(due).collect();
-        due.into_iter().for_each(|number| _ = self.let_go_taken(number));
+    pub(in crate::core) fn expire_revoked(&mut self) {
+        let due = |(n, (due, _)): (&u64, &(Duration, LocalGrant))| (*due <= self.now).then_some(*n);
+        let due: Vec<u64> = self.claims.revoked.iter().filter_map(due).collect();
+        due.into_iter().for_each(|number| _ = self.release_revoked(number));
     }
 }
