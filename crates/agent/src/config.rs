@@ -325,7 +325,8 @@ fn is_loopback(address: &str) -> bool {
 
 /// The algorithms, by their names.
 fn mutexes() -> impl TypedValueParser<Value = LockAlgorithm> {
-    PossibleValuesParser::new(LockAlgorithm::ALL.map(LockAlgorithm::name)).try_map(|name| name.parse::<LockAlgorithm>())
+    PossibleValuesParser::new(LockAlgorithm::ALL.map(LockAlgorithm::name))
+        .try_map(|name| name.parse::<LockAlgorithm>())
 }
 
 /// A duration: seconds, or with a unit.

@@ -1,6 +1,8 @@
-//! One node, without a network and without a clock: it is indications what happens and when, and says what to
-//! send and to save. Virtual synchrony below, the table above, and between them what only this node
-//! knows: who here waits, who here holds, and until when that is safe.
+//! The core of a node, a state machine without network and clock. Inputs: frames, requests of local sessions,
+//! and the time. Outputs: frames to send and records to save.
+//!
+//! Three parts: virtual synchrony (`group`), the replicated table (`table`), and the node's own knowledge,
+//! which the table lacks: its waiting and granted requests (`claims`), and the end of its lease (`lease`).
 
 mod agreed_delivery;
 mod app_groups;
@@ -49,66 +51,66 @@ use lease::Lease;
 
 type GroupProcess = VirtualSynchrony<Batch>;
 
-/// How many events are kept for who is slow to read them.
+/// Capacity of the event channel. A slower reader misses the oldest events.
 const EVENTS: usize = 1024;
 
-/// What a node was indications when it was built.
+/// Fixed properties of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) id: ProcessId,
     pub(crate) name: Arc<str>,
     pub(crate) timings: Timings,
-    /// What is kept on disk, if anything.
+    /// The record found on disk; `None` without a data directory.
     pub(crate) record: Option<Record>,
-    /// How many addresses the founders have.
+    /// The number of founders' addresses.
     pub(crate) seeds: usize,
-    /// Which of them is ours, if that is known before anyone answers there.
+    /// The index of this node's own address among them, if it is known before any peer answers.
     pub(crate) own: Option<usize>,
-    /// How many founders there are, if not one at each address.
+    /// The number of founders, if it is given; otherwise one founder per address.
     pub(crate) founders: Option<usize>,
     /// Whether to found a group of one, for others to join.
     pub(crate) alone: bool,
     pub(crate) rng_seed: u64,
-    /// The calendar, for generations without memory.
+    /// The calendar time in seconds: the generation of a group whose members have no data directory.
     pub(crate) calendar: u32,
-    /// What serves exclusive locks.
+    /// The algorithm that serves exclusive locks.
     pub(crate) lock_algorithm: LockAlgorithm,
-    /// How many local_turns those here have in a row before others are listened to.
+    /// How many times in a row local sessions get locks before the network is read.
     pub(crate) local_turns: u32,
-    /// Whether those who mode something outlive the node, by a lease at most.
+    /// Whether holders may outlive this process, by one lease at most.
     pub(crate) holders_outlive: bool,
 }
 
-/// What the node wants of its host, in this order.
+/// An action for the host of the core. The host performs outputs in order.
 #[derive(Debug)]
 pub(crate) enum Output {
     Send {
         to: ProcessId,
         frame: Frame,
     },
-    /// Before anything that follows.
+    /// Write the record to disk before performing any later output.
     Save(Record),
-    /// When there is room: nothing depends on it.
+    /// Write the record when the disk allows it; no other output waits for it.
     Note(Record),
 }
 
 pub(crate) struct Core {
     me: ProcessId,
     config: Config,
-    /// Everyone we know, ourselves included.
+    /// All known processes, this one included.
     known: Group,
     group: GroupProcess,
     timers: Vec<(Timer, Duration)>,
     rng: Rng,
     record: Record,
     table: Table,
-    /// Whether the table is the group's.
+    /// Whether `table` holds the group's state.
     has_table: bool,
-    /// Whether we took part in the last view that we know of.
+    /// Whether this node was a member of the last view it knows.
     was_member: bool,
-    pending: outgoing::Pending,
+    outgoing: outgoing::OutgoingOps,
     in_flight: usize,
-    /// How many messages of this view the table has taken in.
+    /// The number of messages of this view that the table has applied.
     applied: u64,
     claims: local_claims::LocalClaims,
     lifted: lifted::Lifted,
@@ -118,33 +120,33 @@ pub(crate) struct Core {
     sessions: BTreeMap<u32, Arc<str>>,
     last_session: u32,
     lease: Lease,
-    /// When which silent member must know that it is out.
+    /// For each excluded member: when its lease has expired by its own clock. Kept by the leader.
     lease_expiries: BTreeMap<Member, Duration>,
     peers: BTreeMap<ProcessId, Peer>,
     forming: Forming,
     promises: founding::Promises,
-    /// Until then someone may go on with what it was granted in an earlier life of ours.
+    /// Until this time, holders of an earlier incarnation of this process may still act on their grants.
     earlier_grants_until: Duration,
-    /// Since when our view could go on only with members that are not there.
+    /// Since when the view can continue only with members that are not connected.
     stalled_since: Option<Duration>,
-    /// When we found a group of one, if nobody is in one by then.
+    /// When to found a group of one, unless a group to join appears before.
     found_alone_at: Option<Duration>,
-    /// Whether something that must be on disk is not.
+    /// Whether an `Output::Save` has not reached the disk yet.
     unsaved: bool,
     blocked: bool,
     leaving: bool,
-    /// When we leave without the consent of others.
+    /// When to leave without the consent of the other members.
     leave_by: Option<Duration>,
-    /// Whether we left for good.
+    /// Whether this node has left for good.
     left: bool,
     heartbeat: heartbeat::HeartbeatSchedule,
     events: broadcast::Sender<Event>,
     refusals: refusals::Refusals,
     flush_state: flush::FlushState,
-    /// What passed.
+    /// The last messages sent and received, for `Node::messages`.
     pub(crate) flight: FlightRecorder,
     out: Vec<Output>,
-    /// Empty between steps: kept for the room they have.
+    /// Empty between steps; kept to reuse its memory.
     indications: VecDeque<Indication<Batch>>,
     outcomes: Vec<Outcome>,
     grant_budget: Arc<LocalGrantBudget>,
@@ -164,7 +166,7 @@ impl Core {
             table: Table::default(),
             has_table: false,
             was_member: false,
-            pending: outgoing::Pending::default(),
+            outgoing: outgoing::OutgoingOps::default(),
             in_flight: 0,
             applied: 0,
             claims: local_claims::LocalClaims::default(),
@@ -205,7 +207,7 @@ impl Core {
             core.earlier_grants_until = now + core.config.timings.lease_expiry();
         }
         if core.config.alone {
-            // Those of the last view may be in one: they get a while to say so.
+            // Members of the last view may still be in a group: wait until they can report it.
             let others = core.record.members.iter().any(|(id, _)| *id != me.0);
             let patience = if others { core.config.timings.silence } else { Duration::ZERO };
             core.found_alone_at = Some(core.earlier_grants_until.max(now + patience));
@@ -215,17 +217,18 @@ impl Core {
         core
     }
 
-    /// A new life, in no view.
+    /// Begins a new incarnation, outside any view.
     fn begin_incarnation(&mut self) {
         self.timers.clear();
         self.group = outside(self.me, &self.config);
         let Record { incarnation, generation, .. } = self.record;
-        // Who remembers nothing gets a number that its old lives have not had.
+        // Without a record of earlier incarnations, virtual synchrony draws an incarnation number they have
+        // not had.
         let saved = (incarnation > 0).then_some(Life { incarnation, generation });
         self.step(|group, ctx| group.on_recover(saved, ctx));
     }
 
-    /// What is to be done now, in order. What comes next is collected in `room`, which is empty.
+    /// Takes the pending outputs, in order. `room` is an empty vector that collects the next ones.
     pub(crate) fn take_outputs(&mut self, room: Vec<Output>) -> Vec<Output> {
         std::mem::replace(&mut self.out, room)
     }
@@ -246,7 +249,7 @@ impl Core {
         self.events.subscribe()
     }
 
-    /// Whether we take part: with a vote, and with the table.
+    /// Whether this node is a member: it has a vote in the view, and the table.
     pub(crate) fn is_member(&self) -> bool {
         self.is_inside() && self.has_table && self.group.view().has_member(self.me)
     }
@@ -255,7 +258,7 @@ impl Core {
         self.group.standing() == InGroup::Inside
     }
 
-    /// Our present life in the present view.
+    /// This node as a member of the present view: its id and incarnation.
     fn own_member(&self) -> Member {
         let unborn = Member { id: self.me, incarnation: self.record.incarnation };
         self.group.view().find(self.me).unwrap_or(unborn)
@@ -265,20 +268,20 @@ impl Core {
         self.is_inside() && self.group.view().leader() == Some(self.me)
     }
 
-    /// The same, at this time: whatever happens next, nothing is believed that has run out.
+    /// Sets the time. Must precede any other call, so that an expired lease is not taken for a valid one.
     pub(crate) fn at(&mut self, now: Duration) -> &mut Self {
         self.now = self.now.max(now);
         self
     }
 
-    /// Time has passed.
+    /// Runs everything that is due at `now`.
     pub(crate) fn tick(&mut self, now: Duration) {
         self.now = self.now.max(now);
         while let Some(at) = self.timers.iter().position(|(_, due)| *due <= self.now) {
             let (timer, due) = self.timers.swap_remove(at);
             if timer == Timer::Heartbeat {
                 self.count_missed_heartbeat(due);
-                // The group's signs of life and ours leave together, from now on at the same times.
+                // Send pings with the heartbeats of virtual synchrony, now and from now on.
                 self.heartbeat.next = self.now;
             }
             self.step(|group, ctx| group.on_timer(timer, ctx));
@@ -298,7 +301,7 @@ impl Core {
         self.pump_all();
     }
 
-    /// When something happens by itself.
+    /// When `tick` has to be called next, if nothing else happens.
     pub(crate) fn next_due(&self) -> Duration {
         let patience = self.patience();
         let mut due = self.heartbeat.next + patience;
@@ -317,12 +320,13 @@ impl Core {
         due
     }
 
-    /// What is kept on disk.
+    /// The record, as it is on disk or about to be saved.
     pub(crate) fn record(&self) -> Record {
         self.record.clone()
     }
 
-    /// The process is gone. Its handles learn that there is nothing behind them any more.
+    /// Ends the node as a crash would: without releasing anything, and with an error for every waiting
+    /// request.
     pub(crate) fn terminate(&mut self) {
         self.leaving = true;
         self.timers.clear();
@@ -332,7 +336,7 @@ impl Core {
         self.out.clear();
     }
 
-    /// Nothing will happen here any more: whoever waits for something learns that.
+    /// Ends all waiting requests, observers and event streams; the node does nothing afterwards.
     fn end(&mut self) {
         self.left = true;
         self.leave_by = None;
@@ -341,7 +345,7 @@ impl Core {
         self.events = broadcast::Sender::new(1);
     }
 
-    /// Nothing that someone here waits for will be granted any more.
+    /// Fails every waiting request, barrier, subscription and revocation.
     fn fail_waiting(&mut self) {
         self.fail_requests();
         self.barriers.end();
@@ -349,36 +353,38 @@ impl Core {
         self.end_revocations();
     }
 
-    /// A frame of another member arrives, and what it brings about leaves.
+    /// Handles a frame of another member, and sends the operations that result.
     pub(crate) fn on_frame_and_pump(&mut self, from: ProcessId, frame: Frame, now: Duration) {
         self.on_frame(from, frame, now);
         self.pump();
     }
 
-    /// A frame of another member arrives.
+    /// Handles a frame of another member.
     pub(crate) fn on_frame(&mut self, from: ProcessId, frame: Frame, now: Duration) {
         self.now = self.now.max(now);
         self.grant_budget.reset();
         match frame {
-            Frame::Group(message) if self.is_too_much(&message) => {}
+            Frame::Group(message) if self.exceeds_buffer(&message) => {}
             Frame::Group(Message::Join { .. }) if self.is_superseded_by(from) => {
                 self.dissolve_if_stalled()
             }
             Frame::Group(message) => {
                 self.step(|group, ctx| group.on_message(from, message, ctx));
             }
-            Frame::Ping { view, stamp, said } => self.on_ping(from, view, stamp, said),
+            Frame::Ping { view, stamp, lifted_sent } => {
+                self.on_ping(from, view, stamp, lifted_sent);
+            }
             Frame::Pong { view, stamp } => self.on_pong(from, view, stamp),
             Frame::PeerStatus(peer_status) => self.on_peer_status(from, peer_status),
             Frame::Found(view) => self.on_found(&view),
-            Frame::Founding(said) => self.on_founding(from, said),
+            Frame::Founding(message) => self.on_founding(from, message),
             Frame::Lifted(inside) => self.on_lifted_frame(from, inside),
-            // The network's own.
+            // Handled by the network layer.
             Frame::Peers(_) => {}
         }
     }
 
-    /// Lets the group below take a step, and draws our conclusions until there are none.
+    /// Runs one step of virtual synchrony, then handles its indications until none is left.
     fn step(&mut self, step: impl FnOnce(&mut GroupProcess, &mut Context<'_, GroupProcess>)) {
         let mut indications = std::mem::take(&mut self.indications);
         self.step_group(&mut indications, step);
@@ -408,7 +414,7 @@ impl Core {
         step(&mut self.group, &mut Context::new(self.me, &self.known, &mut host));
     }
 
-    /// What the group indications us; what we answer.
+    /// Handles one indication of virtual synchrony; may return a request to it.
     fn on_indication(&mut self, indications: Indication<Batch>) -> Option<Request<Batch>> {
         match indications {
             Indication::Delivered { sender, command, position, .. } => {
@@ -456,7 +462,7 @@ impl Core {
         None
     }
 
-    fn on_view(&mut self, view: View, left: &ProcessSet, said: Vec<(Member, Batch)>) {
+    fn on_view(&mut self, view: View, left: &ProcessSet, summaries: Vec<(Member, Batch)>) {
         (self.blocked, self.applied) = (false, 0);
         self.app_groups.begin_view();
         self.flush_state = flush::FlushState::default();
@@ -467,20 +473,21 @@ impl Core {
         if self.has_table {
             let mut outcomes = Vec::new();
             self.table.install(view.id, &view.members, left, &mut outcomes);
-            self.tell_view(&view);
+            self.publish_view(&view);
             self.on_outcomes(&mut outcomes);
         } else {
             self.table.set_view(view.id);
-            self.tell_view(&view);
+            self.publish_view(&view);
         }
         self.lease.on_view(&view, self.me, self.now + self.config.timings.held_for());
-        // Who begins to lead gives everyone their full time again; who goes on leading has its clocks.
+        // A new leader does not know when earlier leases ended, so it waits a full lease for each. A leader
+        // that stays in office keeps its deadlines.
         let fenced = if self.is_leader() { self.table.fenced() } else { Vec::new() };
         self.lease_expiries.retain(|member, _| fenced.contains(member));
         let due = self.now + self.config.timings.lease_expiry();
         fenced.into_iter().for_each(|member| _ = self.lease_expiries.entry(member).or_insert(due));
         if self.config.lock_algorithm != LockAlgorithm::Table {
-            self.install_locks(&view, left, said);
+            self.install_locks(&view, left, summaries);
         }
         self.ping();
         if self.is_member() && !std::mem::replace(&mut self.was_member, true) {
@@ -491,11 +498,11 @@ impl Core {
         self.announce();
     }
 
-    /// We are outside: nothing here is ours any more.
+    /// This node is in no view any more: drops the group's state, and all local grants are lost.
     fn go_outside(&mut self, why: Loss) {
         self.table = Table::default();
         (self.has_table, self.was_member, self.blocked) = (false, false, false);
-        self.pending.clear();
+        self.outgoing.clear();
         self.in_flight = 0;
         self.lease_expiries.clear();
         self.lease.end();
@@ -511,7 +518,7 @@ impl Core {
         self.announce();
     }
 
-    /// What became of operations, as far as we or our sessions are concerned.
+    /// Handles those outcomes of operations that concern this node or its sessions.
     fn on_outcomes(&mut self, outcomes: &mut Vec<Outcome>) {
         for outcome in outcomes.drain(..) {
             match outcome {
@@ -543,7 +550,7 @@ impl Core {
         }
     }
 
-    /// Leaves the group, in order; alone, if nobody confirms it for as long as others wait for us.
+    /// Leaves the group in order. If no member confirms within a lease, leaves anyway.
     pub(crate) fn leave(&mut self, now: Duration) {
         self.now = self.now.max(now);
         if std::mem::replace(&mut self.leaving, true) {
@@ -555,7 +562,7 @@ impl Core {
             self.fail_waiting();
             let view = self.group.view();
             if view.members.len() == 1 && view.observers.is_empty() && self.is_member() {
-                // Nobody is there to go on without us.
+                // No other member is there to confirm.
                 return self.end();
             }
             self.leave_by = Some(self.now + self.config.timings.lease_expiry());
@@ -576,7 +583,7 @@ impl Core {
     }
 
     fn publish(&self, event: Event) {
-        // Nobody may be listening.
+        // An error means that there is no receiver.
         let _ = self.events.send(event);
     }
 
@@ -585,14 +592,14 @@ impl Core {
     }
 }
 
-/// A process of the group that is in no view yet.
+/// A virtual synchrony process outside any view.
 fn outside(me: ProcessId, config: &Config) -> GroupProcess {
     let mut setup = setup(me, &config.timings);
     setup.chosen.insert("joiners", me.0.to_string());
     summing_up(GroupProcess::build(me, &setup), config)
 }
 
-/// The same, asking what we have to say of our locks when a view ends, if we have anything.
+/// With a lifted algorithm, the process also asks for a summary of the locks when a view ends.
 fn summing_up(group: GroupProcess, config: &Config) -> GroupProcess {
     if config.lock_algorithm == LockAlgorithm::Table { group } else { group.summarised() }
 }

@@ -112,7 +112,7 @@ fn kind(frame: &Frame) -> Option<&'static str> {
             LockMessage::Safe => "safe",
             LockMessage::Noted => "noted",
             LockMessage::Try { .. } => "try",
-            LockMessage::Used { .. } => "used",
+            LockMessage::InUse { .. } => "used",
             LockMessage::Revoke { .. } => "revoke",
             LockMessage::Revoked { .. } => "revoked",
         },
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn the_last_messages_are_remembered_and_signs_of_life_are_not() {
         let mut flight = FlightRecorder::default();
-        let sign = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
+        let sign = Frame::Ping { view: ViewId::default(), stamp: 0, lifted_sent: 0 };
         flight.note(Duration::ZERO, true, 1, 1, &sign);
         for number in 0..KEPT + 2 {
             flight.note(Duration::ZERO, true, 1, number, &Frame::Group(Message::Welcome));

@@ -286,7 +286,7 @@ impl Inner {
 
     fn send(&mut self, to: ProcessId, frame: &Frame, now: Duration) {
         if let Some(carrier) = &self.carrier {
-            let flush = self.core.flush(to, frame);
+            let flush = self.core.flush_policy(to, frame);
             match carrier.send(to, frame, flush) {
                 Ok(Some(number)) => self.core.flight.note(now, true, to.0, number, frame),
                 Ok(None) => {}

@@ -31,7 +31,7 @@ pub(crate) enum Frame {
     Group(Message<Batch>),
     /// Are you still with me in this view?
     /// So many frames about locks went to you in it.
-    Ping { view: ViewId, stamp: u64, said: u64 },
+    Ping { view: ViewId, stamp: u64, lifted_sent: u64 },
     /// I am.
     Pong { view: ViewId, stamp: u64 },
     /// This is where I stand.

@@ -1,35 +1,36 @@
-//! Messages for those who do not wait until a majority has them: they come when their place in the one order is
-//! known. Whoever goes on to the next view has all of them, in this order; who is excluded may have
-//! been told what the others never are.
+//! Agreed (non-uniform) delivery: a subscription gets a message as soon as its position in the order is
+//! known, without waiting for a majority to have it. Members that continue to the next view deliver the same
+//! messages in the same order. An excluded member may have delivered messages that the others never deliver.
 //!
-//! What a message is worth may depend on what comes before it: who belongs to the group, who is asked for
-//! its state. So nobody is told a message before such a thing that stands before it in the order.
+//! Whether a message counts depends on operations before it: entries to and exits from the group, and
+//! requests for its state. So a subscription gets no message early that stands behind an undelivered
+//! operation of this kind.
 
 use super::Core;
 use super::app_groups::{GroupOutput, Subscription};
 use crate::table::Op;
 
-/// How far a subscription is ahead.
+/// How far a subscription is ahead of uniform delivery.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AgreedDelivery {
-    /// How many messages it was told that the group has not delivered yet.
-    told: u64,
-    /// What stands before this place comes when it is delivered.
-    from: u64,
+    /// The number of messages delivered early that the group has not delivered yet.
+    ahead: u64,
+    /// Deliver nothing early before the group has delivered all positions below this one.
+    not_before: u64,
 }
 
 impl Core {
-    /// A member of a group here wants its messages agreed_delivery, from now on.
+    /// Switches a local subscription to agreed delivery.
     pub(crate) fn deliver_agreed(&mut self, number: u64) {
         self.app_groups.scanned = self.app_groups.scanned.max(self.applied);
         self.deliver_ordered();
-        let from = self.app_groups.scanned;
+        let not_before = self.app_groups.scanned;
         if let Some(subscription) = self.app_groups.subscriptions.get_mut(&number) {
-            subscription.agreed_delivery.get_or_insert(AgreedDelivery { told: 0, from });
+            subscription.agreed_delivery.get_or_insert(AgreedDelivery { ahead: 0, not_before });
         }
     }
 
-    /// Tells those who want to know what has got its place since we scanned.
+    /// Delivers newly ordered messages to the subscriptions with agreed delivery.
     pub(super) fn deliver_ordered(&mut self) {
         let app_groups = &mut self.app_groups;
         if app_groups
@@ -52,8 +53,8 @@ impl Core {
 }
 
 impl Subscription {
-    /// Operation `op` has got this place; all before place `applied` have been delivered.
-    fn scan(&mut self, op: &Op, place: u64, applied: u64) {
+    /// Examines operation `op` at position `position`; the group has delivered all positions below `applied`.
+    fn scan(&mut self, op: &Op, position: u64, applied: u64) {
         let Some(agreed_delivery) = &mut self.agreed_delivery else { return };
         let (from, payload) = match op {
             Op::Say { group, claim, payload } if *group == self.group => (*claim, payload),
@@ -63,33 +64,33 @@ impl Subscription {
             | Op::AskAnother { group, .. }
                 if *group == self.group =>
             {
-                agreed_delivery.from = place + 1;
+                agreed_delivery.not_before = position + 1;
                 return;
             }
             _ => return,
         };
         let Some(sender) = self.members.iter().find(|p| p.claim == from) else { return };
-        if !self.has_state || applied < agreed_delivery.from {
-            agreed_delivery.from = place + 1;
+        if !self.has_state || applied < agreed_delivery.not_before {
+            agreed_delivery.not_before = position + 1;
             return;
         }
-        agreed_delivery.told += 1;
+        agreed_delivery.ahead += 1;
         let (label, payload) = (sender.label.clone(), payload.0.clone());
-        self.outbox.tell(GroupOutput::Message { from, label, payload });
+        self.outbox.send(GroupOutput::Message { from, label, payload });
     }
 
-    /// The next message is delivered: whether it was told before.
+    /// Called when the group delivers the next message: whether this subscription already has it.
     pub(super) fn was_delivered_early(&mut self) -> bool {
         let Some(agreed_delivery) =
-            self.agreed_delivery.as_mut().filter(|agreed_delivery| agreed_delivery.told > 0)
+            self.agreed_delivery.as_mut().filter(|agreed_delivery| agreed_delivery.ahead > 0)
         else {
             return false;
         };
-        agreed_delivery.told -= 1;
+        agreed_delivery.ahead -= 1;
         true
     }
 
-    /// A view has ended, with all that was said in it; members are counted anew.
+    /// A new view counts positions from zero; all messages of the old view have been delivered.
     pub(super) fn begin_view(&mut self) {
         if let Some(agreed_delivery) = &mut self.agreed_delivery {
             *agreed_delivery = AgreedDelivery::default();

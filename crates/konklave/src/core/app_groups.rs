@@ -1,4 +1,4 @@
-//! The groups of the application that sessions here belong to.
+//! Groups of the application: the subscriptions of local sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::agreed_delivery::AgreedDelivery;
 use crate::error::Error;
 use crate::table::{AppMember, ClaimId, Name, Op, Payload};
 
-/// What a member of a group is told.
+/// An event for a member of a group.
 #[derive(Debug)]
 pub(crate) enum GroupOutput {
     State(Arc<[u8]>),
@@ -22,18 +22,18 @@ pub(crate) enum GroupOutput {
         label: Arc<str>,
         payload: Arc<[u8]>,
     },
-    /// Give your state to this one.
+    /// Give your state to this member.
     Ask {
         to: ClaimId,
         by: ClaimId,
     },
-    /// We are not part of it any more.
+    /// This member no longer belongs to the group.
     Lost,
 }
 
-/// How much may wait for a member that does not read: it is taken out then, so that it costs
-/// the others nothing, and us no more memory.
-const WAITING: usize = 64 << 20;
+/// The most bytes that may wait for a slow reader. Beyond that it is removed from the group, so that it costs
+/// the others nothing and this node no more memory.
+const MAX_WAITING: usize = 64 << 20;
 
 impl GroupOutput {
     /// About how many bytes of memory it takes.
@@ -48,24 +48,24 @@ impl GroupOutput {
     }
 }
 
-/// Where a member of a group is told what happens, and how much of it waits there.
+/// The queue of events for a local member, and the bytes that wait in it.
 pub(crate) struct Outbox {
     pub(crate) to: mpsc::UnboundedSender<GroupOutput>,
     pub(crate) waiting: Arc<AtomicUsize>,
 }
 
 impl Outbox {
-    pub(super) fn tell(&self, said: GroupOutput) {
-        self.waiting.fetch_add(said.weight(), Ordering::Relaxed);
-        let _ = self.to.send(said);
+    pub(super) fn send(&self, event: GroupOutput) {
+        self.waiting.fetch_add(event.weight(), Ordering::Relaxed);
+        let _ = self.to.send(event);
     }
 
     fn is_full(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > WAITING
+        self.waiting.load(Ordering::Relaxed) > MAX_WAITING
     }
 }
 
-/// Answers someone who joins.
+/// Answers the session that joins.
 pub(crate) type Entered = oneshot::Sender<Result<(u64, ClaimId), Error>>;
 
 pub(super) struct Subscription {
@@ -75,46 +75,46 @@ pub(super) struct Subscription {
     claim: Option<ClaimId>,
     pub(super) outbox: Outbox,
     entered: Option<Entered>,
-    /// Whether it has the state; before, what comes has to wait for that.
+    /// Whether it has the state of the group; until then its events are buffered.
     pub(super) has_state: bool,
-    /// What has come since the state was asked for, and about how many bytes of memory it takes.
+    /// Events since the state was requested, and about how many bytes of memory they take.
     buffer: Vec<GroupOutput>,
     buffered: usize,
     pub(super) members: Vec<AppMember>,
-    /// How far it is ahead of the group, if it wants its messages agreed_delivery.
+    /// With agreed delivery: how far it is ahead of the group.
     pub(super) agreed_delivery: Option<AgreedDelivery>,
-    /// Who was asked for the state, and when.
-    asked: Option<(ClaimId, Duration)>,
+    /// The member that was donor_asked for the state, and when.
+    donor_asked: Option<(ClaimId, Duration)>,
 }
 
 #[derive(Default)]
 pub(super) struct AppGroups {
     pub(super) subscriptions: BTreeMap<u64, Subscription>,
-    /// Up to which place of the order we have scanned for messages that someone wants agreed_delivery.
+    /// All positions below this one have been scanned for agreed delivery.
     pub(super) scanned: u64,
 }
 
 impl AppGroups {
-    /// A new view begins, and members of messages are counted anew.
+    /// A new view begins: positions are counted from zero.
     pub(super) fn begin_view(&mut self) {
         self.scanned = 0;
         self.subscriptions.values_mut().for_each(Subscription::begin_view);
     }
 
-    /// We are outside: no group here goes on.
+    /// This node is outside the group: all subscriptions are lost.
     pub(super) fn end(&mut self) {
-        // Who has not been let in yet asks again.
+        // Those whose entry was never confirmed are submitted again later.
         self.subscriptions.retain(|_, subscription| {
             if subscription.entered.is_none() {
-                subscription.outbox.tell(GroupOutput::Lost);
+                subscription.outbox.send(GroupOutput::Lost);
             }
-            (subscription.claim, subscription.asked) = (None, None);
+            (subscription.claim, subscription.donor_asked) = (None, None);
             (subscription.buffer, subscription.buffered) = (Vec::new(), 0);
             subscription.entered.is_some()
         });
     }
 
-    /// We are gone for good.
+    /// The node has left for good.
     pub(super) fn close(&mut self) {
         self.end();
         for (_, subscription) in std::mem::take(&mut self.subscriptions) {
@@ -149,7 +149,7 @@ impl Core {
             buffered: 0,
             members: Vec::new(),
             agreed_delivery: None,
-            asked: None,
+            donor_asked: None,
         };
         self.app_groups.subscriptions.insert(number, subscription);
         self.ask_entry(number);
@@ -188,13 +188,13 @@ impl Core {
         let numbers: Vec<u64> = self.app_groups.subscriptions.iter().filter_map(of).collect();
         for number in numbers {
             if let Some(subscription) = self.app_groups.subscriptions.get(&number) {
-                subscription.outbox.tell(GroupOutput::Lost);
+                subscription.outbox.send(GroupOutput::Lost);
             }
             self.exit_group(number);
         }
     }
 
-    /// Sends a message to a group. False: not now, too much waits.
+    /// Sends a message to a group. Returns `false` if too many operations are queued; try again later.
     pub(crate) fn say(&mut self, number: u64, payload: &Arc<[u8]>) -> Result<bool, Error> {
         let subscription = self.app_groups.subscriptions.get(&number);
         let Some((claim, group)) = subscription.and_then(|s| Some((s.claim?, s.group.clone())))
@@ -205,7 +205,7 @@ impl Core {
             return Ok(false);
         }
         self.submit(Op::Say { group, claim, payload: Payload(payload.clone()) });
-        // Together with those that come in the same moment: see `pump`.
+        // Batched with messages of the same moment, see `pump`.
         self.pump();
         Ok(true)
     }
@@ -226,7 +226,7 @@ impl Core {
         for subscription in self.subscriptions_of(group) {
             subscription.members = members.to_vec();
             subscription.confirm_entry();
-            subscription.hear(GroupOutput::View(members.to_vec()));
+            subscription.deliver(GroupOutput::View(members.to_vec()));
         }
     }
 
@@ -237,21 +237,21 @@ impl Core {
             }
             let place = subscription.members.iter().find(|p| p.claim == from);
             let label = place.map_or_else(|| "".into(), |p| p.label.clone());
-            subscription.hear(GroupOutput::Message { from, label, payload: payload.0.clone() });
+            subscription.deliver(GroupOutput::Message { from, label, payload: payload.0.clone() });
         }
         self.drop_slow_readers();
     }
 
-    /// Who does not read what it is told is a member no more.
+    /// Removes local members that do not read their events.
     fn drop_slow_readers(&mut self) {
-        let full = |s: &Subscription| s.outbox.is_full() || s.buffered > WAITING;
+        let full = |s: &Subscription| s.outbox.is_full() || s.buffered > MAX_WAITING;
         let slow = |(n, s): (&u64, &Subscription)| full(s).then_some(*n);
         let slow: Vec<u64> = self.app_groups.subscriptions.iter().filter_map(slow).collect();
         for number in slow {
             let Some(subscription) = self.app_groups.subscriptions.remove(&number) else {
                 continue;
             };
-            subscription.outbox.tell(GroupOutput::Lost);
+            subscription.outbox.send(GroupOutput::Lost);
             if let Some(claim) = subscription.claim {
                 self.submit(Op::Exit { group: subscription.group.clone(), claim });
             }
@@ -259,7 +259,7 @@ impl Core {
         }
     }
 
-    /// Who was asked for a state and has not given it for so long gives it no more: someone else shall.
+    /// A donor that has not given the state for a while is replaced by another one.
     pub(super) fn ask_other_donors(&mut self) {
         let (now, patience) = (self.now, self.config.timings.silence * 2);
         let mut ops = Vec::new();
@@ -270,7 +270,7 @@ impl Core {
             .filter(|subscription| !subscription.has_state)
         {
             if let (Some(to), Some((instead_of, at))) =
-                (subscription.claim, &mut subscription.asked)
+                (subscription.claim, &mut subscription.donor_asked)
                 && *at + patience <= now
             {
                 *at = now;
@@ -285,13 +285,13 @@ impl Core {
         let now = self.now;
         for subscription in self.subscriptions_of(group) {
             if subscription.claim == Some(to) {
-                subscription.asked = Some((donor, now));
-                // The state will include all before this.
-                subscription.buffer.retain(|said| matches!(said, GroupOutput::View(_)));
+                subscription.donor_asked = Some((donor, now));
+                // The state will include all earlier messages.
+                subscription.buffer.retain(|event| matches!(event, GroupOutput::View(_)));
                 subscription.buffered = subscription.buffer.iter().map(GroupOutput::weight).sum();
             }
             if subscription.claim == Some(donor) {
-                subscription.hear(GroupOutput::Ask { to, by: donor });
+                subscription.deliver(GroupOutput::Ask { to, by: donor });
             }
         }
     }
@@ -301,9 +301,9 @@ impl Core {
             if std::mem::replace(&mut subscription.has_state, true) {
                 continue;
             }
-            subscription.outbox.tell(GroupOutput::State(state.0.clone()));
-            for said in std::mem::take(&mut subscription.buffer) {
-                subscription.outbox.tell(said);
+            subscription.outbox.send(GroupOutput::State(state.0.clone()));
+            for event in std::mem::take(&mut subscription.buffer) {
+                subscription.outbox.send(event);
             }
             subscription.buffered = 0;
         }
@@ -311,20 +311,20 @@ impl Core {
 }
 
 impl Subscription {
-    fn hear(&mut self, said: GroupOutput) {
-        // What was before we belong to it is part of the state.
+    fn deliver(&mut self, event: GroupOutput) {
+        // The state includes all messages before the entry.
         if self.claim.is_none() || self.entered.is_some() {
             return;
         }
         if self.has_state {
-            self.outbox.tell(said);
+            self.outbox.send(event);
         } else {
-            self.buffered += said.weight();
-            self.buffer.push(said);
+            self.buffered += event.weight();
+            self.buffer.push(event);
         }
     }
 
-    /// It belongs to the group as soon as the group says so: the state comes when someone gives it.
+    /// Confirms the entry as soon as the group knows the member. Its state follows when the donor gives it.
     fn confirm_entry(&mut self) {
         let Some(claim) = self.claim.filter(|c| self.members.iter().any(|p| p.claim == *c)) else {
             return;
@@ -334,7 +334,7 @@ impl Subscription {
         }
     }
 
-    /// Who still waits to be let in will not be.
+    /// Fails an entry that was not confirmed.
     fn refuse(self, error: Error) {
         if let Some(entered) = self.entered {
             let _ = entered.send(Err(error));

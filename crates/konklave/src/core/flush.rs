@@ -1,4 +1,4 @@
-//! What has to leave at once, and what may wait for company.
+//! Flush policy: which frames are sent immediately, and which are batched.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,33 @@ use crate::shared::{BATCH_FRAMES, Flush};
 use crate::table::{Batch, Key, Lock, Op, Outcome, Space, Tokens};
 use crate::wire::Frame;
 
-/// How many operations are looked at to find out whom they concern.
-const LOOKED_AT: usize = 16;
+/// The most operations to examine when deciding which members a message concerns. Beyond that, it counts as
+/// concerning all.
+const EXAMINED_OPS: usize = 16;
 
-/// What the one who gives places remembers of what it let wait.
+/// What the leader, which orders messages, remembers of frames that it batched.
 #[derive(Debug, Default)]
 pub(super) struct FlushState {
-    /// How many of their own messages members have not been told the places of.
-    owed: BTreeMap<ProcessId, usize>,
-    /// How much we last told whom at once that we have.
+    /// For each member: the number of its own messages whose order was sent to it only batched.
+    batched_orders: BTreeMap<ProcessId, usize>,
+    /// For each member: the highest position acknowledged to it without batching.
     confirmed: BTreeMap<ProcessId, u64>,
-    /// Whom a message concerns, by its place: asked once for each member.
-    concern: Option<(u64, Option<ProcessSet>)>,
-    /// Whether someone here was given something in this step.
-    pub(super) served: bool,
+    /// The members that a message concerns, by its position; cached, since each member is asked about in
+    /// turn.
+    concerned: Option<(u64, Option<ProcessSet>)>,
+    /// Whether a local session was granted something in this step.
+    pub(super) granted_locally: bool,
 }
 
 impl Core {
-    /// A step is over.
+    /// Resets what is valid for one step only.
     pub(crate) fn end_step(&mut self) {
-        self.flush_state.served = false;
-        self.flush_state.concern = None;
+        self.flush_state.granted_locally = false;
+        self.flush_state.concerned = None;
     }
 
-    /// Whether there is something to say that is to wait for what those here say next: what is passed on
-    /// here is soon let go, and who lets it go often wants it again.
+    /// Whether operations are deferred until the local tasks have run: a session that got a lock often
+    /// releases it soon, and often requests it again at once.
     pub(crate) fn has_deferred(&self) -> bool {
         self.may_defer() && self.may_send()
     }
@@ -48,11 +50,11 @@ impl Core {
             }
             _ => false,
         };
-        (1..LOOKED_AT).contains(&self.pending.len()) && self.pending.iter().all(can)
+        (1..EXAMINED_OPS).contains(&self.outgoing.len()) && self.outgoing.iter().all(can)
     }
 
-    /// How much of a flush a frame is in.
-    pub(crate) fn flush(&mut self, to: ProcessId, frame: &Frame) -> Flush {
+    /// The flush policy for a frame.
+    pub(crate) fn flush_policy(&mut self, to: ProcessId, frame: &Frame) -> Flush {
         let (flush, own) = match frame {
             Frame::Pong { view, .. } => (self.flush_of_pong(to, *view), false),
             Frame::Group(Message::Ack { held, .. }) => (self.flush_of_ack(to, *held), false),
@@ -62,50 +64,53 @@ impl Core {
             _ => (Flush::Now, false),
         };
         match flush {
-            // What waits leaves with it.
-            Flush::Now => _ = self.flush_state.owed.remove(&to),
-            Flush::Batched if own => *self.flush_state.owed.entry(to).or_default() += 1,
+            // The batched frames to this member leave with it.
+            Flush::Now => _ = self.flush_state.batched_orders.remove(&to),
+            Flush::Batched if own => *self.flush_state.batched_orders.entry(to).or_default() += 1,
             Flush::Soon | Flush::Batched => {}
         }
         flush
     }
 
-    /// Among three, who follows delivers what the leader and it itself have: what another follower has
-    /// matters only for what may be forgotten. And the leader delivers what a follower has: the one
-    /// that sent it, or that it serves. What all have may be forgotten, and only so many messages of one
-    /// sender may not be: so nobody is left in the dark about more than a few.
+    /// With at most three members, a follower needs only the leader's acknowledgement and its own to deliver
+    /// a message. Another follower's acknowledgement only lets it discard messages. The leader needs a
+    /// follower's acknowledgement if one of the two sent the message, or if a local grant waits for it. A
+    /// sender may have only so many undiscarded messages, so acknowledgements are never withheld for more
+    /// than a few.
     fn flush_of_ack(&mut self, to: ProcessId, held: u64) -> Flush {
         let view = self.group.view();
         if view.members.len() > 3 {
             return Flush::Soon;
         }
         let confirmed = self.flush_state.confirmed.get(&to).copied().unwrap_or(0);
-        // Several may have come together: someone may wait for any of them, also for one that all have by now.
+        // Acknowledgements of several messages may be merged into this one: any of them may be awaited, also
+        // that of a message which all have in the meantime.
         let of_us = |position| {
             let entry = self.group.entry_at(position);
             entry.is_none_or(|entry| entry.sender == self.me || entry.sender == to)
         };
-        let awaited =
-            view.leader() == Some(to) && (self.flush_state.served || (confirmed..held).any(of_us));
-        // What was said before is asked for again.
+        let awaited = view.leader() == Some(to)
+            && (self.flush_state.granted_locally || (confirmed..held).any(of_us));
+        // An acknowledgement of an old position answers a retransmission.
         let few = confirmed < held && held - confirmed < BATCH_FRAMES;
-        if !awaited && few && !self.are_heavy(confirmed, held) {
+        if !awaited && few && !self.is_heavy(confirmed, held) {
             return Flush::Batched;
         }
         self.flush_state.confirmed.insert(to, held);
         Flush::Soon
     }
 
-    /// Whether the messages between these places are so many bytes that who sent them may wait for us to
-    /// have them.
-    fn are_heavy(&self, from: u64, to: u64) -> bool {
+    /// Whether the messages between these positions are so large that their sender may wait for the
+    /// acknowledgement.
+    fn is_heavy(&self, from: u64, to: u64) -> bool {
         let entries = (from..to).filter_map(|position| self.group.entry_at(position));
         entries.map(|entry| entry.command.weight()).sum::<usize>()
             >= BATCH_FRAMES as usize * BATCH_BYTES
     }
 
-    /// Among three, an order leaves at once for those whom it concerns. If it concerns us, one other
-    /// has to have it before we may act on it: who sent it, for instance.
+    /// With at most three members, an order is sent immediately to the members it concerns. If it concerns
+    /// this node, one other member (the sender of the message, say) must have it before this node may deliver
+    /// it.
     fn flush_of_order(&mut self, to: ProcessId, position: u64, entry: &Entry<Batch>) -> Flush {
         let view = self.group.view();
         if view.members.len() > 3 || !view.has_member(to) {
@@ -116,38 +121,39 @@ impl Core {
         } else {
             Some(entry.sender)
         };
-        if self.flush_state.concern.as_ref().is_none_or(|(of, _)| *of != position) {
-            self.flush_state.concern = Some((position, self.concerned(position, entry)));
+        if self.flush_state.concerned.as_ref().is_none_or(|(of, _)| *of != position) {
+            self.flush_state.concerned = Some((position, self.concerned_members(position, entry)));
         }
-        let Some((_, Some(concerned))) = &self.flush_state.concern else { return Flush::Now };
+        let Some((_, Some(concerned))) = &self.flush_state.concerned else { return Flush::Now };
         let witnesses = concerned.contains(self.me) && witness == Some(to);
-        // Who has too many on the way sends no more, be it another or we.
+        // A sender with the maximum of messages in flight waits for this order before it sends the next.
         let on_the_way = if entry.sender == self.me {
             self.in_flight
         } else {
-            self.flush_state.owed.get(&to).map_or(1, |owed| owed + 1)
+            self.flush_state.batched_orders.get(&to).map_or(1, |batched_orders| batched_orders + 1)
         };
         let stuck = witness == Some(to) && on_the_way >= IN_FLIGHT;
         if concerned.contains(to) || witnesses || stuck { Flush::Now } else { Flush::Batched }
     }
 
-    /// Whose turn it is with a message that has just got its place: who is granted something by it, is
-    /// refused it, or learns that someone waits for what it has. None: it may be anyone.
-    fn concerned(&self, position: u64, entry: &Entry<Batch>) -> Option<ProcessSet> {
+    /// The members that a newly ordered message concerns: those it grants or refuses a request, and holders
+    /// that learn from it of a queued request. `None`: possibly all.
+    fn concerned_members(&self, position: u64, entry: &Entry<Batch>) -> Option<ProcessSet> {
         let before = (self.applied..position).map(|p| Some(&self.group.entry_at(p)?.command));
         let mut ops: Vec<&Op> = Vec::new();
         for batch in before {
-            ops.extend(batch?.ops.iter().take(LOOKED_AT + 1));
-            if ops.len() > LOOKED_AT {
+            ops.extend(batch?.ops.iter().take(EXAMINED_OPS + 1));
+            if ops.len() > EXAMINED_OPS {
                 return None;
             }
         }
         let earlier = ops.len();
-        if earlier + entry.command.ops.len() > LOOKED_AT {
+        if earlier + entry.command.ops.len() > EXAMINED_OPS {
             return None;
         }
         ops.extend(entry.command.ops.iter());
-        // The table has not taken in what waits for a majority: copies of its locks do.
+        // The table does not contain messages that wait for a majority; so these operations are applied to
+        // copies of its locks.
         let mut locks: Vec<(&Key, Lock)> = Vec::new();
         let mut tokens = Tokens::default();
         let mut concerned = ProcessSet::new();
@@ -167,7 +173,8 @@ impl Core {
                     }
                     Outcome::Contended { .. } => {
                         let unaware = lock.holders.iter().map(|g| g.claim.member.id);
-                        concerned.extend(unaware.filter(|holder| !knows(*holder, op, lock)));
+                        concerned
+                            .extend(unaware.filter(|holder| !needs_no_notice(*holder, op, lock)));
                     }
                     Outcome::Changed { .. } => {}
                     _ => return None,
@@ -178,9 +185,9 @@ impl Core {
     }
 }
 
-/// Whether who has a lock need not be told of an operation to give it to others in time: it has passed
-/// it on itself, or someone else waits already for whom it will let it go.
-fn knows(holder: ProcessId, op: &Op, lock: &Lock) -> bool {
+/// Whether a holder needs no notice of `op` to hand the lock over in time: it passed the lock itself, or it
+/// already needs_no_notice another queued request for which it will release the lock.
+fn needs_no_notice(holder: ProcessId, op: &Op, lock: &Lock) -> bool {
     match op {
         Op::Acquire { claim, .. } => {
             lock.queue.iter().any(|w| w.claim != *claim && w.claim.member.id != holder)

@@ -1,9 +1,9 @@
-//! How a group begins: for the first time, and after everyone was down.
+//! Forming a group: for the first time, and after all members were down.
 //!
-//! Nobody who has just come up counts for an old view: it may have forgotten what it promised. So a
-//! group begins anew only when all founders are there and none of them is in a view; then the one
-//! with the lowest id proposes the first view, in a higher generation than anyone has seen, and all of
-//! them enter it once all have promised to: see `founding`.
+//! Hazard: a restarted process may have forgotten a promise it gave in an old view, so it must not count for
+//! that view. Rule: a group is founded only if all founders are present and none is in a view. The founder
+//! with the lowest id then proposes the first view, in a generation above all known ones. The founders enter
+//! it once all have promised to: see `founding`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::status::{Event, Loss};
 use crate::table::Table;
 use crate::wire::Frame;
 
-/// How many times as long as a member may be silent one waits for those without whom half of a view is no half.
+/// For how many silence timeouts half of a view waits for the other half before it dissolves.
 const PATIENCE: u32 = 10;
 
-/// Where someone stands, for the others.
+/// The state of a process, as it reports it to its peers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct PeerStatus {
     pub(crate) incarnation: u32,
@@ -29,11 +29,11 @@ pub(crate) struct PeerStatus {
     pub(crate) view: Option<ViewId>,
     /// Whether it has a data directory.
     pub(crate) has_data_dir: bool,
-    /// Whether nobody goes on with what it was granted there before.
+    /// Whether grants of its earlier incarnations can no longer be in use.
     pub(crate) earlier_grants_over: bool,
 }
 
-/// Someone we know.
+/// A known process.
 pub(super) struct Peer {
     pub(super) name: Arc<str>,
     pub(super) connected: bool,
@@ -41,19 +41,19 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Whether it is in a group, as far as we know.
+    /// Whether it is in a view, according to its last report.
     fn is_inside(&self) -> bool {
         self.connected && self.peer_status.as_ref().is_some_and(|s| s.view.is_some())
     }
 }
 
-/// What is known of the founders.
+/// What is known about the founders.
 pub(super) struct Forming {
-    /// Who answers at the addresses of the founders.
+    /// For each founder address, the process that answered there.
     seeds: Vec<Option<ProcessId>>,
-    /// Everyone who ever did: one address may stand for many.
+    /// All processes that ever answered at one; an address may stand for several.
     answered: BTreeSet<ProcessId>,
-    /// A name that stands for several founders, where nobody said how many there are.
+    /// A name that stands for several addresses, although the number of founders is not given.
     shared_name: Option<String>,
 }
 
@@ -64,8 +64,8 @@ impl Forming {
 }
 
 impl Core {
-    /// One of the founders' addresses is a name of several. One for each address would be too few, and
-    /// everyone might found a group of its own: only a number says when all are there.
+    /// A founder's name resolves to several addresses. One founder per name would be too few: each process
+    /// might found a group of its own. So without a given number of founders, this node founds none.
     pub(crate) fn seed_is_several(&mut self, name: &str) {
         if self.config.founders.is_none() && !self.config.alone {
             self.config.founders = Some(usize::MAX);
@@ -73,7 +73,7 @@ impl Core {
         }
     }
 
-    /// Someone answers at one of the founders' addresses, perhaps ourselves.
+    /// A process, perhaps this one, answered at a founder's address.
     pub(crate) fn seed_is(&mut self, seed: usize, id: ProcessId) {
         if let Some(known) = self.forming.seeds.get_mut(seed) {
             *known = Some(id);
@@ -83,7 +83,7 @@ impl Core {
         self.pump();
     }
 
-    /// A connection to someone stands.
+    /// A connection to a peer is established.
     pub(crate) fn peer_up(&mut self, id: ProcessId, name: Arc<str>, now: std::time::Duration) {
         self.now = self.now.max(now);
         let peer = Peer { name, connected: true, peer_status: None };
@@ -100,7 +100,7 @@ impl Core {
         self.pump();
     }
 
-    /// It is gone: nobody listens where it was.
+    /// A peer is gone: its address refuses connections.
     pub(crate) fn peer_down(&mut self, id: ProcessId, now: std::time::Duration) {
         self.now = self.now.max(now);
         if let Some(peer) = self.peers.get_mut(&id) {
@@ -121,7 +121,7 @@ impl Core {
         }
     }
 
-    /// Tells everyone where we stand.
+    /// Reports the own state to all connected peers.
     pub(super) fn announce(&mut self) {
         let peer_status = self.peer_status();
         let to: Vec<ProcessId> =
@@ -138,7 +138,7 @@ impl Core {
         let elsewhere = |theirs: ViewId| theirs.generation != view.id.generation;
         let apart = peer_status.view.is_some_and(elsewhere) && !view.has_member(from);
         if self.is_inside() && !news && view.id.epoch == 0 && view.members.contains(&member) {
-            // It has not heard yet of the first view.
+            // It has not received the first view yet.
             let view = view.clone();
             self.send(from, Frame::Found(view));
         }
@@ -157,7 +157,7 @@ impl Core {
         self.form();
     }
 
-    /// While we are outside: joins those who are inside, or founds a group with all who are not.
+    /// Outside a view: joins a group that a peer is in, or founds one with the others.
     pub(super) fn form(&mut self) {
         if self.is_inside() || self.leaving {
             return;
@@ -169,13 +169,13 @@ impl Core {
         self.propose();
     }
 
-    /// The founders that are there, as far as we know; where their number is given and not their
-    /// addresses, everyone who is there.
+    /// The founders that are present. If their number is given instead of their addresses, every connected
+    /// process counts.
     fn founders(&self) -> Vec<ProcessId> {
         let found: BTreeSet<ProcessId> = match self.config.founders {
-            // Before anyone has answered, not even we ourselves, nothing is known.
+            // Before anyone has answered, this node included, nothing is known.
             Some(_) if self.forming.answered.is_empty() => BTreeSet::new(),
-            // Whoever is there counts, whether we called it or it called us.
+            // Connections in both directions count.
             Some(_) => {
                 let here = self.peers.iter().filter(|(_, peer)| peer.connected);
                 here.map(|(id, _)| *id).chain([self.me]).collect()
@@ -185,14 +185,14 @@ impl Core {
         found.into_iter().collect()
     }
 
-    /// The first view, if everyone is there and it is up to us to name it.
+    /// The first view, if all founders are present and this node is the one to propose it.
     pub(super) fn first_view(&self) -> Option<View> {
         let founders = self.founders();
         let all = match self.config.founders {
             Some(n) => founders.len() >= n,
             None => self.forming.seeds.iter().all(Option::is_some),
         };
-        // Who was in the last view we know of may have gone on without the founders.
+        // Members of the last known view may have gone on without the founders.
         let mut asked = founders.clone();
         asked.extend(self.record.members.iter().map(|m| ProcessId(m.0)));
         let mut statuses = Vec::new();
@@ -204,7 +204,7 @@ impl Core {
             return None;
         }
         statuses.push((self.me, self.peer_status()));
-        // A new table knows nothing of what was granted before: that must be over.
+        // A new table knows no earlier grants, so they must be over.
         if statuses.iter().any(|(_, s)| !s.earlier_grants_over) {
             return None;
         }
@@ -220,7 +220,7 @@ impl Core {
         Some(View { id, members: members?, observers: Vec::new() })
     }
 
-    /// A first view: we enter it if it means us as we are, and if we are in none.
+    /// Enters a first view that it has promised, in the present incarnation, if it is in none.
     pub(super) fn on_found(&mut self, view: &View) {
         let us = Member { id: self.me, incarnation: self.record.incarnation };
         let newer = view.id.generation > self.record.generation;
@@ -235,11 +235,13 @@ impl Core {
         self.step(|group, ctx| group.on_start(ctx));
     }
 
-    /// Our view can decide nothing any more when more than half of its members have been born again (what
-    /// they had promised is forgotten), or have gone on in another generation. We go out, to begin anew with
-    /// everyone. Without half of them the others go on, if all of that half were born again and know it: who has
-    /// forgotten how many lives it had may say a lower number, which tells nothing. Those others get a while to be
-    /// there, as does one who has a vote for us who have none.
+    /// Leaves a view that cannot decide anything any more, to found a group anew with all.
+    ///
+    /// A view is over when more than half of its members have restarted (a restarted process may have
+    /// forgotten its promises), or have gone on in another generation. If exactly half is left, it can
+    /// continue, provided the other half has restarted and knows it. A process that forgot its incarnations
+    /// may report a lower number, which proves nothing. Such a half gets a while to appear; so does a voter
+    /// that this node waits for while it has no vote itself.
     pub(super) fn dissolve_if_stalled(&mut self) {
         if !self.is_inside() {
             return;
@@ -279,20 +281,23 @@ impl Core {
         self.go_outside(Loss::Dissolved);
     }
 
-    /// Where someone stands who is connected, as far as it has said so.
+    /// The last report of a connected peer.
     fn status_of(&self, id: ProcessId) -> Option<&PeerStatus> {
         let peer = self.peers.get(&id).filter(|peer| peer.connected)?;
         peer.peer_status.as_ref()
     }
 
-    /// Whether someone has been in a later generation than our view is of.
+    /// Whether the process has been in a later generation than the present view's.
     fn has_seen_later(&self, peer_status: &PeerStatus) -> bool {
         peer_status.generation > self.group.view().id.generation
     }
 
-    /// Whether a wish to join is that of one who has gone on in a later generation, where that may have taken the
-    /// place of our view: without a majority of our own we cannot tell. It is no proof that nobody went on, then; nor is
-    /// that of one who has not said yet where it has been. It asks again.
+    /// Whether to ignore a join request as proof that its sender left the present view.
+    ///
+    /// Scenario: the sender has gone on in a later generation, and this node no longer sees a majority of its
+    /// own view. Hazard: that generation may have replaced this view, so nothing follows for its other
+    /// members. Rule: ignore the join until this is clear, and also until the peer has reported its
+    /// generation. The peer repeats it.
     pub(super) fn is_superseded_by(&self, from: ProcessId) -> bool {
         let members = &self.group.view().members;
         let lives = |m: &&Member| {
@@ -304,7 +309,7 @@ impl Core {
             && 2 * members.iter().filter(lives).count() <= members.len()
     }
 
-    /// Whether everyone of the last view that we know of is there, and in none.
+    /// Whether all members of the last known view are connected and in no view.
     pub(super) fn is_last_view_over(&self) -> bool {
         let others = self.record.members.iter().filter(|m| m.0 != self.me.0);
         let outside =
@@ -319,7 +324,7 @@ impl Core {
         self.has_table = true;
     }
 
-    /// An operator's last resort: a group of one, in a new generation, for the others to join.
+    /// Founds a group of one in a new generation, for the others to join: an operator's last resort.
     pub(crate) fn found_alone(&mut self) {
         if self.has_table {
             return self.refound();
@@ -328,7 +333,7 @@ impl Core {
         self.found_alone_if_due();
     }
 
-    /// Founds a group of one, if that is wanted, it is time, and no group is there to join.
+    /// Founds a group of one if that was requested, its time has come, and no peer is in a group.
     pub(super) fn found_alone_if_due(&mut self) {
         if self.found_alone_at.is_none_or(|at| self.now < at) {
             return;
@@ -355,7 +360,7 @@ impl Core {
         self.pump();
     }
 
-    /// Writes down whom the present view consists of.
+    /// Records the members of the present view.
     pub(super) fn remember(&mut self, view: &View) {
         let name = |id: ProcessId| {
             if id == self.me {
@@ -371,7 +376,7 @@ impl Core {
         }
     }
 
-    /// Whether a list of founders is all there is to go by, all of them answer, and none of them is us.
+    /// Whether only the list of founders counts, all of them have answered, and this node is not among them.
     pub(crate) fn is_unlisted(&self) -> bool {
         let other = |seed: &Option<ProcessId>| seed.is_some_and(|id| id != self.me);
         !self.is_member()
@@ -380,7 +385,7 @@ impl Core {
             && self.forming.seeds.iter().all(other)
     }
 
-    /// Why there is no group yet, in words.
+    /// Explains to people why there is no group yet.
     pub(crate) fn what_is_missing(&self) -> String {
         if self.is_member() {
             return String::new();
@@ -388,7 +393,7 @@ impl Core {
         if self.is_inside() {
             return "entering; waiting for the state of the group".into();
         }
-        // We are, be it that we have not answered ourselves yet.
+        // This node is present, even if it has not answered itself yet.
         let here = self.founders().len().max(1);
         match self.config.founders {
             Some(usize::MAX) => {
@@ -409,7 +414,7 @@ impl Core {
             }
             Some(_) | None => {}
         }
-        if let Some(to) = self.promises.bound_to(self.me)
+        if let Some(to) = self.promises.promised_to(self.me)
             && !self.peers.get(&to).is_some_and(|peer| peer.connected)
         {
             return format!(

@@ -1,8 +1,8 @@
-//! When we give signs of life.
+//! Schedule of heartbeats: pings, and the heartbeats of virtual synchrony.
 //!
-//! The leader's come round by its clock. Who follows is awake when they arrive, and gives its own then: a
-//! group that has nothing to do wakes up once for all of it. If the leader's do not come, everyone has a
-//! clock of its own.
+//! The leader sends by its own clock. A follower is awake when the leader's heartbeat arrives, and sends its
+//! own then: so an idle group wakes up once per period. If the leader's heartbeat does not come, the follower
+//! sends by its own clock.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use super::Core;
 use crate::builder::Timings;
 
 pub(super) struct HeartbeatSchedule {
-    /// How often signs of life come.
+    /// The time between heartbeats.
     period: Duration,
-    /// How long the leader's is waited for when ours is due: so long that a clock that was set before that
-    /// came wakes us for period second one only. All who follow wait: where that is too long for the others,
-    /// nobody does.
+    /// How long a follower waits for the leader's heartbeat when its own is due: long enough that a timer set
+    /// before the last one arrived fires only every second period. All followers wait; with timings that
+    /// leave no time for it, none does.
     patience: Duration,
-    /// When we gave the last sign of life, and when the next is due.
+    /// When the last heartbeat was sent, and when the next is due.
     last: Duration,
     pub(super) next: Duration,
-    /// Whose the last one went following with.
+    /// The leader whose heartbeat the last one followed.
     following: Option<ProcessId>,
 }
 
@@ -35,7 +35,7 @@ impl HeartbeatSchedule {
 }
 
 impl Core {
-    /// A sign of life period now and then: leases, idle locks, who is there.
+    /// Sends a heartbeat, and does the periodic work: idle locks, missing state donors, founding.
     pub(super) fn send_heartbeat(&mut self) {
         let HeartbeatSchedule { period, last, next, following, .. } = &mut self.heartbeat;
         (*last, *next, *following) = (self.now, self.now + *period, None);
@@ -51,8 +51,8 @@ impl Core {
         self.form();
     }
 
-    /// The leader gives a sign of life: so do we, if it is nearly time. If we just did, the next is due with
-    /// the leader's; else we come nearer to that.
+    /// The leader's heartbeat arrived. If the own heartbeat is nearly due, it is sent now. If it was just
+    /// sent, the next is due together with the leader's. Otherwise the next one moves towards the leader's.
     pub(super) fn join_leader_heartbeat(&mut self, leader: ProcessId) {
         let HeartbeatSchedule { period, last, next, following, .. } = &mut self.heartbeat;
         let soon = *period / 8;
@@ -70,14 +70,15 @@ impl Core {
         }
     }
 
-    /// How long the leader's sign of life is waited for now. Once: then we go by our own clock.
+    /// How long to wait for the leader's heartbeat now. Only once: afterwards the own clock counts.
     pub(super) fn patience(&self) -> Duration {
         let following = self.heartbeat.following.is_some()
             && self.heartbeat.following == self.group.view().leader();
         if following { self.heartbeat.patience } else { Duration::ZERO }
     }
 
-    /// Who waited in vain for as long as a heartbeat counts that one, too: silence is counted in these.
+    /// After a whole period of waiting in vain, counts the heartbeat that was due meanwhile: virtual
+    /// synchrony measures silence in its own heartbeats.
     pub(super) fn count_missed_heartbeat(&mut self, due: Duration) {
         if !self.patience().is_zero() && self.now >= due + self.heartbeat.period {
             self.step(|group, ctx| group.on_timer(Timer::Heartbeat, ctx));
@@ -94,7 +95,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Three that have been together for a while; the first to follow began later, by so much.
+    /// Three members that have run for a while; the first follower's heartbeats are shifted by `later`.
     fn beating(later: Duration) -> Cluster {
         beating_every(Timings::default(), later)
     }
@@ -120,9 +121,8 @@ mod tests {
         (0..3).map(|i| cluster.node(i)).find(follows).unwrap()
     }
 
-    /// The group's signs of life and our own are due at the same times.
     #[test]
-    fn signs_of_life_leave_together() {
+    fn pings_and_group_heartbeats_are_due_together() {
         let cluster = beating(Duration::ZERO);
         follower(&cluster).shared().look(|core| {
             let beats = core.timers.iter().map(|(_, due)| *due);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_comes_to_give_its_signs_of_life_with_the_leader() {
+    fn followers_converge_to_leader_heartbeat() {
         for later in [1, 10, 13, 40, 75, 90, 99] {
             let cluster = beating(later * MS);
             let pulses: Vec<_> = (0..3)
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_that_says_nothing_is_waited_for_once() {
+    fn follower_waits_for_silent_leader_once() {
         let cluster = beating(Duration::ZERO);
         let timings = Timings::default();
         follower(&cluster).shared().with(|core, _| {
@@ -154,7 +154,7 @@ mod tests {
             core.tick(due);
             let next = due + timings.heartbeat;
             assert_eq!((core.heartbeat.next, core.next_due()), (next, next));
-            // It is missed in time all the same.
+            // The silent leader is suspected in time all the same.
             let leader = core.group.view().leader().unwrap();
             let missed = |core: &Core| core.group.suspects().contains(leader);
             while !missed(core) {
@@ -166,9 +166,8 @@ mod tests {
         });
     }
 
-    /// Where there is little time for signs of life, none is waited for, and all go by the same beat.
     #[test]
-    fn who_has_no_time_to_lose_waits_for_nobody() {
+    fn follower_does_not_wait_with_tight_timings() {
         let default = Timings::default();
         let (silence, lease) = (3 * default.heartbeat, 2 * default.heartbeat);
         let odd = Timings { heartbeat: 9 * MS, silence: 20 * MS, lease: 20 * MS, ..default };
@@ -183,9 +182,9 @@ mod tests {
         assert_eq!(odd.period(), 5 * MS, "in units");
     }
 
-    /// However often the leader says something, nobody is thought to be silent because of that.
+    /// Hazard: frequent heartbeats of a leader hurry the followers' clocks, so that others seem silent.
     #[test]
-    fn a_hasty_leader_hardly_hastens_others() {
+    fn frequent_leader_heartbeats_hardly_hurry_followers() {
         let cluster = beating(Duration::ZERO);
         follower(&cluster).shared().with(|core, _| {
             let leader = core.heartbeat.following.unwrap();

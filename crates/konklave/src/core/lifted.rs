@@ -1,8 +1,9 @@
-//! Locks that a classic algorithm serves inside a view: one process of it for each name, as long as the
-//! view lasts. What the algorithm grants it grants to this node; who here waits is served in turn.
+//! Lifted locks: a classic mutual exclusion algorithm serves them inside a view. Each lock name has its own
+//! process of the algorithm, for as long as the view lasts. The algorithm grants a lock to a node; the node
+//! serves its local requests in order.
 //!
-//! LiftedFrame the view nobody fails as far as the algorithm can tell. When the view ends it stands still,
-//! and the next one starts it anew from what all who go on have said: see `barrier`.
+//! Within a view, the algorithm sees no failures. When the view ends, the algorithm stops; the next view
+//! starts it anew from the summaries of all members that continue: see `view_change`.
 
 mod locks;
 mod messages;
@@ -31,27 +32,27 @@ use crate::wire::MAX_FRAME;
 use locks::{LockIndex, Locks};
 use safe_holders::SafeHolders;
 
-/// From so many names on, a new view makes room: it forgets what nobody uses.
+/// With this many locks, a new view makes room by forgetting the unused ones.
 const NAMES: usize = if cfg!(test) { 64 } else { 1 << 16 };
-/// And from so many bytes on that all members together say of what nobody uses when a view ends: it must
-/// be far less than a frame may be.
+/// The same for the bytes that all members together report on unused locks when a view ends: they must stay
+/// far below the longest frame.
 const SUMMARIES: usize = if cfg!(test) { 48 << 10 } else { MAX_FRAME / 8 };
 /// About how many bytes a report takes, without the name.
 const REPORT: usize = 16;
-/// After so many entries a new view lets the algorithms, which count in 32 bits, begin anew.
+/// After this many grants of a lock, a new view restarts the algorithms, because they count in 32 bits.
 const ENTRIES: u64 = 1 << 31;
 
-/// Where this node stands with the algorithm.
+/// This node's state in the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
     #[default]
     Idle,
     Wanting,
-    /// It has granted us the lock, and we have not let it go.
+    /// The algorithm has granted the lock to this node.
     Held,
 }
 
-/// Who here has it.
+/// The local request that holds the lock.
 struct User {
     number: u64,
     session: u32,
@@ -61,25 +62,25 @@ struct User {
     since: Duration,
 }
 
-/// One lock.
+/// One lifted lock.
 struct Lock {
     name: Name,
-    /// Our process of the algorithm; none before we had to do with it in this view.
+    /// This node's process of the algorithm; `None` before its first use in this view.
     instance: Option<Instance<Any>>,
     phase: Phase,
     user: Option<User>,
-    /// Who here waits, and since when.
+    /// The waiting local requests, and since when they wait.
     queue: VecDeque<(u64, Duration)>,
-    /// How many of them are served before others are: those who waited when it came.
-    turn: usize,
-    /// Who may mode it safely, and who knows that of us.
+    /// How many of them are served before other nodes: those that waited when the lock came.
+    local_turns: usize,
+    /// The lease-safe holders known to this node, and the members that know of this node as one.
     safe_holders: SafeHolders,
-    /// Who wants it only if nobody has it.
+    /// Peers that want the lock only if it is free, with the numbers of their requests.
     try_requests: Vec<(ProcessId, u64)>,
-    /// Whether a message made no sense to the algorithm, so that only a new view can go on.
+    /// Whether the algorithm failed on a message; only a new view can repair it.
     broken: bool,
-    /// Whether others do not know yet how it stands here.
-    news: bool,
+    /// Whether the other members lack the latest note on this lock.
+    outdated_notes: bool,
 }
 
 impl Lock {
@@ -90,15 +91,15 @@ impl Lock {
             phase: Phase::default(),
             user: None,
             queue: VecDeque::new(),
-            turn: 0,
+            local_turns: 0,
             safe_holders: SafeHolders::default(),
             try_requests: Vec::new(),
             broken: false,
-            news: false,
+            outdated_notes: false,
         }
     }
 
-    /// There have been so many entries at least. Our process of the algorithm begins, if it has not yet.
+    /// Notes that there have been at least `entries` grants. Starts this node's process, if it has none.
     fn learn(&mut self, entries: u64, me: ProcessId, homes: &Homes) {
         if self.instance.is_none() && !self.broken {
             self.instance = Instance::fresh_in(me, &self.name, homes);
@@ -116,10 +117,10 @@ impl Lock {
         self.user.is_some() || !self.queue.is_empty()
     }
 
-    /// About how many bytes we would say of it, if nobody uses it.
+    /// About how many bytes this node would report on the lock, if it is unused.
     fn idle_weight(&self) -> usize {
         let others = self.safe_holders.others().len();
-        // That it lies here is only said of what others may mode.
+        // `Report::Parked` is sent only for locks that other members may hold lease-safe.
         let reports = if self.is_used() || others == 0 { 0 } else { others + 1 };
         reports * (self.name.len() + REPORT)
     }
@@ -128,26 +129,26 @@ impl Lock {
 pub(super) struct Lifted {
     setup: Setup,
     view: ViewId,
-    /// How a lock begins in this view.
+    /// Where each lock starts in this view.
     homes: Homes,
     locks: Locks,
-    /// Locks that one who is gone may still believe to mode, and until when.
+    /// For each lock: excluded members that may still use it, and until when it is fenced for them.
     fenced_until: BTreeMap<Name, BTreeMap<Member, Duration>>,
-    /// What belongs to views to come.
+    /// Frames that belong to later views.
     future_frames: Vec<(ProcessId, LiftedFrame)>,
-    /// How many frames went to whom in this view, and how many came.
+    /// For each peer: the number of frames sent and received in this view.
     sent: BTreeMap<ProcessId, u64>,
     received: BTreeMap<ProcessId, u64>,
-    /// Locks with news for the others.
-    news: Vec<LockIndex>,
-    /// What others told.
+    /// The locks whose notes are to be sent.
+    outdated_notes: Vec<LockIndex>,
+    /// The notes received, and when.
     peer_notes: BTreeMap<(Name, ProcessId), (crate::lifted::LockNote, Duration)>,
-    /// What those who look on were told of others, and when all have said how they stand in this view.
-    told: BTreeMap<(Name, ProcessId), Token>,
+    /// Holders published as events for other nodes; and when all notes of this view should have arrived.
+    published: BTreeMap<(Name, ProcessId), Token>,
     notes_complete_at: Duration,
-    /// Who has not answered yet whether it held what shall be taken away.
+    /// For each revocation: the peers that have not answered.
     revoking: BTreeMap<u64, ProcessSet>,
-    /// Whether a lock has been entered too often for one view.
+    /// Whether a new view is needed: a lock is broken, a frame is missing, or room is short.
     needs_reform: bool,
 }
 
@@ -166,53 +167,53 @@ impl Lifted {
             future_frames: Vec::new(),
             sent: BTreeMap::new(),
             received: BTreeMap::new(),
-            news: Vec::new(),
+            outdated_notes: Vec::new(),
             peer_notes: BTreeMap::new(),
-            told: BTreeMap::new(),
+            published: BTreeMap::new(),
             notes_complete_at: Duration::ZERO,
             revoking: BTreeMap::new(),
             needs_reform: false,
         }
     }
 
-    /// We are outside.
+    /// This node is outside the group.
     pub(super) fn clear(&mut self) {
         let setup = self.setup.clone();
         *self = Self { setup, ..Self::new(ProcessId(0), LockAlgorithm::Table) };
     }
 
-    /// When the first lock is free again that one who is gone may mode.
+    /// When the next fence ends.
     pub(super) fn first_fence_end(&self) -> Option<Duration> {
         self.fenced_until.values().flat_map(BTreeMap::values).min().copied()
     }
 
-    /// The others do not know yet how this one stands here.
+    /// Marks the lock's note as out of date at the other members.
     fn mark_unreported(&mut self, index: LockIndex) {
-        if !std::mem::replace(&mut self.locks[index].news, true) {
-            self.news.push(index);
+        if !std::mem::replace(&mut self.locks[index].outdated_notes, true) {
+            self.outdated_notes.push(index);
         }
     }
 }
 
 impl Core {
-    /// Whether an algorithm serves this, not the table.
+    /// Whether a lifted algorithm serves this key, instead of the table.
     pub(super) fn lifts(&self, key: &Key) -> bool {
         self.config.lock_algorithm != LockAlgorithm::Table && key.space == Space::Lock
     }
 
-    /// What the algorithms cannot serve.
+    /// The error for a mode that the algorithm cannot serve.
     pub(super) fn unsupported_mode(&self, key: &Key, mode: LockMode) -> Option<Error> {
         let name = || key.name.to_string();
         (self.lifts(key) && mode != LockMode::Exclusive)
             .then(|| Error::OnlyExclusive { name: name(), mutex: self.config.lock_algorithm })
     }
 
-    /// Whether the algorithms run, and we take part.
+    /// Whether the algorithms run and this node takes part.
     fn runs(&self) -> bool {
         self.is_member() && !self.group.is_wedged() && self.lifted.view == self.group.view().id
     }
 
-    /// Someone here wants a lock.
+    /// Requests a lock for a local session.
     pub(super) fn request_lifted(&mut self, number: u64, name: &Name, wait: bool, safe: bool) {
         if !self.is_member() {
             return;
@@ -238,7 +239,7 @@ impl Core {
         }
     }
 
-    /// Sees to what others must know before we enter.
+    /// Announces what other members must know before this node may grant the request.
     fn prepare(&mut self, number: u64, index: LockIndex, wait: bool, safe: bool) {
         if !self.runs() {
             return;
@@ -255,7 +256,7 @@ impl Core {
         }
     }
 
-    /// Does what can be done for a lock: asks, serves the next, lets go.
+    /// Advances a lock as far as possible: requests it, grants it to the next local request, or releases it.
     fn advance(&mut self, index: LockIndex) {
         if !self.runs() {
             return;
@@ -267,15 +268,15 @@ impl Core {
                 Phase::Idle if lock.queue.is_empty() => return,
                 Phase::Idle => {
                     lock.phase = Phase::Wanting;
-                    self.drive(index, Input::Request(mutex::Request::Acquire));
+                    self.run_algorithm(index, Input::Request(mutex::Request::Acquire));
                 }
                 Phase::Held if lock.user.is_some() => return,
-                Phase::Held if lock.turn == 0 || lock.queue.is_empty() => {
+                Phase::Held if lock.local_turns == 0 || lock.queue.is_empty() => {
                     lock.phase = Phase::Idle;
-                    self.drive(index, Input::Request(mutex::Request::Release));
+                    self.run_algorithm(index, Input::Request(mutex::Request::Release));
                 }
                 Phase::Held => {
-                    if !self.enter(index) {
+                    if !self.grant_next(index) {
                         return;
                     }
                 }
@@ -283,8 +284,8 @@ impl Core {
         }
     }
 
-    /// One step of the algorithm; whom it speaks to.
-    fn drive(&mut self, index: LockIndex, input: Input<Any>) -> ProcessSet {
+    /// Runs one step of the algorithm; returns the receivers of its messages.
+    fn run_algorithm(&mut self, index: LockIndex, input: Input<Any>) -> ProcessSet {
         let (me, mut receivers) = (self.me, ProcessSet::new());
         let lock = &mut self.lifted.locks[index];
         if lock.broken {
@@ -292,7 +293,7 @@ impl Core {
         }
         lock.learn(0, me, &self.lifted.homes);
         let Some(instance) = &mut lock.instance else { return receivers };
-        // The algorithms trust their messages: what a member garbled may be more than they can bear.
+        // The algorithms trust their messages, so a garbled one may make them panic.
         let step = std::panic::AssertUnwindSafe(|| instance.step(me, input));
         let Ok(outcome) = std::panic::catch_unwind(step) else {
             (lock.instance, lock.broken, self.lifted.needs_reform) = (None, true, true);
@@ -300,7 +301,7 @@ impl Core {
         };
         let count = instance.count;
         if outcome.granted {
-            (lock.phase, lock.turn) = (Phase::Held, lock.queue.len());
+            (lock.phase, lock.local_turns) = (Phase::Held, lock.queue.len());
         }
         for (to, message) in outcome.sent {
             receivers.insert(to);
@@ -311,8 +312,9 @@ impl Core {
         receivers
     }
 
-    /// Lets the next one here in, if nothing forbids it; whether anything changed.
-    fn enter(&mut self, index: LockIndex) -> bool {
+    /// Grants the lock to the next local request, unless something forbids it. Returns whether anything
+    /// changed.
+    fn grant_next(&mut self, index: LockIndex) -> bool {
         if self.leaving || !self.lease.holds(self.now) {
             return false;
         }
@@ -320,9 +322,9 @@ impl Core {
         let fenced = self.lifted.fenced_until.contains_key(&lock.name);
         let Some((number, _)) = lock.queue.front().copied() else { return false };
         let Some(request) = self.claims.request(number) else {
-            // It was given up.
+            // The request was withdrawn.
             lock.queue.pop_front();
-            lock.turn -= 1;
+            lock.local_turns -= 1;
             return true;
         };
         if fenced && request.wait {
@@ -330,27 +332,27 @@ impl Core {
         }
         if fenced {
             lock.queue.pop_front();
-            lock.turn -= 1;
+            lock.local_turns -= 1;
             self.refuse_busy(number);
             return true;
         }
         if request.safe && !lock.safe_holders.is_known(self.group.view()) {
             lock.safe_holders.want(self.me);
-            self.ask_the_rest(index);
-            // Alone, there is nobody to tell.
+            self.ask_remaining(index);
+            // With no other member, there is nobody to ask.
             return self.lifted.locks[index].safe_holders.is_known(self.group.view());
         }
         let Some(token) = self.next_token(index) else { return false };
         let lock = &mut self.lifted.locks[index];
         lock.queue.pop_front();
-        lock.turn -= 1;
+        lock.local_turns -= 1;
         if let Some(pending) = self.claims.remove_pending(number) {
             self.grant_to(index, number, pending.into_request(), token);
         }
         true
     }
 
-    /// The token of the next entry; none where only a new view can go on.
+    /// The token of the next grant; `None` if only a new view can go on.
     fn next_token(&mut self, index: LockIndex) -> Option<Token> {
         let ViewId { generation, epoch, .. } = self.lifted.view;
         let instance = self.lifted.locks[index].instance.as_mut()?;
@@ -360,7 +362,7 @@ impl Core {
         Some(Token { generation, epoch, k: instance.count })
     }
 
-    /// Lets in whom nothing keeps out.
+    /// Grants the lock to a request.
     fn grant_to(
         &mut self,
         index: LockIndex,
@@ -373,14 +375,15 @@ impl Core {
         lock.user = Some(User { number, session, label, safe, token, since: self.now });
         for (from, number) in std::mem::take(&mut lock.try_requests) {
             let name = self.lifted.locks[index].name.clone();
-            self.send_lifted(from, name, LockMessage::Used { number });
+            self.send_lifted(from, name, LockMessage::InUse { number });
         }
         self.lifted.mark_unreported(index);
         let claim = ClaimId { member: self.own_member(), session, number };
         self.deliver_grant(number, (request, deadline), claim, token);
     }
 
-    /// Gives a lock that lies here unused, without a message, or the request back.
+    /// Grants an idle lock that is at this node, without a message. Returns the request if that is
+    /// impossible.
     pub(super) fn grant_idle(
         &mut self,
         number: u64,
@@ -398,7 +401,7 @@ impl Core {
             return Some(request);
         }
         self.lifted.locks[index].phase = Phase::Wanting;
-        self.drive(index, Input::Request(mutex::Request::Acquire));
+        self.run_algorithm(index, Input::Request(mutex::Request::Acquire));
         if self.lifted.locks[index].phase != Phase::Held {
             return Some(request);
         }
@@ -407,33 +410,33 @@ impl Core {
         None
     }
 
-    /// Someone here has let a lock go, or lost it; then it is the others' turn.
+    /// The local holder released the lock, or lost it. A lost lock goes to other nodes first.
     pub(super) fn release_lifted(&mut self, number: u64, name: &Name, lost: bool) {
         let Some(index) = self.lifted.locks.find(name) else { return };
         let lock = &mut self.lifted.locks[index];
         if lock.user.as_ref().is_some_and(|user| user.number == number) {
             lock.user = None;
             if lost {
-                lock.turn = 0;
+                lock.local_turns = 0;
             }
             self.lifted.mark_unreported(index);
             self.advance(index);
         }
     }
 
-    /// Someone here waits no more.
+    /// Removes a waiting local request.
     pub(super) fn drop_queued(&mut self, number: u64, name: &Name) {
         let Some(index) = self.lifted.locks.find(name) else { return };
         let lock = &mut self.lifted.locks[index];
         if let Some(rank) = lock.queue.iter().position(|(n, _)| *n == number) {
             lock.queue.remove(rank);
-            lock.turn -= usize::from(rank < lock.turn);
+            lock.local_turns -= usize::from(rank < lock.local_turns);
             self.lifted.mark_unreported(index);
             self.advance(index);
         }
     }
 
-    /// Serves where something stood in the way that may be gone: a lease, one who was silent.
+    /// Advances the locks that waited for something that may have changed: the lease, or a fence.
     pub(super) fn advance_all(&mut self) {
         let stands = |lock: &Lock| lock.phase == Phase::Held && lock.user.is_none();
         for index in self.lifted.locks.sorted(stands) {
@@ -441,7 +444,7 @@ impl Core {
         }
     }
 
-    /// Whoever is gone must know by now.
+    /// Ends the fences whose time has come.
     pub(super) fn lift_fences(&mut self) {
         let now = self.now;
         if self.lifted.first_fence_end().is_none_or(|due| now < due) {
@@ -456,17 +459,17 @@ impl Core {
         self.advance_all();
     }
 
-    /// Every now and then: tells what is new, and makes room.
+    /// Periodic work: sends notes, and asks for a new view if room is short.
     pub(super) fn maintain_lifted(&mut self) {
         self.send_notes();
-        self.tell_freed();
+        self.publish_freed();
         if self.lifted.locks.len() > NAMES {
             let idle = self.lifted.locks.iter().filter(|lock| !lock.is_used()).count();
             self.lifted.needs_reform |= idle > NAMES / 2;
         }
         let everyone = self.group.view().everyone().count().max(1);
         let part = SUMMARIES / everyone;
-        // Not weighed as long as it cannot be too much.
+        // An upper bound; below it, no exact weight is needed.
         if self.lifted.locks.weight(everyone) > part {
             let idle: usize = self.lifted.locks.iter().map(Lock::idle_weight).sum();
             self.lifted.needs_reform |= idle > part / 2;
@@ -476,7 +479,7 @@ impl Core {
         }
     }
 
-    /// A new view with the same members: it repairs what was lost on the way.
+    /// Asks for a new view with the same members; it repairs what was lost.
     fn reform(&mut self) {
         if self.runs() {
             self.step(|group, ctx| group.on_request(Request::Reform, ctx));

@@ -1,4 +1,4 @@
-//! Who here waits at a barrier.
+//! Local sessions that wait at barriers.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ struct BarrierWait {
     of: u32,
     session: u32,
     reply: oneshot::Sender<Result<(), Error>>,
-    /// Whether the group knows.
-    asked: bool,
+    /// Whether the arrival was submitted to the group.
+    submitted: bool,
 }
 
 #[derive(Default)]
 pub(super) struct LocalBarriers(BTreeMap<u64, BarrierWait>);
 
 impl LocalBarriers {
-    /// We are outside. Who had arrived may have opened the barrier without knowing it.
+    /// This node is outside the group. A barrier may have opened without its knowledge, so submitted arrivals fail.
     pub(super) fn fail(&mut self) {
         let waiting = std::mem::take(&mut self.0);
         for (number, waits) in waiting {
-            if waits.asked {
+            if waits.submitted {
                 let _ = waits.reply.send(Err(Error::Lost(waits.name.to_string())));
             } else {
                 self.0.insert(number, waits);
@@ -35,7 +35,7 @@ impl LocalBarriers {
 }
 
 impl LocalBarriers {
-    /// We are gone for good.
+    /// The node has left for good.
     pub(super) fn end(&mut self) {
         for (_, waits) in std::mem::take(&mut self.0) {
             let _ = waits.reply.send(Err(Error::Left));
@@ -56,28 +56,28 @@ impl Core {
             let _ = reply.send(Err(error));
             return number;
         }
-        self.barriers.0.insert(number, BarrierWait { name, of, session, reply, asked: false });
+        self.barriers.0.insert(number, BarrierWait { name, of, session, reply, submitted: false });
         self.rearrive();
         self.pump();
         number
     }
 
-    /// Tells the group of all who wait here and whom it does not know of.
+    /// Submits all local arrivals that the group does not know of.
     pub(super) fn rearrive(&mut self) {
         if !self.is_member() {
             return;
         }
         let member = self.own_member();
         let mut ops = Vec::new();
-        for (number, waits) in self.barriers.0.iter_mut().filter(|(_, w)| !w.asked) {
-            waits.asked = true;
+        for (number, waits) in self.barriers.0.iter_mut().filter(|(_, w)| !w.submitted) {
+            waits.submitted = true;
             let claim = ClaimId { member, session: waits.session, number: *number };
             ops.push(Op::Arrive { claim, name: waits.name.clone(), of: waits.of });
         }
         ops.into_iter().for_each(|op| self.submit(op));
     }
 
-    /// Someone here does not wait any more, and is told so if it listens.
+    /// A local session gives up waiting.
     pub(crate) fn depart(&mut self, number: u64) {
         if let Some(waits) = self.barriers.0.remove(&number) {
             let claim = ClaimId { member: self.own_member(), session: waits.session, number };

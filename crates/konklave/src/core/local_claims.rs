@@ -1,8 +1,8 @@
-//! Who here waits and who here holds; and the locks this node keeps because nobody else wants them.
+//! Requests and grants of local sessions, and the cache of locks granted to this node.
 //!
-//! The group grants a lock to a node. When its user lets it go and nobody waits, the node keeps it:
-//! the next user here gets it without a message, with a token one higher. A request of another node
-//! comes to us through the table like everything else, and has us give it back.
+//! The group grants a lock to a node, not to a session. When a session releases it and no request is queued,
+//! the node keeps it cached: its next local request is granted without a message, with a token one higher. A
+//! request of another node reaches this node through the table, and makes it release the cached lock.
 
 mod revoking;
 
@@ -21,7 +21,7 @@ use crate::status::{Event, Loss};
 use crate::table::{ClaimId, Key, LockMode, Op, QueuedRequest, Refusal, Space};
 use crate::token::{KEPT_BITS, Token};
 
-/// What someone here wants.
+/// A request of a local session for a lock, a semaphore or a campaign.
 pub(crate) struct LocalRequest {
     pub(crate) session: u32,
     pub(crate) key: Key,
@@ -30,12 +30,12 @@ pub(crate) struct LocalRequest {
     pub(crate) safe: bool,
     pub(crate) priority: i32,
     pub(crate) label: Arc<str>,
-    /// For how long it waits.
+    /// The timeout of the request.
     pub(crate) patience: Option<Duration>,
     pub(crate) reply: oneshot::Sender<Result<Granted, Error>>,
 }
 
-/// What it gets.
+/// The answer to a granted request.
 #[derive(Debug)]
 pub(crate) struct Granted {
     pub(crate) number: u64,
@@ -43,12 +43,12 @@ pub(crate) struct Granted {
     pub(crate) flag: Arc<LossFlag>,
 }
 
-/// Whether a grant is lost.
+/// Tells a guard that its grant is lost.
 #[derive(Debug, Default)]
 pub(crate) struct LossFlag {
-    /// Why, as a number; zero: it is not.
+    /// The code of the [`Loss`]; zero while the grant is not lost.
     lost: AtomicU8,
-    told: Notify,
+    changed: Notify,
 }
 
 impl LossFlag {
@@ -56,24 +56,24 @@ impl LossFlag {
         self.lost.load(Ordering::Acquire) != 0
     }
 
-    /// Why it is lost, if it is.
+    /// Why the grant is lost; `None` while it is not.
     pub(crate) fn loss(&self) -> Option<Loss> {
         Loss::of(self.lost.load(Ordering::Acquire))
     }
 
     pub(crate) fn lose(&self, why: Loss) {
         self.lost.store(why.code(), Ordering::Release);
-        self.told.notify_waiters();
+        self.changed.notify_waiters();
     }
 
-    /// Returns when it is lost.
+    /// Returns when the grant is lost.
     pub(crate) async fn lost(&self) {
         loop {
-            let told = self.told.notified();
+            let changed = self.changed.notified();
             if self.is_lost() {
                 return;
             }
-            told.await;
+            changed.await;
         }
     }
 }
@@ -81,7 +81,8 @@ impl LossFlag {
 pub(super) struct PendingRequest {
     request: LocalRequest,
     deadline: Option<Duration>,
-    /// Granted, but not told: the lease is not there yet.
+    /// Set while a grant is held back: granted by the group, but not delivered to the session, because this
+    /// node has no lease yet or a record is not on disk.
     token: Option<(ClaimId, Token)>,
 }
 
@@ -91,35 +92,35 @@ impl PendingRequest {
         let _ = self.request.reply.send(Err(Error::Busy(name)));
     }
 
-    /// What was pending, and until when.
+    /// The request, and its deadline.
     pub(super) fn into_request(self) -> (LocalRequest, Option<Duration>) {
         (self.request, self.deadline)
     }
 }
 
-/// Something a session here holds.
+/// A grant that was delivered to a local session.
 pub(super) struct LocalGrant {
     pub(super) session: u32,
     key: Key,
-    /// What the table knows it by.
+    /// The claim under which the table knows the grant.
     claim: ClaimId,
     flag: Arc<LossFlag>,
-    /// Who has it, for people, and since when.
+    /// The holder's label, for `status` and `why`.
     pub(super) label: Arc<str>,
     pub(super) since: Duration,
 }
 
-/// A lock that was granted to this node.
+/// A lock that the group granted to this node: used by a local session, or idle.
 struct CachedLock {
-    /// What the table knows it by.
+    /// The claim under which the table knows the grant.
     claim: ClaimId,
     token: Token,
     safe: bool,
-    /// Who here has it.
+    /// The number of the local request that uses the lock; `None` while it is idle.
     user: Option<u64>,
-    /// Since when nobody has.
+    /// When its last user released it.
     idle_since: Duration,
-    /// Whom we refused it because someone here has it.
+    /// The last claim this node denied because the lock is in use and the claim does not wait.
     denied: Option<ClaimId>,
 }
 
@@ -136,10 +137,10 @@ pub(super) struct LocalClaims {
     deadlines: BTreeSet<(Duration, u64)>,
     held: FxHashMap<u64, LocalGrant>,
     cached: FxHashMap<Key, CachedLock>,
-    /// What was revoked from someone here who has not let it go yet, and when it must have.
+    /// Revoked grants that their holders have not released, and when the node releases them anyway.
     revoked: BTreeMap<u64, (Duration, LocalGrant)>,
     revoking: BTreeMap<u64, (Key, oneshot::Sender<Result<(), Error>>)>,
-    /// When we saw whom become a holder.
+    /// For each holder of a lock: when this node first saw it in the table.
     since: FxHashMap<Key, Vec<(ClaimId, Duration)>>,
     last: u64,
 }
@@ -158,7 +159,7 @@ impl LocalClaims {
         self.deadlines.first().map(|(due, _)| *due)
     }
 
-    /// What became of others' claims, and of those that were revoked from us, is no business of ours any more.
+    /// Drops what the group knew: revocations in progress, and when others became holders.
     pub(super) fn forget_others(&mut self) {
         self.revoked.clear();
         self.since.clear();
@@ -168,7 +169,8 @@ impl LocalClaims {
         self.since.get(key)?.iter().find(|(c, _)| *c == claim).map(|(_, since)| *since)
     }
 
-    /// The highest token given here for what we mode or keep, whether someone here has it, and who, once told.
+    /// For a grant to this node: its highest token, whether a local session uses it, and that session's grant
+    /// once it is delivered.
     pub(super) fn cached(
         &self,
         key: &Key,
@@ -179,23 +181,23 @@ impl LocalClaims {
         Some((cached.token, cached.user.is_some(), held))
     }
 
-    /// What someone here still waits for.
+    /// A request that waits for its grant or for its delivery.
     pub(super) fn request(&self, number: u64) -> Option<&LocalRequest> {
         self.pending.get(&number).map(|pending| &pending.request)
     }
 
-    /// The same, unless it has been granted and only not told yet.
+    /// A request that has not been granted: a held-back grant does not count.
     pub(super) fn ungranted_request(&self, number: u64) -> Option<&LocalRequest> {
         let pending = self.pending.get(&number).filter(|pending| pending.token.is_none());
         pending.map(|pending| &pending.request)
     }
 
-    /// What was granted and not told yet is not granted any more: whether there was such a thing.
+    /// Withdraws a held-back grant; returns whether there was one.
     pub(super) fn cancel_undelivered(&mut self, number: u64) -> bool {
         self.pending.get_mut(&number).is_some_and(|pending| pending.token.take().is_some())
     }
 
-    /// What those here want who are `meant`, in the order in which they came.
+    /// The numbers of the pending requests that match, oldest first.
     fn pending_where(&self, meant: impl Fn(&PendingRequest) -> bool) -> Vec<u64> {
         let pending = self.pending.iter().filter(|(_, pending)| meant(pending));
         let mut numbers: Vec<u64> = pending.map(|(number, _)| *number).collect();
@@ -213,7 +215,7 @@ impl LocalClaims {
 }
 
 impl Core {
-    /// Someone here wants something. Answers before it returns where no message is needed.
+    /// Handles a request of a local session. If no message is needed, the answer is sent before this returns.
     pub(crate) fn acquire(&mut self, request: LocalRequest, now: Duration) -> u64 {
         self.now = self.now.max(now);
         let number = self.claims.next_number();
@@ -235,7 +237,7 @@ impl Core {
         number
     }
 
-    /// Gives a lock that we have cached, without a message, or the request back.
+    /// Serves a request from the cache, without a message. Returns the request if that is impossible.
     fn grant_from_cache(&mut self, number: u64, request: LocalRequest) -> Option<LocalRequest> {
         if request.mode != LockMode::Exclusive || request.key.space != Space::Lock {
             return Some(request);
@@ -264,7 +266,7 @@ impl Core {
         None
     }
 
-    /// Asks the group for what someone here wants.
+    /// Sends a request to the group, or to the lifted algorithm.
     pub(super) fn ask(&mut self, number: u64) {
         let Some(pending) = self.claims.pending.get(&number) else { return };
         let LocalRequest { session, ref key, mode, wait, safe, priority, ref label, .. } =
@@ -278,7 +280,7 @@ impl Core {
         self.submit(Op::Acquire { claim, key, mode, wait, safe, priority, label });
     }
 
-    /// After a time outside: asks for everything again.
+    /// Submits all pending requests again after this node rejoined the group: the group dropped the old ones.
     pub(super) fn resubmit_requests(&mut self) {
         for number in self.claims.pending_where(|_| true) {
             if let Some(pending) = self.claims.pending.get_mut(&number) {
@@ -306,13 +308,14 @@ impl Core {
         }
         match pending {
             Some(pending) => self.deliver_grant(claim.number, pending.into_request(), claim, token),
-            // It has been given up meanwhile.
+            // The request was withdrawn in the meantime.
             None if keeps => self.serve_queue(&key),
             None => self.submit(Op::Release { claim, key }),
         }
     }
 
-    /// Tells who pending it that it has it, as soon as that is safe to say.
+    /// Delivers a grant to the session that requested it, or holds it back until there is a lease and the
+    /// disk has caught up.
     pub(super) fn deliver_grant(
         &mut self,
         number: u64,
@@ -327,9 +330,9 @@ impl Core {
             return;
         }
         self.grant_budget.spend();
-        self.flush_state.served = true;
+        self.flush_state.granted_locally = true;
         let flag = Arc::new(LossFlag::default());
-        if !self.is_unheard() {
+        if !self.has_no_receivers() {
             self.publish(Event::Granted { name: request.key.name.to_string(), token });
         }
         let LocalRequest { session, key, label, reply, .. } = request;
@@ -340,7 +343,7 @@ impl Core {
         }
     }
 
-    /// Tells those whose grant had to wait for a lease.
+    /// Delivers held-back grants: a lease has begun, or the disk has caught up.
     pub(super) fn deliver_held_back_grants(&mut self) {
         for number in self.claims.pending_where(|pending| pending.token.is_some()) {
             if let Some((claim, token)) = self.claims.pending.get(&number).and_then(|w| w.token)
@@ -367,7 +370,7 @@ impl Core {
         let _ = pending.request.reply.send(Err(error));
     }
 
-    /// What must be on disk is there: before, nothing is granted.
+    /// The disk has caught up: held-back grants may be delivered.
     pub(crate) fn saved(&mut self) {
         self.unsaved = false;
         if self.lease.holds(self.now) {
@@ -376,7 +379,7 @@ impl Core {
         }
     }
 
-    /// Who here has it no more is told; the table is not.
+    /// Notifies the local holder that its grant is lost; does not update the replicated table.
     pub(super) fn lose(&mut self, number: u64, why: Loss) -> Option<LocalGrant> {
         let held = self.claims.held.remove(&number)?;
         held.flag.lose(why);
@@ -384,7 +387,7 @@ impl Core {
         Some(held)
     }
 
-    /// Gives back what a session here held.
+    /// Releases a grant of a local session.
     pub(crate) fn release(&mut self, number: u64) -> bool {
         let Some(held) = self.claims.held.remove(&number) else {
             return self.release_revoked(number);
@@ -407,7 +410,7 @@ impl Core {
         self.pump();
     }
 
-    /// Nobody here waits for this any more. If it was granted meanwhile, it goes back.
+    /// Withdraws a request whose future was dropped. If it has been granted in the meantime, releases it.
     pub(crate) fn abandon(&mut self, number: u64) {
         if self.release(number) {
             return;
@@ -447,7 +450,7 @@ impl Core {
         }
     }
 
-    /// We are gone for good.
+    /// The node has left for good: fails all pending requests.
     pub(super) fn fail_requests(&mut self) {
         self.claims.deadlines.clear();
         for number in self.claims.pending_where(|_| true) {
@@ -457,7 +460,7 @@ impl Core {
         }
     }
 
-    /// Who is next, of those who have not been served or given up.
+    /// The next queued request that has been neither denied nor withdrawn.
     fn next_in_queue(&self, key: &Key, me: Member) -> Option<&QueuedRequest> {
         let denied = self.claims.cached.get(key).and_then(|cached| cached.denied);
         let still = |w: &&QueuedRequest| {
@@ -468,7 +471,8 @@ impl Core {
         self.table.lock(key)?.queue.iter().find(still)
     }
 
-    /// What to do with a lock that was granted to this node: someone waits, or nobody has it.
+    /// Serves the queue of a lock granted to this node: passes it to a local request, releases it to another
+    /// node, or denies a request that does not wait while the lock is in use.
     pub(super) fn serve_queue(&mut self, key: &Key) {
         if !self.claims.cached.contains_key(key) {
             return;
@@ -484,7 +488,8 @@ impl Core {
             }
             return;
         }
-        // Who wants it safely has it when the group knows that: of who has had it fast so far it does not.
+        // Earlier local users had the lock with `Handover::Fast`, which the group did not record. So a
+        // lease-safe request goes through the group, unless the grant itself is lease-safe.
         let local = next.claim.member == me
             && next.mode == LockMode::Exclusive
             && (cached.safe || !next.safe);
@@ -502,7 +507,7 @@ impl Core {
         }
     }
 
-    /// Gives back what nobody here has used for a while.
+    /// Releases cached locks that have been idle for `Timings::keep`.
     pub(super) fn drop_idle(&mut self) {
         let (now, keep) = (self.now, self.config.timings.keep);
         let idle = |k: &CachedLock| k.user.is_none() && k.idle_since.saturating_add(keep) <= now;
@@ -520,7 +525,7 @@ impl Core {
         }
     }
 
-    /// We may mode nothing any more: the others may have gone on without us.
+    /// Marks all local grants as lost and releases them: other members may have gone on without this node.
     pub(super) fn lose_all_grants(&mut self, why: Loss) {
         let undelivered = self.cancel_all_undelivered();
         let mut numbers: Vec<u64> = self.claims.held.keys().copied().collect();
@@ -542,7 +547,7 @@ impl Core {
         undelivered.into_iter().for_each(|number| self.ask(number));
     }
 
-    /// What was granted and not yet told goes back, to be asked for again.
+    /// Withdraws all held-back grants and releases them; returns their requests, to be submitted again.
     fn cancel_all_undelivered(&mut self) -> Vec<u64> {
         let numbers = self.claims.pending_where(|pending| pending.token.is_some());
         for number in &numbers {
@@ -558,7 +563,7 @@ impl Core {
         numbers
     }
 
-    /// A session here is over.
+    /// Withdraws the pending requests of a session that ends, and releases its grants.
     pub(super) fn end_claims(&mut self, session: u32) {
         for number in self.claims.pending_where(|pending| pending.request.session == session) {
             if let Some(pending) = self.claims.remove_pending(number) {
@@ -585,7 +590,7 @@ impl Core {
         let holders = holders.iter().map(|g| g.claim);
         let known = self.claims.since.get(key).map_or(&[][..], Vec::as_slice);
         if holders.clone().eq(known.iter().map(|(claim, _)| *claim)) {
-            return self.tell_observers(key);
+            return self.notify_observers(key);
         }
         let holders: Vec<ClaimId> = holders.collect();
         let now = self.now;
@@ -599,7 +604,7 @@ impl Core {
         if since.is_empty() {
             self.claims.since.remove(key);
         }
-        self.tell_changes(key, &gone, &new);
-        self.tell_observers(key);
+        self.publish_changes(key, &gone, &new);
+        self.notify_observers(key);
     }
 }

@@ -1,4 +1,4 @@
-//! What the node tells of itself.
+//! Status, `why`, and events of a node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::status::{
 };
 use crate::table::{ClaimId, Grant, Key, Lock, LockMode, Space};
 
-/// One who wants to know who leads.
+/// A receiver of leader changes.
 pub(super) struct LeaderObserver {
     key: Key,
-    /// What it was told last.
+    /// The leader it got last.
     last: Option<Leader>,
     to: mpsc::UnboundedSender<Option<Leader>>,
 }
 
 impl LeaderObserver {
-    /// Tells it, if that is news; whether it still listens.
-    fn tell(&mut self, leader: &Option<Leader>) -> bool {
+    /// Sends the leader, if it has changed; returns whether the receiver still exists.
+    fn send(&mut self, leader: &Option<Leader>) -> bool {
         if self.last == *leader {
             return !self.to.is_closed();
         }
@@ -35,7 +35,7 @@ impl LeaderObserver {
     }
 }
 
-/// A session of a node, as someone who waits or modes.
+/// A session of a node, as holder or waiter.
 type SessionId = (ProcessId, u32);
 
 fn milliseconds(time: Duration) -> u64 {
@@ -89,7 +89,7 @@ impl Core {
 
     fn member_status(&self, member: Member, now: Duration) -> MemberStatus {
         let id = member.id;
-        let heard = self.lease.heard(id).map(|at| milliseconds(now.saturating_sub(at)));
+        let heard = self.lease.last_answered(id).map(|at| milliseconds(now.saturating_sub(at)));
         MemberStatus {
             node: id.0,
             name: self.name_of(id),
@@ -105,7 +105,7 @@ impl Core {
         let members = &self.group.view().members;
         let recent = self.config.timings.lease;
         let hears = |m: &&Member| {
-            m.id == self.me || self.lease.heard(m.id).is_some_and(|at| now < at + recent)
+            m.id == self.me || self.lease.last_answered(m.id).is_some_and(|at| now < at + recent)
         };
         let needed = if members.is_empty() { 0 } else { members.len() / 2 + 1 };
         Quorum { of: members.len(), needed, heard: members.iter().filter(hears).count() }
@@ -116,7 +116,7 @@ impl Core {
         let holder = |g: &Grant| {
             let ours = g.claim.member == me;
             let cached = self.claims.cached(key, g.claim).filter(|_| ours);
-            // Who has it again without a message, only we know.
+            // Only this node knows which session uses a cached lock.
             let user = cached.and_then(|(.., user)| user);
             let (session, label, since) = match user {
                 Some(user) => (user.session, &user.label, user.since),
@@ -192,13 +192,13 @@ impl Core {
         }
     }
 
-    /// Who waits for whom: for each party that waits, what for, and who has that.
+    /// The wait-for graph: for each waiting session, the locks it waits for and their holders.
     fn waits_for(&self) -> WaitsFor<SessionId, String> {
         let mut edges: WaitsFor<SessionId, String> = BTreeMap::new();
         for (key, lock) in &self.all_locks() {
             for waiting in &lock.queue {
                 let party = (waiting.claim.member.id, waiting.claim.session);
-                // Who has a cached lock again, only its own node knows.
+                // Only the holder's own node knows which session uses a cached lock.
                 let session = |g: &Grant| {
                     let user = self.claims.cached(key, g.claim).and_then(|(.., user)| user);
                     user.map_or(g.claim.session, |user| user.session)
@@ -212,7 +212,7 @@ impl Core {
         edges
     }
 
-    /// A cycle of parties that wait for each other, on the way from those who wait for `key`.
+    /// A cycle of sessions that wait for each other, reachable from the waiters of `key`.
     fn cycle(&self, key: &Key) -> Vec<(NodeId, u32, String)> {
         let Some(lock) = self.any_lock(key) else { return Vec::new() };
         let waiting = lock.queue.iter().map(|w| (w.claim.member.id, w.claim.session));
@@ -220,7 +220,7 @@ impl Core {
         first.into_iter().map(|((id, session), lock)| (id.0, session, lock)).collect()
     }
 
-    pub(super) fn tell_view(&self, view: &View) {
+    pub(super) fn publish_view(&self, view: &View) {
         self.publish(Event::View {
             generation: view.id.generation,
             epoch: view.id.epoch,
@@ -230,25 +230,25 @@ impl Core {
         });
     }
 
-    /// Tells everyone who looks on how the network is.
+    /// Publishes trouble with the network, or its end.
     #[cfg(feature = "nats")]
     pub(crate) fn network(&self, trouble: Option<String>) {
         self.publish(Event::Network { trouble });
     }
 
-    /// Tells everyone who looks on how the disk is.
+    /// Publishes trouble with the disk, or its end.
     pub(crate) fn disk(&self, trouble: Option<String>) {
         self.publish(Event::Disk { trouble });
     }
 
-    /// Whether nobody looks on.
-    pub(super) fn is_unheard(&self) -> bool {
+    /// Whether nobody has subscribed to events.
+    pub(super) fn has_no_receivers(&self) -> bool {
         self.events.receiver_count() == 0
     }
 
-    /// Tells everyone who looks on who modes something anew, and who does no more.
-    pub(super) fn tell_changes(&self, key: &Key, gone: &[ProcessId], new: &[ClaimId]) {
-        if self.is_unheard() {
+    /// Publishes who became a holder, and who is one no more.
+    pub(super) fn publish_changes(&self, key: &Key, gone: &[ProcessId], new: &[ClaimId]) {
+        if self.has_no_receivers() {
             return;
         }
         let (kind, name) = (kind(key.space), &key.name);
@@ -274,32 +274,32 @@ impl Core {
     pub(crate) fn observe(&mut self, key: Key, to: mpsc::UnboundedSender<Option<Leader>>) {
         let leader = self.leader_of(&key);
         let _ = to.send(leader.clone());
-        // Where the leader does not change, nothing else would show who is gone.
-        self.observers.retain(|observing| !observing.to.is_closed());
+        // Without a leader change, nothing else would remove observers that are gone.
+        self.observers.retain(|observer| !observer.to.is_closed());
         if !self.left {
             self.observers.push(LeaderObserver { key, last: leader, to });
         }
     }
 
-    pub(super) fn tell_observers(&mut self, key: &Key) {
+    pub(super) fn notify_observers(&mut self, key: &Key) {
         if self.observers.is_empty() || key.space != Space::Campaign {
             return;
         }
         let leader = self.leader_of(key);
-        self.observers.retain_mut(|observing| observing.key != *key || observing.tell(&leader));
+        self.observers.retain_mut(|observer| observer.key != *key || observer.send(&leader));
     }
 
-    /// We are outside: as far as we know, nobody leads.
+    /// This node is outside the group: as far as it knows, nobody leads.
     pub(super) fn clear_observers(&mut self) {
-        self.observers.retain_mut(|observing| observing.tell(&None));
+        self.observers.retain_mut(|observer| observer.send(&None));
     }
 
-    /// We have the table of a group: who leads now?
+    /// This node has the state of a group: sends its leaders to the observers.
     pub(super) fn refresh_observers(&mut self) {
         let mut observers = std::mem::take(&mut self.observers);
-        observers.retain_mut(|observing| {
-            let leader = self.leader_of(&observing.key);
-            observing.tell(&leader)
+        observers.retain_mut(|observer| {
+            let leader = self.leader_of(&observer.key);
+            observer.send(&leader)
         });
         self.observers = observers;
     }
@@ -309,9 +309,8 @@ impl Core {
 mod tests {
     use crate::testing::Cluster;
 
-    /// Where the leader does not change, nobody is told anything that would show who listens no more.
     #[test]
-    fn who_looks_once_and_is_gone_is_forgotten() {
+    fn dropped_observers_are_forgotten() {
         let cluster = Cluster::new(3);
         let node = cluster.node(0);
         let count = || node.shared().look(|core| core.observers.len());

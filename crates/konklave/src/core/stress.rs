@@ -1,5 +1,6 @@
-//! Many clients, operators and full disks at once, decided by a seed: everybody is served or told in time, and
-//! nobody holds what another holds. `SEED=n` repeats one; `KONKLAVE_LONG=1` makes it fifty times as many.
+//! Random workloads of clients, operators and full disks, determined by a seed. Every request is answered in
+//! time, and no two clients hold the same lock. `SEED=n` repeats one seed; `KONKLAVE_LONG=1` runs fifty times
+//! as many.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -20,36 +21,37 @@ const MS: Duration = Duration::from_millis(1);
 const FOR_EVER: Duration = Duration::from_secs(10_000);
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// Someone believed to handover a lock, from when to when.
+/// The time in which a client believed to hold a lock.
 #[derive(Debug)]
 struct Belief {
     name: &'static str,
     token: Token,
-    #[allow(dead_code, reason = "told when something is wrong")]
+    #[allow(dead_code, reason = "expected_loss when something is wrong")]
     node: usize,
     handover: Handover,
     from: Duration,
     to: Duration,
 }
 
-/// Whether it is this time, of so many.
-fn is_one_of(dice: &mut Rng, n: u32) -> bool {
+/// True once in `n` calls, on average.
+fn one_in(dice: &mut Rng, n: u32) -> bool {
     dice.below(n) == 0
 }
 
 struct Stress {
     cluster: Cluster,
     what: String,
-    /// Nobody fails.
+    /// No node fails.
     calm: bool,
     over: Cell<bool>,
-    /// Who is at work, and what it waits for.
+    /// The running clients, and what each waits for.
     at_work: RefCell<BTreeMap<usize, String>>,
     beliefs: RefCell<Vec<Belief>>,
 }
 
 impl Stress {
-    /// A client: asks in all ways there are, holds for a while or not at all, lets go in time or late.
+    /// A client: requests locks in every way, holds them for a while or not at all, and releases them in time
+    /// or late.
     async fn work(&self, me: usize, node: usize, mut dice: Rng) {
         while !self.over.get() {
             match dice.below(3) {
@@ -68,16 +70,16 @@ impl Stress {
 
     async fn ask(&self, me: usize, node: usize, dice: &mut Rng) {
         let (cluster, name) = (&self.cluster, NAMES[dice.below(3) as usize]);
-        // One name may be had fast: of those who fail with that nothing is promised.
-        let fast = name == "c" && is_one_of(dice, 2);
+        // One lock is also requested with `Handover::Fast`, which promises nothing if the holder fails.
+        let fast = name == "c" && one_in(dice, 2);
         let handover = if fast { Handover::Fast } else { Handover::LeaseSafe };
         let mut request = cluster.node(node).lock(name).handover(handover);
-        let timeout = is_one_of(dice, 2).then(|| MS / 10 * dice.below(2000));
+        let timeout = one_in(dice, 2).then(|| MS / 10 * dice.below(2000));
         if let Some(timeout) = timeout {
             request = request.timeout(timeout);
         }
-        let tries = is_one_of(dice, 5);
-        let gives_up = if is_one_of(dice, 4) { MS / 10 * dice.below(500) } else { FOR_EVER };
+        let tries = one_in(dice, 5);
+        let gives_up = if one_in(dice, 4) { MS / 10 * dice.below(500) } else { FOR_EVER };
         let begun = cluster.now();
         self.at_work.borrow_mut().insert(me, format!("{node} asks for {name} since {begun:?}"));
         let asked = tokio::select! {
@@ -97,9 +99,13 @@ impl Stress {
             Err(other) => panic!("{}: {other}", self.what),
         };
         let (from, token) = (cluster.now(), guard.token());
-        let told = matches!(guard.loss(), Some(Loss::Left | Loss::Revoked));
-        assert!(told || guard.state() != State::Lost, "{}: granted and lost at once", self.what);
-        let held_for = if is_one_of(dice, 2) { Duration::ZERO } else { MS / 10 * dice.below(300) };
+        let expected_loss = matches!(guard.loss(), Some(Loss::Left | Loss::Revoked));
+        assert!(
+            expected_loss || guard.state() != State::Lost,
+            "{}: granted and lost at once",
+            self.what
+        );
+        let held_for = if one_in(dice, 2) { Duration::ZERO } else { MS / 10 * dice.below(300) };
         let lost = tokio::select! {
             biased;
             () = guard.lost() => true,
@@ -107,15 +113,15 @@ impl Stress {
         };
         let to = cluster.now();
         self.beliefs.borrow_mut().push(Belief { name, token, node, handover, from, to });
-        if lost && is_one_of(dice, 3) {
+        if lost && one_in(dice, 3) {
             cluster.sleep(MS * dice.below(300)).await;
         }
-        if is_one_of(dice, 2) {
+        if one_in(dice, 2) {
             let _ = guard.release().await;
         }
     }
 
-    /// Takes locks from their holders, and fills disks for a while.
+    /// An operator: revokes locks, and fills disks for a while.
     async fn operate(&self, me: usize, n: u32, mut dice: Rng) {
         while !self.over.get() {
             self.cluster.sleep(MS * dice.below(120)).await;
@@ -124,7 +130,7 @@ impl Stress {
                 continue;
             }
             let node = self.cluster.node(i);
-            if is_one_of(&mut dice, 3) {
+            if one_in(&mut dice, 3) {
                 node.shared().with(|core, _| core.unsaved = true);
                 self.cluster.sleep(MS * dice.below(60)).await;
                 node.shared().with(|core, _| core.saved());
@@ -135,7 +141,7 @@ impl Stress {
         self.at_work.borrow_mut().remove(&me);
     }
 
-    async fn trouble(&self, n: u32, dice: &mut Rng) {
+    async fn inject_faults(&self, n: u32, dice: &mut Rng) {
         let cluster = &self.cluster;
         for _ in 0..10 {
             cluster.sleep(MS * dice.below(700)).await;
@@ -158,7 +164,8 @@ impl Stress {
         cluster.sleep(MS * 6000).await;
     }
 
-    /// Who has the higher token begins when the other has ended: always, if nobody fails or takes locks early.
+    /// The holder with the higher token begins after the other has ended: always if no node fails and no lock
+    /// is handed over fast.
     fn judge(&self) {
         let mut beliefs = self.beliefs.borrow_mut();
         beliefs.sort_by_key(|belief| (belief.name, belief.token));
@@ -201,7 +208,7 @@ fn run(algorithm: LockAlgorithm, seed: u64, calm: bool) {
             cluster.delay(MS / 20, MS / 10 * (1 + dice.below(50)));
             cluster.sleep(MS * 1500).await;
         } else {
-            stress.trouble(n, &mut dice).await;
+            stress.inject_faults(n, &mut dice).await;
         }
         stress.over.set(true);
         cluster.sleep(MS * 8000).await;
@@ -215,7 +222,7 @@ fn run(algorithm: LockAlgorithm, seed: u64, calm: bool) {
     stress.judge();
 }
 
-fn stress_tests(calm: bool) {
+fn stress_runs(calm: bool) {
     let given = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let long = std::env::var_os("KONKLAVE_LONG").is_some();
     let seeds = given.map_or(0..if long { 1000 } else { 20 }, |seed: u64| seed..seed + 1);
@@ -227,11 +234,11 @@ fn stress_tests(calm: bool) {
 }
 
 #[test]
-fn whatever_operators_and_disks_do_everyone_is_served_or_told() {
-    stress_tests(true);
+fn every_request_is_answered_despite_operators_and_full_disks() {
+    stress_runs(true);
 }
 
 #[test]
-fn and_so_it_is_when_members_fail() {
-    stress_tests(false);
+fn every_request_is_answered_despite_failures() {
+    stress_runs(false);
 }

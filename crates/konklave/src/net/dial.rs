@@ -355,7 +355,7 @@ where
         shared.with(|core, _| core.seed_is(seed, peer));
     }
     let (number, news) = match attached {
-        Attached::Used { number, news } => (number, news),
+        Attached::InUse { number, news } => (number, news),
         Attached::Redundant => return Ok(Call::Redundant(peer)),
         Attached::IdTaken => {
             let what = format!("{} and another node have the id {}", hello.name, hello.id);

@@ -58,7 +58,7 @@ mod tests {
         }
         tokio::task::yield_now().await;
         written.lock().unwrap().clear();
-        let frame = Frame::Ping { view: ViewId::default(), stamp: 0, said: 0 };
+        let frame = Frame::Ping { view: ViewId::default(), stamp: 0, lifted_sent: 0 };
         for i in [1, 2, 0, 1] {
             links[i].push(&frame, Flush::Now).unwrap();
             dirty_links.note(&links[i]);

@@ -99,7 +99,7 @@ pub(super) struct Link {
 /// What became of a new connection.
 pub(super) enum Attached {
     /// It is the one in use; whether the node did not know that the peer is up.
-    Used { number: u64, news: bool },
+    InUse { number: u64, news: bool },
     /// There is one already.
     Redundant,
     /// Another node with this id is connected.
@@ -249,7 +249,7 @@ impl Link {
         let blocked_writer = state.blocked_writer.take();
         wake_writer(state);
         blocked_writer.into_iter().for_each(Waker::wake);
-        Attached::Used { number, news }
+        Attached::InUse { number, news }
     }
 
     /// The connection is gone; whether it was the one in use.
@@ -418,7 +418,7 @@ pub(super) mod tests {
 
     fn attach(link: &Link, boot: u64) -> u64 {
         match link.attach(&hello(boot), ProcessId(0), Duration::from_secs(1)) {
-            Attached::Used { number, .. } => number,
+            Attached::InUse { number, .. } => number,
             Attached::Redundant | Attached::IdTaken => panic!("it is the first"),
         }
     }
@@ -433,7 +433,7 @@ pub(super) mod tests {
 
     fn ping(stamp: u64) -> Frame {
         let view = konklave_algorithms::group::ViewId::default();
-        Frame::Ping { view, stamp, said: 0 }
+        Frame::Ping { view, stamp, lifted_sent: 0 }
     }
 
     /// What is written next: the number of its first frame, and how many there are.
@@ -660,8 +660,8 @@ pub(super) mod tests {
     fn of_two_calls_at_once_that_of_the_lower_one_counts() {
         let second = Duration::from_secs(1);
         let link = Link::new();
-        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Used { .. }));
-        assert!(matches!(link.attach(&hello(7), ProcessId(0), second), Attached::Used { .. }));
+        assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::InUse { .. }));
+        assert!(matches!(link.attach(&hello(7), ProcessId(0), second), Attached::InUse { .. }));
         assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::Redundant));
         let other = Hello { key: 2, ..hello(9) };
         assert!(matches!(link.attach(&other, ProcessId(0), second), Attached::IdTaken));

@@ -144,7 +144,7 @@ fn says() -> Vec<LockMessage> {
         LockMessage::Safe,
         LockMessage::Noted,
         LockMessage::Try { number },
-        LockMessage::Used { number },
+        LockMessage::InUse { number },
         LockMessage::Revoke { number, token },
         LockMessage::Revoked { number, held: true },
         LockMessage::Note(LockNote { holder, queue: vec![party] }),
@@ -191,7 +191,7 @@ fn frames() -> Vec<Frame> {
     };
     let mut frames: Vec<Frame> = messages().into_iter().map(Frame::Group).collect();
     frames.extend([
-        Frame::Ping { view: view_id(), stamp: u64::MAX, said: 300 },
+        Frame::Ping { view: view_id(), stamp: u64::MAX, lifted_sent: 300 },
         Frame::Pong { view: view_id(), stamp: 0 },
         Frame::PeerStatus(peer_status),
         Frame::Found(self::view()),

@@ -171,7 +171,10 @@ fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_d
             next.release().await.unwrap();
             cluster.heal();
             cluster.sleep(MS * 5000).await;
-            assert!(got.take().is_some(), "{algorithm}: it is served when it is back, if not before");
+            assert!(
+                got.take().is_some(),
+                "{algorithm}: it is served when it is back, if not before"
+            );
             assert!(node.lock("a").timeout(MS * 100).acquire().await.is_ok(), "{algorithm}");
         });
     }

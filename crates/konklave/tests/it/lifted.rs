@@ -39,7 +39,9 @@ fn every_algorithm_serves_groups_of_every_size_with_growing_tokens() {
 
 #[test]
 fn where_the_token_is_a_lock_costs_no_message() {
-    for algorithm in [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami, LockAlgorithm::Raymond] {
+    for algorithm in
+        [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami, LockAlgorithm::Raymond]
+    {
         let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
             let node = cluster.node(1);

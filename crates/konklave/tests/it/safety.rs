@@ -46,7 +46,8 @@ fn costs(algorithm: LockAlgorithm, n: usize, mode: Handover) -> Vec<(u64, Durati
 #[test]
 fn among_three_a_safe_lock_comes_as_fast_as_another() {
     for algorithm in lifted() {
-        let (fast, safe) = (costs(algorithm, 3, Handover::Fast), costs(algorithm, 3, Handover::LeaseSafe));
+        let (fast, safe) =
+            (costs(algorithm, 3, Handover::Fast), costs(algorithm, 3, Handover::LeaseSafe));
         for (fast, safe) in fast.into_iter().zip(safe) {
             assert!(safe.1 <= fast.1.max(2 * MS), "{algorithm}: {safe:?}, Fast: {fast:?}");
             // One more where the request is passed on, or where the right to enter was here all along.

@@ -1,5 +1,4 @@
-//! The locks that we have to do with in a view, each at a index of its own: a name is looked up once
-//! for whatever happens, and the rest goes by the index.
+//! The locks in use in this view. A name is looked up once per event; everything else goes by index.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,18 +7,18 @@ use rustc_hash::FxHashMap;
 use super::{Lock, REPORT};
 use crate::table::Name;
 
-/// Where a lock lies among the [`Locks`] that gave this index, and only there. Nothing is taken out of
-/// them; when they are dropped, with the end of a view or of our membership, nobody may keep one.
+/// The index of a lock in the [`Locks`] that returned it. Locks are never removed one by one; all are dropped
+/// when the view or the membership ends, and their indices with them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LockIndex(usize);
 
-/// Locks, in the order in which they came.
+/// Locks, in the order of their first use.
 #[derive(Default)]
 pub(super) struct Locks {
     indices: FxHashMap<Name, LockIndex>,
-    /// Side by side: a lock is large, and a table of them mostly holes.
+    /// Side by side: a lock is large, and a hash table of locks would waste most of its memory.
     locks: Vec<Lock>,
-    /// How many bytes all names take together.
+    /// The length of all names together.
     bytes: usize,
 }
 
@@ -47,7 +46,7 @@ impl Locks {
         self.locks.len()
     }
 
-    /// At most so many bytes are reports about them, if there are so many about each.
+    /// An upper bound of the bytes of all reports, with `reports` reports on each lock.
     pub(super) fn weight(&self, reports: usize) -> usize {
         (self.bytes + self.locks.len() * REPORT) * reports
     }
@@ -60,10 +59,10 @@ impl Locks {
         self.locks.iter()
     }
 
-    /// Those that are `meant`, by name.
-    pub(super) fn sorted(&self, meant: impl Fn(&Lock) -> bool) -> Vec<LockIndex> {
+    /// The indices of the locks that match, ordered by name.
+    pub(super) fn sorted(&self, matches: impl Fn(&Lock) -> bool) -> Vec<LockIndex> {
         let indices = (0..self.locks.len()).map(LockIndex);
-        let mut indices: Vec<LockIndex> = indices.filter(|index| meant(&self[*index])).collect();
+        let mut indices: Vec<LockIndex> = indices.filter(|index| matches(&self[*index])).collect();
         indices.sort_unstable_by(|a, b| self[*a].name.cmp(&self[*b].name));
         indices
     }
@@ -103,11 +102,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_begins_once_and_keeps_its_place() {
+    fn name_keeps_its_index() {
         let (mut locks, indices) = some(&["b", "a", "b", "c"]);
         assert_eq!(indices[0], indices[2]);
         assert_eq!(locks.len(), 3);
-        locks[indices[0]].turn = 7;
+        locks[indices[0]].local_turns = 7;
         for i in 0..1000 {
             locks.find_or_begin(&Name::from(format!("more {i}")));
         }
@@ -115,19 +114,19 @@ mod tests {
             assert_eq!(locks.find(name), Some(index));
             assert_eq!(&*locks[index].name, name);
         }
-        assert_eq!(locks.get("b").map(|lock| lock.turn), Some(7));
-        assert_eq!(locks.get("a").map(|lock| lock.turn), Some(0));
+        assert_eq!(locks.get("b").map(|lock| lock.local_turns), Some(7));
+        assert_eq!(locks.get("a").map(|lock| lock.local_turns), Some(0));
     }
 
     #[test]
-    fn to_look_begins_nothing() {
+    fn lookup_creates_nothing() {
         let (locks, _) = some(&[]);
         assert!(locks.find("a").is_none() && locks.get("a").is_none());
         assert!(locks.is_empty());
     }
 
     #[test]
-    fn those_that_are_meant_come_by_name_and_all_in_the_order_of_their_coming() {
+    fn sorted_orders_by_name_and_iter_by_first_use() {
         let (mut locks, indices) = some(&["b", "d", "a", "c"]);
         locks[indices[1]].broken = true;
         assert_eq!(locks.sorted(|lock| !lock.broken), [indices[2], indices[0], indices[3]]);

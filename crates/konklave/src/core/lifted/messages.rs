@@ -1,4 +1,4 @@
-//! What is said about locks besides the algorithm's own messages.
+//! Messages about lifted locks, besides the algorithm's own.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::table::{Key, Name};
 use crate::token::Token;
 use crate::wire::Frame;
 
-/// How many messages of views to come are kept.
-const AHEAD: usize = 4096;
-/// How many of those who wait are told of.
-const TOLD: usize = 256;
+/// The most frames of later views to keep.
+const FUTURE_FRAMES: usize = 4096;
+/// The most waiting requests in a note.
+const NOTE_WAITERS: usize = 256;
 
 impl Core {
     pub(super) fn send_lifted(&mut self, to: ProcessId, name: Name, message: LockMessage) {
         let number = self.lifted.sent.entry(to).or_default();
         *number += 1;
-        let inside = LiftedFrame { view: self.lifted.view, number: *number, name, message };
-        self.send(to, Frame::Lifted(inside));
+        let frame = LiftedFrame { view: self.lifted.view, number: *number, name, message };
+        self.send(to, Frame::Lifted(frame));
     }
 
     pub(super) fn send_to_all(&mut self, name: &Name, message: &LockMessage) {
@@ -33,44 +33,49 @@ impl Core {
         }
     }
 
-    /// How many frames about locks went to this one in this view.
-    pub(in crate::core) fn said_to(&self, to: ProcessId) -> u64 {
+    /// The number of lifted frames sent to this peer in this view.
+    pub(in crate::core) fn frames_sent_to(&self, to: ProcessId) -> u64 {
         self.lifted.sent.get(&to).copied().unwrap_or(0)
     }
 
-    /// Someone says how many frames it has sent us: if some are missing, only a new view can tell
-    /// what they said.
-    pub(in crate::core) fn check_received(&mut self, from: ProcessId, view: ViewId, said: u64) {
+    /// A peer reports the number of frames it has sent. If some are missing, only a new view can replace
+    /// them.
+    pub(in crate::core) fn check_received(
+        &mut self,
+        from: ProcessId,
+        view: ViewId,
+        lifted_sent: u64,
+    ) {
         let received = self.lifted.received.get(&from).copied().unwrap_or(0);
-        if view == self.lifted.view && said > received {
+        if view == self.lifted.view && lifted_sent > received {
             self.reform();
         }
     }
 
-    pub(in crate::core) fn on_lifted_frame(&mut self, from: ProcessId, inside: LiftedFrame) {
-        if inside.view > self.lifted.view {
-            if self.lifted.future_frames.len() < AHEAD {
-                self.lifted.future_frames.push((from, inside));
+    pub(in crate::core) fn on_lifted_frame(&mut self, from: ProcessId, frame: LiftedFrame) {
+        if frame.view > self.lifted.view {
+            if self.lifted.future_frames.len() < FUTURE_FRAMES {
+                self.lifted.future_frames.push((from, frame));
             }
             return;
         }
         let Some(member) = self.group.view().find(from) else { return };
-        if inside.view < self.lifted.view || self.group.view().id != self.lifted.view {
+        if frame.view < self.lifted.view || self.group.view().id != self.lifted.view {
             return;
         }
         let received = self.lifted.received.entry(from).or_default();
-        if inside.number != *received + 1 {
-            // Some are missing. To go on without them would be wrong: to an algorithm this one must
-            // seem slow, until a new view lets it begin anew.
-            self.lifted.needs_reform |= inside.number > *received;
+        if frame.number != *received + 1 {
+            // A frame is missing. Skipping it would break the algorithm, which trusts its channels. So later
+            // frames are dropped, and the sender merely seems slow, until a new view restarts the algorithm.
+            self.lifted.needs_reform |= frame.number > *received;
             return;
         }
         *received += 1;
-        let LiftedFrame { name, message, .. } = inside;
+        let LiftedFrame { name, message, .. } = frame;
         if let LockMessage::Note(note) = message {
             return self.on_note(from, name, note);
         }
-        // Who has promised to end the view has said all it had to say.
+        // A member that has promised to end the view has sent its summary: nothing may change after that.
         if self.group.is_wedged() {
             return;
         }
@@ -87,9 +92,10 @@ impl Core {
                     lock.safe_holders.confirmed(from);
                 }
                 lock.learn(count, self.me, &self.lifted.homes);
-                let receivers = self.drive(index, Input::Message { from, message });
+                let receivers = self.run_algorithm(index, Input::Message { from, message });
                 if safe && !receivers.is_empty() && !receivers.contains(from) {
-                    // What we pass on will be answered by another, who may not know.
+                    // The algorithm passes the message on; another member will answer it, and may not know of
+                    // the safe holder.
                     self.send_lifted(from, name, LockMessage::Noted);
                 }
                 self.advance(index);
@@ -110,13 +116,13 @@ impl Core {
                 let index = self.lifted.locks.find_or_begin(&name);
                 let lock = &mut self.lifted.locks[index];
                 if lock.is_used() {
-                    return self.send_lifted(from, name, LockMessage::Used { number });
+                    return self.send_lifted(from, name, LockMessage::InUse { number });
                 }
                 lock.try_requests.retain(|(other, _)| *other != from);
                 lock.try_requests.push((from, number));
             }
-            LockMessage::Used { number } => {
-                // It may be late: what was granted meanwhile is ours.
+            LockMessage::InUse { number } => {
+                // This refusal may be late: a granted request stays granted.
                 let request = self.claims.ungranted_request(number);
                 if request.is_some_and(|request| !request.wait && request.key.name == name) {
                     self.refuse_busy(number);
@@ -131,7 +137,7 @@ impl Core {
         }
     }
 
-    /// An operator takes a lock from whoever holds it, wherever that is.
+    /// Revokes a lock, on whichever node it is held.
     pub(in crate::core) fn revoke_lifted(
         &mut self,
         key: Key,
@@ -162,7 +168,7 @@ impl Core {
         let Some(user) = user.filter(|user| meant(user.token)) else { return false };
         let (number, safe) = (user.number, user.safe);
         if self.claims.cancel_undelivered(number) {
-            // Nobody was told: it is asked for again, behind those who wait.
+            // The session never learned of the grant: its request is submitted again, behind the others.
             self.release_lifted(number, name, true);
             self.ask(number);
             return true;
@@ -183,21 +189,21 @@ impl Core {
         }
     }
 
-    /// The view is over: nobody will answer any more.
-    pub(super) fn end_questions(&mut self) {
+    /// The view has ended: revocations get no further answers.
+    pub(super) fn end_lifted_revocations(&mut self) {
         for (number, _) in std::mem::take(&mut self.lifted.revoking) {
             self.claims.end_revocation(number, None);
         }
     }
 
-    /// Tells the others how our locks stand, where that has changed.
+    /// Sends the notes on locks that have changed.
     pub(super) fn send_notes(&mut self) {
         if !self.is_inside() || self.group.view().id != self.lifted.view {
             return;
         }
-        for index in std::mem::take(&mut self.lifted.news) {
+        for index in std::mem::take(&mut self.lifted.outdated_notes) {
             let lock = &mut self.lifted.locks[index];
-            lock.news = false;
+            lock.outdated_notes = false;
             let name = lock.name.clone();
             let note = self.note(&self.lifted.locks[index]);
             self.send_to_all(&name, &LockMessage::Note(note));
@@ -211,7 +217,7 @@ impl Core {
             let label = user.label.clone();
             (user.token, NotedClaim { session, number, safe, label, since: ms(user.since) })
         });
-        let queue = lock.queue.iter().take(TOLD).filter_map(|(number, since)| {
+        let queue = lock.queue.iter().take(NOTE_WAITERS).filter_map(|(number, since)| {
             let request = self.claims.request(*number)?;
             let (session, safe, label) = (request.session, request.safe, request.label.clone());
             Some(NotedClaim { session, number: *number, safe, label, since: ms(*since) })
@@ -220,7 +226,7 @@ impl Core {
     }
 
     fn on_note(&mut self, from: ProcessId, name: Name, note: LockNote) {
-        self.tell_elsewhere(&name, from, note.holder.as_ref());
+        self.publish_remote_holder(&name, from, note.holder.as_ref());
         let key = (name, from);
         if note == LockNote::default() {
             self.lifted.peer_notes.remove(&key);
@@ -231,8 +237,8 @@ impl Core {
 }
 
 impl Lifted {
-    /// Forgets what others told, but for those who `stay`, and those who are gone and may still mode
-    /// what they told of.
+    /// Drops the notes of peers that do not `stay`, except those of excluded members for locks still fenced
+    /// for them.
     pub(super) fn forget_notes(&mut self, stay: impl Fn(ProcessId) -> bool) {
         let fenced = &self.fenced_until;
         self.peer_notes.retain(|(name, from), _| {

@@ -1,10 +1,13 @@
-//! Who may mode a lock safely: if it falls silent, nobody enters before it must know that.
+//! Lease-safe holders of lifted locks: if one falls silent, nobody else gets the lock before its lease has
+//! expired.
 //!
-//! Only the node of a holder knows that it holds. So a node that wants a lock safely has it noted by others,
-//! and enters when a majority of the view knows, itself included: a view cannot end without one of
-//! these, and what they have noted goes into the next one. The algorithm's own messages carry that
-//! along, there and back, so that whoever gets the lock from another member need not ask anyone
-//! besides in a view of three.
+//! Hazard: only the holder's own node knows of the grant; if it is excluded, the next view would grant the
+//! lock at once. Rule: a node that wants a lock lease-safe announces it, and grants it only when a majority
+//! of the view, itself included, has noted that. No view ends without a member of that majority, and its
+//! summary carries the note to the next view.
+//!
+//! The algorithm's messages carry announcements and confirmations along. So in a view of three, a lock that
+//! comes from another member needs no further message.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +18,20 @@ use super::Core;
 use super::locks::LockIndex;
 use crate::lifted::LockMessage;
 
-/// What is known of one lock.
+/// What this node knows about one lock.
 #[derive(Default)]
 pub(super) struct SafeHolders {
-    /// Who else may mode it safely.
+    /// The other members that may hold it lease-safe.
     others: BTreeSet<Member>,
-    /// Who knows that of us, ourselves included; nobody before we want it so.
+    /// The members that know this node as such, itself included; empty before it wants the lock lease-safe.
     known: ProcessSet,
-    /// To whom the algorithm's messages have said it, and whom we have asked to confirm it.
-    told: ProcessSet,
+    /// Members informed by messages of the algorithm, and members asked explicitly to confirm.
+    informed: ProcessSet,
     asked: ProcessSet,
 }
 
 impl SafeHolders {
-    /// Someone here wants it so.
+    /// A local request wants the lock lease-safe.
     pub(super) fn want(&mut self, me: ProcessId) {
         self.known.insert(me);
     }
@@ -37,44 +40,44 @@ impl SafeHolders {
         !self.known.is_empty()
     }
 
-    /// Whether enough know of us to enter.
+    /// Whether a majority knows this node as a lease-safe holder.
     pub(super) fn is_known(&self, view: &View) -> bool {
         view.is_quorum(&self.known, false)
     }
 
-    /// This one knows of us.
+    /// This member has confirmed.
     pub(super) fn confirmed(&mut self, by: ProcessId) {
         if self.is_wanted() {
             self.known.insert(by);
         }
     }
 
-    /// Everyone knows: it was decided.
+    /// All members know: the view was installed with it.
     pub(super) fn decided(&mut self, view: &View) {
         self.known = view.voters();
     }
 
-    /// This one may mode it safely.
+    /// This member may hold the lock lease-safe.
     pub(super) fn note(&mut self, other: Member) {
         self.others.insert(other);
     }
 
-    /// Who else may.
+    /// The other members that may hold it lease-safe.
     pub(super) fn others(&self) -> &BTreeSet<Member> {
         &self.others
     }
 
-    /// What a message of the algorithm to this one says besides: that we may mode the lock safely, if it
-    /// does not know, and that we know that of it.
+    /// What a message of the algorithm carries along: whether this node announces itself as a lease-safe
+    /// holder (if `to` has not confirmed yet), and whether it confirms `to` as one.
     pub(super) fn piggyback_for(&mut self, to: ProcessId) -> (bool, bool) {
         let says = self.is_wanted() && !self.known.contains(to);
         if says {
-            self.told.insert(to);
+            self.informed.insert(to);
         }
         (says, self.others.iter().any(|member| member.id == to))
     }
 
-    /// The other voters whom we have not asked yet.
+    /// The other voters that were not asked to confirm.
     fn unasked(&self, view: &View, me: ProcessId) -> impl Iterator<Item = ProcessId> {
         let others = view.members.iter().map(|m| m.id).filter(move |id| *id != me);
         others.filter(|id| !self.asked.contains(*id))
@@ -82,8 +85,8 @@ impl SafeHolders {
 }
 
 impl Core {
-    /// Asks as many to confirm as will be missing when the lock comes: it comes from one who knows,
-    /// if the algorithm has asked anyone.
+    /// Asks for as many confirmations as will be missing when the lock comes. If the algorithm has sent a
+    /// message, the member that hands the lock over counts as one.
     pub(super) fn announce_safe(&mut self, index: LockIndex) {
         let view = self.group.view();
         let safe_holders = &self.lifted.locks[index].safe_holders;
@@ -91,20 +94,20 @@ impl Core {
             return;
         }
         let missing =
-            (view.members.len() / 2).saturating_sub(usize::from(!safe_holders.told.is_empty()));
+            (view.members.len() / 2).saturating_sub(usize::from(!safe_holders.informed.is_empty()));
         let missing = missing.saturating_sub(safe_holders.asked.len());
         if missing == 0 {
             return;
         }
         let mut others: Vec<ProcessId> = safe_holders.unasked(view, self.me).collect();
-        // First those who hear nothing of it otherwise.
-        others.sort_by_key(|id| safe_holders.told.contains(*id));
+        // First those that the algorithm's messages have not informed.
+        others.sort_by_key(|id| safe_holders.informed.contains(*id));
         others.truncate(missing);
         self.ask_to_confirm(index, others);
     }
 
-    /// The lock is here, and too few know: asks all others who have not confirmed.
-    pub(super) fn ask_the_rest(&mut self, index: LockIndex) {
+    /// The lock is at this node, but too few members have confirmed: asks all others.
+    pub(super) fn ask_remaining(&mut self, index: LockIndex) {
         let safe_holders = &self.lifted.locks[index].safe_holders;
         let others = safe_holders.unasked(self.group.view(), self.me);
         let others = others.filter(|id| !safe_holders.known.contains(*id)).collect();

@@ -1,4 +1,4 @@
-//! How such locks look to people: what is here exactly, what is elsewhere as of its last sign of life.
+//! Status of lifted locks: exact for this node, for other nodes as of their last notes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,14 +34,14 @@ fn waiting(member: Member, party: &NotedClaim) -> QueuedRequest {
 }
 
 impl Core {
-    /// Everything that is held or pending, whoever serves it.
+    /// Everything that is held or wanted, in the table or lifted.
     pub(in crate::core) fn all_locks(&self) -> BTreeMap<Key, Lock> {
         let table = self.table.locks().map(|(key, lock)| (key.clone(), lock.clone()));
         let mut all: BTreeMap<Key, Lock> = table.collect();
         let names = self.lifted.locks.iter().filter(|lock| lock.is_used()).map(|lock| &lock.name);
-        let told = self.lifted.peer_notes.keys().map(|(name, _)| name);
+        let notes = self.lifted.peer_notes.keys().map(|(name, _)| name);
         let names: std::collections::BTreeSet<&Name> =
-            names.chain(told).chain(self.lifted.fenced_until.keys()).collect();
+            names.chain(notes).chain(self.lifted.fenced_until.keys()).collect();
         for name in names {
             let key = Key { space: Space::Lock, name: name.clone() };
             let lock = self.lifted_lock(name);
@@ -52,7 +52,7 @@ impl Core {
         all
     }
 
-    /// What is held or pending under `key`, whoever serves it.
+    /// The lock under `key`, in the table or lifted.
     pub(in crate::core) fn any_lock(&self, key: &Key) -> Option<Lock> {
         if self.lifts(key) {
             let lock = self.lifted_lock(&key.name);
@@ -76,12 +76,13 @@ impl Core {
                 queue.push((since, waiting(member, party)));
             }
         }
-        // Tokens tell who of several came last: the others have not told yet that they are done.
+        // Of several reported holders, the one with the highest token is the latest: the others have not
+        // reported their release yet.
         let last = holders.iter().filter(|g| !g.fenced).map(|g| g.token).max();
         holders.retain(|g| g.fenced || Some(g.token) == last);
         for member in fenced.into_iter().flat_map(BTreeMap::keys) {
             if holders.iter().all(|g| g.claim.member != *member) {
-                // It may mode it; whether it does nobody knows.
+                // It announced itself as a holder; whether it holds the lock is unknown.
                 let (label, since) = ("".into(), 0);
                 let party = NotedClaim { session: 0, number: 0, safe: true, label, since };
                 holders.push(grant(*member, Token::default(), &party, true));
@@ -91,7 +92,7 @@ impl Core {
         Lock { holders, queue: queue.into_iter().map(|(_, waiting)| waiting).collect() }
     }
 
-    /// What each node says of a lock, ours first, and when it said so.
+    /// The notes of all nodes on a lock, this node's first, with the time of each.
     fn notes_of(&self, name: &Name) -> Vec<(Member, crate::lifted::LockNote, Duration)> {
         let lock = self.lifted.locks.get(name);
         let note = lock.map_or_else(Default::default, |lock| self.note(lock));
@@ -101,49 +102,51 @@ impl Core {
             let members = self.lifted.fenced_until.get(name)?;
             members.keys().find(|m| m.id == id).copied()
         };
-        let told = self.lifted.peer_notes.range(range).filter_map(|((_, id), (note, at))| {
+        let notes = self.lifted.peer_notes.range(range).filter_map(|((_, id), (note, at))| {
             let member = self.group.view().find(*id).or_else(|| gone(*id))?;
             Some((member, note.clone(), *at))
         });
-        std::iter::once(ours).chain(told).collect()
+        std::iter::once(ours).chain(notes).collect()
     }
 
-    /// Tells everyone who looks on what another node has said of a lock: who holds it there.
-    pub(super) fn tell_elsewhere(
+    /// Publishes a change of the holder that another node has reported.
+    pub(super) fn publish_remote_holder(
         &mut self,
         name: &Name,
         node: ProcessId,
         holder: Option<&(Token, NotedClaim)>,
     ) {
         let key = (name.clone(), node);
-        if self.lifted.told.get(&key).copied() == holder.map(|(token, _)| *token) {
+        if self.lifted.published.get(&key).copied() == holder.map(|(token, _)| *token) {
             return;
         }
         let by = self.name_of(node);
-        if self.lifted.told.remove(&key).is_some() {
+        if self.lifted.published.remove(&key).is_some() {
             let (kind, name, by) = ("lock".into(), name.to_string(), by.clone());
             self.publish(Event::Freed { kind, name, node: node.0, by });
         }
         if let Some((token, party)) = holder {
-            self.lifted.told.insert(key, *token);
+            self.lifted.published.insert(key, *token);
             let (kind, name, label) = ("lock".into(), name.to_string(), party.label.to_string());
             self.publish(Event::Held { kind, name, node: node.0, by, label, token: *token });
         }
     }
 
-    /// The same of what nobody speaks of any more. After a change of view all speak of everything once.
-    pub(super) fn tell_freed(&mut self) {
+    /// Publishes as freed what no note mentions any more. After a view change every node sends each note
+    /// once, so wait for those.
+    pub(super) fn publish_freed(&mut self) {
         if self.now < self.lifted.notes_complete_at {
             return;
         }
         let held = |key: &(Name, ProcessId)| {
             self.lifted.peer_notes.get(key).is_some_and(|(note, _)| note.holder.is_some())
         };
-        let freed: Vec<_> = self.lifted.told.keys().filter(|key| !held(key)).cloned().collect();
-        freed.iter().for_each(|(name, node)| self.tell_elsewhere(name, *node, None));
+        let freed: Vec<_> =
+            self.lifted.published.keys().filter(|key| !held(key)).cloned().collect();
+        freed.iter().for_each(|(name, node)| self.publish_remote_holder(name, *node, None));
     }
 
-    /// Since when someone holds a lock.
+    /// Since when a claim holds a lock.
     pub(in crate::core) fn held_since(&self, key: &Key, claim: ClaimId) -> Option<Duration> {
         if !self.lifts(key) {
             return self.claims.since(key, claim);

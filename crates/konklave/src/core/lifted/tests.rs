@@ -16,9 +16,8 @@ use crate::testing::Cluster;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Names that nobody uses any more are forgotten by a new view, and only then is there one.
 #[test]
-fn a_new_view_makes_room_when_many_names_are_idle() {
+fn new_view_forgets_many_idle_names() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::default());
     let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
@@ -44,9 +43,8 @@ fn a_new_view_makes_room_when_many_names_are_idle() {
     });
 }
 
-/// The same for names that are few and long: what is said of them when a view ends must not become too long.
 #[test]
-fn a_new_view_makes_room_when_idle_names_are_long() {
+fn new_view_forgets_long_idle_names() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::SuzukiKasami, 3, 0, Timings::default());
     let epoch = || cluster.node(1).status().view.map(|(_, epoch)| epoch);
@@ -69,10 +67,10 @@ fn a_new_view_makes_room_when_idle_names_are_long() {
     });
 }
 
-/// Until the disk has what it must, a grant is not told. Who gives up meanwhile leaves nobody behind that
-/// has the lock.
+/// Until the record is on disk, a grant is held back. A request withdrawn meanwhile must not leave the lock
+/// held.
 #[test]
-fn who_gives_up_while_its_grant_waits_for_the_disk_does_not_have_it() {
+fn withdrawn_request_releases_held_back_grant() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 1, 0, Timings::default());
     let node = cluster.node(0);
@@ -94,9 +92,9 @@ fn who_gives_up_while_its_grant_waits_for_the_disk_does_not_have_it() {
     }
 }
 
-/// The same where the lease is lost meanwhile: what was not told yet is asked for again.
+/// If the lease ends meanwhile, the request is submitted again.
 #[test]
-fn a_grant_that_waits_for_the_disk_when_the_lease_ends_is_asked_for_again() {
+fn held_back_grant_is_requested_again_after_lease_ends() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
@@ -117,9 +115,9 @@ fn a_grant_that_waits_for_the_disk_when_the_lease_ends_is_asked_for_again() {
     });
 }
 
-/// And where it is revoked meanwhile: who waits elsewhere has it, and the one it was not told comes next.
+/// If the lock is revoked meanwhile, the request of another node is served, and then the held-back one.
 #[test]
-fn a_grant_that_waits_for_the_disk_can_be_revoked() {
+fn held_back_grant_can_be_revoked() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
@@ -143,9 +141,9 @@ fn a_grant_that_waits_for_the_disk_can_be_revoked() {
     });
 }
 
-/// Twice at once, too: what is asked for again is not given back for the second time.
+/// Hazard: two revocations at once release the lock twice, although it was requested again in between.
 #[test]
-fn a_grant_that_waits_for_the_disk_and_is_revoked_twice_has_one_holder() {
+fn held_back_grant_revoked_twice_has_one_holder() {
     for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
         let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         let node = cluster.node(0);
@@ -168,7 +166,7 @@ fn a_grant_that_waits_for_the_disk_and_is_revoked_twice_has_one_holder() {
     }
 }
 
-/// Asks without waiting for the answer: what it is, once it is there.
+/// Sends a request without waiting; the answer appears in the returned cell.
 fn ask(cluster: &Cluster, request: LockRequest) -> Rc<RefCell<Option<Result<Guard, Error>>>> {
     let answer = Rc::new(RefCell::new(None));
     let to = answer.clone();
@@ -179,9 +177,9 @@ fn ask(cluster: &Cluster, request: LockRequest) -> Rc<RefCell<Option<Result<Guar
     answer
 }
 
-/// What lies here is not given safely before a majority knows of that, however quickly it could be.
+/// Fast although it is idle here: a lease-safe grant needs a majority that knows of it.
 #[test]
-fn a_lock_that_lies_here_is_given_safely_only_when_others_know() {
+fn idle_lock_is_granted_lease_safe_only_after_majority_noted_it() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(1);
@@ -199,9 +197,9 @@ fn a_lock_that_lies_here_is_given_safely_only_when_others_know() {
     });
 }
 
-/// Nor while one who is gone may still believe to have it.
+/// An excluded holder may still use the lock.
 #[test]
-fn a_lock_that_lies_here_is_not_given_while_it_is_frozen() {
+fn idle_lock_is_not_granted_while_fenced() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
@@ -210,7 +208,7 @@ fn a_lock_that_lies_here_is_not_given_while_it_is_frozen() {
         let until = cluster.now() + held.valid_for();
         cluster.crash(2);
         cluster.sleep(100 * MS).await;
-        // Who does not wait is refused, after which the lock lies where that was.
+        // The refused request leaves the idle lock at its node.
         let busy = node.lock("a").handover(Handover::Fast).try_acquire().await;
         assert!(matches!(busy, Err(Error::Busy(_))), "{busy:?}");
         let next = node.lock("a").handover(Handover::Fast).acquire().await.unwrap();
@@ -219,9 +217,8 @@ fn a_lock_that_lies_here_is_not_given_while_it_is_frozen() {
     });
 }
 
-/// And who may mode nothing is not let in, and waits no longer than it wants to.
 #[test]
-fn without_a_lease_a_lock_that_lies_here_is_not_given() {
+fn idle_lock_is_not_granted_without_lease() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(1);
@@ -236,9 +233,9 @@ fn without_a_lease_a_lock_that_lies_here_is_not_given() {
     });
 }
 
-/// A word of one who used the lock before arrives when it has come, and its grant is not told yet.
+/// Scenario: a refusal by the last holder arrives after the lock, while the grant is still held back.
 #[test]
-fn who_was_granted_it_is_not_refused_by_a_late_word() {
+fn late_refusal_does_not_cancel_grant() {
     let cluster =
         Cluster::with_lock_algorithm(LockAlgorithm::NaimiTrehel, 3, 0, Timings::default());
     let node = cluster.node(0);
@@ -252,10 +249,13 @@ fn who_was_granted_it_is_not_refused_by_a_late_word() {
             let (from, index) = (ProcessId(1), core.lifted.locks.find("a").unwrap());
             let number = core.lifted.locks[index].user.as_ref().unwrap().number;
             let next = core.lifted.received.get(&from).copied().unwrap_or(0) + 1;
-            let message = LockMessage::Used { number };
+            let message = LockMessage::InUse { number };
             let view = core.lifted.view;
-            core.on_lifted_frame(from, LiftedFrame { view, number: next, name: "a".into(), message });
-            // It was not really said.
+            core.on_lifted_frame(
+                from,
+                LiftedFrame { view, number: next, name: "a".into(), message },
+            );
+            // The frame was made up: do not count it.
             core.lifted.received.insert(from, next - 1);
         });
         node.shared().with(|core, _| core.saved());

@@ -1,4 +1,5 @@
-//! What an operator takes from its holder, who has as long as it was promised to let it go.
+//! Revocation by an operator. The holder of a revoked grant keeps it for the promised time, then the node
+//! releases it.
 
 use std::time::Duration;
 
@@ -11,12 +12,12 @@ use crate::table::{ClaimId, Key, Op};
 use crate::token::Token;
 
 impl LocalClaims {
-    /// When the first must have let go of what was revoked from it.
+    /// When the next revoked grant is released without its holder.
     pub(in crate::core) fn first_revoked_due(&self) -> Option<Duration> {
         self.revoked.values().map(|(due, _)| *due).min()
     }
 
-    /// Whether it was revoked from who had it, who has not let it go yet.
+    /// Whether a grant was revoked and its holder has not released it yet.
     pub(in crate::core) fn is_revoked(&self, number: u64) -> bool {
         self.revoked.contains_key(&number)
     }
@@ -30,7 +31,7 @@ impl LocalClaims {
         self.revoking.insert(number, (key, reply));
     }
 
-    /// Whether it was held; none: nobody can tell any more.
+    /// Answers the operator: `held` says whether there was a grant to revoke; `None` if that is unknown.
     pub(in crate::core) fn end_revocation(&mut self, number: u64, held: Option<bool>) {
         if let Some((key, reply)) = self.revoking.remove(&number) {
             let name = key.name.to_string();
@@ -44,7 +45,7 @@ impl LocalClaims {
 }
 
 impl Core {
-    /// An operator takes something from whoever holds it.
+    /// Revokes the grants of a lock, semaphore or campaign; with a token, only that grant.
     pub(crate) fn revoke(
         &mut self,
         key: Key,
@@ -79,25 +80,26 @@ impl Core {
         numbers.into_iter().for_each(|number| self.claims.end_revocation(number, None));
     }
 
-    /// An operator took it.
+    /// The table reports that a grant was revoked.
     pub(in crate::core) fn on_grant_revoked(&mut self, claim: ClaimId, key: &Key) {
         if claim.member != self.own_member() {
             return;
         }
-        // Nobody here has it, though the last who did may just have passed it on: it goes back. Who has it lets
-        // it go itself.
+        // An idle lock is released at once. A lock in use is released by its user, who may have got it from
+        // the revoked holder without a message.
         if let Some(cached) = self.claims.cached.remove(key)
             && cached.user.is_none()
         {
             self.submit(Op::Release { claim: cached.claim, key: key.clone() });
         }
-        // What waits to be told is known to the table by the number of the request.
+        // The table knows a held-back grant by the number of its request.
         let undelivered = self.claims.cancel_undelivered(claim.number);
         let mut numbers: Vec<u64> =
             self.claims.held.iter().filter(|(_, h)| h.claim == claim).map(|(n, _)| *n).collect();
         numbers.sort_unstable();
         if undelivered {
-            // Nobody has been told. Once: it is asked for again by the same claim.
+            // The session never learned of the grant. The release precedes the new request, which has the
+            // same claim; so the grant is withdrawn above, and a second revocation finds nothing to release.
             self.submit(Op::Release { claim, key: key.clone() });
         }
         let safe = self.table.lock(key).is_some_and(|lock| {
@@ -106,7 +108,7 @@ impl Core {
         for number in numbers {
             self.revoke_local_grant(number);
             if !safe {
-                // Nobody was promised that the next one waits.
+                // `Handover::Fast` does not promise the holder any time.
                 self.release_revoked(number);
             }
         }
@@ -115,7 +117,7 @@ impl Core {
         }
     }
 
-    /// Who here has it is told that it has lost it, and gets as long as it was promised to let it go.
+    /// Tells the local holder that its grant is revoked, and gives it the promised time to release it.
     pub(in crate::core) fn revoke_local_grant(&mut self, number: u64) {
         let due = self.now + self.config.timings.held_for();
         if let Some(held) = self.lose(number, Loss::Revoked) {
@@ -123,7 +125,7 @@ impl Core {
         }
     }
 
-    /// Who here had it revoked away has let it go, or must have.
+    /// Releases a revoked grant: its holder did so, or its time is over.
     pub(super) fn release_revoked(&mut self, number: u64) -> bool {
         let Some((_, held)) = self.claims.revoked.remove(&number) else { return false };
         if self.lifts(&held.key) {
