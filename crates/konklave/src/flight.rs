@@ -1,4 +1,4 @@
-//! The last messages that passed: what an incident looked like from here.
+//! Flight recorder: the last messages sent and received, to look into an incident.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,41 +8,42 @@ use crate::NodeId;
 use crate::lifted::LockMessage;
 use crate::wire::Frame;
 
-/// So many are remembered.
+/// The number of messages to remember.
 const KEPT: u64 = 4096;
-/// How long what the wall clock said is believed.
+/// How long a reading of the wall clock is reused.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A message that was sent or received. Signs of life are left out.
+/// A message sent or received; heartbeats and pings are left out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecordedMessage {
-    /// Our own count: never repeated.
+    /// A counter of this node, never repeated.
     pub count: u64,
-    /// When, by the wall clock.
+    /// The time by the wall clock.
     pub at: SystemTime,
-    /// Whether we sent it.
+    /// Whether this node sent it.
     pub sent: bool,
-    /// To or from whom.
+    /// The other side.
     pub peer: NodeId,
-    /// What people call it.
+    /// The other side's name.
     pub name: String,
-    /// The sender's number for it, among those to this receiver.
+    /// The number the sender gave the message, among those to this receiver.
     pub number: u64,
-    /// What kind of message.
+    /// The kind of message.
     pub what: &'static str,
 }
 
-/// A bounded memory.
+/// A ring buffer of messages.
 #[derive(Debug, Default)]
 pub(crate) struct FlightRecorder {
-    /// How many there were, and the last of them: each takes the place of the one `KEPT` before it.
+    /// The number of messages so far; and the last ones, where each replaces the one `KEPT` before it.
     count: u64,
     passed: Vec<Entry>,
-    /// What the wall clock said when ours said what: to look at it for every message is not worth it.
+    /// A reading of the wall clock, and the time of the node's clock for it: reading it for every message
+    /// would cost too much.
     wall: Option<(Duration, SystemTime)>,
 }
 
-/// What is written down of a message: little, as it is done for every one.
+/// A remembered message; small, since every message is recorded.
 #[derive(Debug)]
 struct Entry {
     /// Nanoseconds since 1970.
@@ -54,7 +55,7 @@ struct Entry {
 }
 
 impl FlightRecorder {
-    /// This frame passed at this time of our clock.
+    /// Records a frame that passed at time `at` of the node's clock.
     pub(crate) fn note(
         &mut self,
         at: Duration,
@@ -72,7 +73,7 @@ impl FlightRecorder {
         self.count += 1;
     }
 
-    /// All that is remembered, with the names of who was at the other end.
+    /// All remembered messages, with the names of the other sides.
     pub(crate) fn all(&self, name: impl Fn(NodeId) -> String) -> Vec<RecordedMessage> {
         let kept = self.count - self.passed.len() as u64..self.count;
         let passed = |before: u64| {
@@ -83,7 +84,7 @@ impl FlightRecorder {
         kept.map(passed).collect()
     }
 
-    /// When that was, by the wall clock.
+    /// The wall clock's time for time `at` of the node's clock.
     fn wall_at(&mut self, at: Duration) -> u64 {
         let known = self.wall.and_then(|(then, wall)| Some((at.checked_sub(then)?, wall)));
         let wall = match known {
@@ -94,12 +95,12 @@ impl FlightRecorder {
     }
 }
 
-/// Where the one after so many lies.
+/// The slot of message number `before`, counted from 0.
 fn place(before: u64) -> usize {
     (before % KEPT) as usize
 }
 
-/// What kind of message it is; none for signs of life.
+/// The kind of message; `None` for heartbeats, pings and the like.
 fn kind(frame: &Frame) -> Option<&'static str> {
     Some(match frame {
         Frame::Ping { .. } | Frame::Pong { .. } | Frame::Peers(_) => return None,

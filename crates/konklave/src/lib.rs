@@ -99,5 +99,5 @@ pub use status::{
 pub use token::Token;
 pub use wire::MAX_MESSAGE;
 
-/// The name of a node: a small number, kept in its data directory.
+/// The id of a node: a small number, kept in its data directory.
 pub type NodeId = u32;

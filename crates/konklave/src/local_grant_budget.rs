@@ -1,19 +1,20 @@
-//! Who has a lock here can take it again without a message, and a task that does so again and again keeps
-//! the runtime from looking at the network: requests of others would wait there unread.
+//! Limit of consecutive local grants. A cached lock is granted without a message. A task that requests and
+//! releases it in a loop keeps the runtime from polling the network, where requests of other nodes wait
+//! unread.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
-/// How often those who were woken may pass something on while what is said waits for them.
+/// How often woken tasks may hand a lock on while outgoing frames wait for them.
 const PASSES: u32 = 16;
 
-/// How many times something was handed out here since others were last reset.
+/// Counts the local grants since the last frame arrived.
 #[derive(Debug)]
 pub(crate) struct LocalGrantBudget {
     count: AtomicU32,
     limit: u32,
-    /// How many times in all.
+    /// All grants so far.
     total: AtomicU32,
 }
 
@@ -22,19 +23,19 @@ impl LocalGrantBudget {
         Self { count: AtomicU32::new(0), limit: limit.max(1), total: AtomicU32::new(0) }
     }
 
-    /// Something was handed out.
+    /// A lock was granted locally.
     pub(crate) fn spend(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.total.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets those who were woken have their turn first, and those they pass something on to.
+    /// Waits until woken tasks have run, and the tasks they wake by handing a lock on.
     pub(crate) async fn yield_to_woken(&self) {
         let mut others = YieldToWoken::default();
         poll_fn(|task| others.poll(self, task)).await;
     }
 
-    /// Others were reset.
+    /// A frame arrived, or the network was polled.
     pub(crate) fn reset(&self) {
         self.count.store(0, Ordering::Relaxed);
     }
@@ -43,7 +44,7 @@ impl LocalGrantBudget {
         self.count.load(Ordering::Relaxed) >= self.limit
     }
 
-    /// Before something is asked for: after so many limit the network is looked at first.
+    /// Called before each request. When the budget is spent, lets the runtime poll the network first.
     pub(crate) async fn yield_if_spent(&self) {
         if self.is_spent() {
             self.reset();
@@ -54,11 +55,12 @@ impl LocalGrantBudget {
     }
 }
 
-/// Waits until those who were woken had their turn, and those they passed something on to. Unlike the
-/// runtime's own way to do so, it does not look at the network in between: that is a system call.
+/// Waits until woken tasks have run, and the tasks they hand a lock to. Unlike the runtime's own `yield_now`,
+/// it does not poll the network, which is a system call.
 #[derive(Default)]
 pub(crate) struct YieldToWoken {
-    /// How often we went to the end of the queue, and how often in a row nothing was handed out meanwhile.
+    /// How often this task went to the end of the run queue; and how often in a row nothing was granted in
+    /// between.
     passes: u32,
     quiet: u32,
     before: u32,
@@ -87,7 +89,6 @@ mod tests {
 
     use super::*;
 
-    /// One passes it on to the next, who is woken by that; what is to be said waits for all of them.
     #[tokio::test]
     async fn those_who_were_woken_and_whom_they_pass_it_on_to_come_first() {
         let grant_budget = Arc::new(LocalGrantBudget::new(8));
@@ -108,7 +109,6 @@ mod tests {
         assert!(last.as_mut().enable(), "all four had their turn");
     }
 
-    /// A task that takes turn after turn meets another, which runs only when the network was looked at.
     #[tokio::test]
     async fn after_so_many_turns_the_network_is_looked_at() {
         let grant_budget = LocalGrantBudget::new(4);

@@ -1,4 +1,4 @@
-//! Locks: how to ask for one, and what one has then.
+//! Locks: requests and guards.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) fn check_name(name: impl Into<Arc<str>>) -> Result<Arc<str>, Error> {
     Ok(name)
 }
 
-/// A label as others see it: what is too long is cut off, as it is for people only.
+/// Cuts off a label that is too long: labels are for people only.
 pub(crate) fn shortened(label: impl Into<Arc<str>>) -> Arc<str> {
     let label: Arc<str> = label.into();
     if label.len() <= LONGEST {
@@ -34,28 +34,28 @@ pub(crate) fn shortened(label: impl Into<Arc<str>>) -> Arc<str> {
     label[..end].into()
 }
 
-/// What happens to a lock whose holder falls silent.
+/// When the lock of a silent holder is granted to the next request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Handover {
-    /// The next gets it only when the holder's own clock has told it that it has lost it.
+    /// When the holder's lease has expired: its own clock has told it that the lock is lost.
     #[default]
     LeaseSafe,
-    /// The next gets it at once. The holder may not know yet: the resource must check tokens.
+    /// At once. The holder may not know that it lost the lock: the resource must check tokens.
     Fast,
 }
 
-/// How sure a holder may be.
+/// How certain a grant is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It is ours; a majority has said so lately.
+    /// A majority has confirmed it lately.
     Held,
-    /// A majority has been silent for a while. It is ours until the deadline; start nothing new.
+    /// No majority has answered for a while. The grant is valid until its deadline; start nothing new.
     Doubtful,
-    /// It is not ours any more.
+    /// The grant is lost.
     Lost,
 }
 
-/// A wish for a lock, a permit of a semaphore.
+/// A request for a lock or a permit of a semaphore.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LockRequest {
@@ -75,7 +75,7 @@ impl LockRequest {
         Self { session, space, name: name.into(), mode, handover, timeout, priority: 0, label }
     }
 
-    /// Alone. This is the default.
+    /// Requests the lock exclusively. This is the default.
     pub fn exclusive(mut self) -> Self {
         if self.space == Space::Lock {
             self.mode = LockMode::Exclusive;
@@ -83,7 +83,7 @@ impl LockRequest {
         self
     }
 
-    /// Together with others who want it so. Who wants it alone and came before goes first.
+    /// Requests the lock together with other shared holders. Earlier exclusive requests go first.
     pub fn shared(mut self) -> Self {
         if self.space == Space::Lock {
             self.mode = LockMode::Shared;
@@ -91,19 +91,19 @@ impl LockRequest {
         self
     }
 
-    /// Gives up after so long.
+    /// Gives up after this time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// What happens if we fall silent.
+    /// When the next request is served if this node falls silent.
     pub fn handover(mut self, handover: Handover) -> Self {
         self.handover = handover;
         self
     }
 
-    /// Who asks, for `status` and `why`. Of a label, others see 255 bytes at most.
+    /// A label for `status` and `why`, cut off after 255 bytes.
     pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
         self.label = Some(shortened(label));
         self
@@ -114,12 +114,12 @@ impl LockRequest {
         self
     }
 
-    /// Waits for it. Dropped before it is done, it wants nothing more.
+    /// Waits for the grant. If the future is dropped, the request is withdrawn.
     pub async fn acquire(self) -> Result<Guard, Error> {
         self.ask(true).await
     }
 
-    /// Takes it if nobody has it. Does not wait for others to let go, but for the group to say so.
+    /// Takes the lock if it is free. Does not wait for a holder, but for the group's answer.
     pub async fn try_acquire(self) -> Result<Guard, Error> {
         self.ask(false).await
     }
@@ -132,8 +132,8 @@ impl LockRequest {
                 key.name
             )));
         }
-        // A lock that is kept here is given without a wait: who takes it again and again must not keep
-        // the runtime from hearing that others want it, too.
+        // A cached lock is granted without waiting. So a task in a loop must let the runtime poll the network
+        // now and then.
         let shared = self.session.shared().clone();
         shared.grant_budget.yield_if_spent().await;
         let (reply, mut answer) = oneshot::channel();
@@ -153,7 +153,7 @@ impl LockRequest {
             };
             core.acquire(wish, now)
         });
-        // Whoever drops the future on the way leaves nothing behind.
+        // Withdraws the request if this future is dropped.
         let mut abandon = AbandonOnDrop { shared: &shared, number: Some(number) };
         let answer = match answer.try_recv() {
             Ok(answer) => answer,
@@ -179,11 +179,11 @@ impl Drop for AbandonOnDrop<'_> {
     }
 }
 
-/// A lock that is ours, or was. It is given back when this is dropped.
+/// A grant. The lock is released when the guard is dropped.
 ///
-/// A guard is a belief with a deadline, not a fact: the machine may stop between a look at it and
-/// what is done next. What must not happen twice has to check the [`token`](Self::token) where
-/// it happens (see [`fence`](crate::fence)).
+/// A guard is a belief with a deadline, not a fact: the process may be stopped between a check of the guard
+/// and the next action. An action that must not happen twice needs a check of the [`token`](Self::token) at
+/// the resource (see [`fence`](crate::fence)).
 #[derive(Debug)]
 #[must_use = "a lock is given back when its guard is dropped"]
 pub struct Guard {
@@ -199,7 +199,7 @@ impl Guard {
         &self.key.name
     }
 
-    /// Higher than that of every holder before us.
+    /// The fencing token, higher than that of every earlier holder.
     pub fn token(&self) -> Token {
         self.granted.token
     }
@@ -212,7 +212,7 @@ impl Guard {
         &self.granted.flag
     }
 
-    /// For how long it is surely ours, without a further sign of life of a majority.
+    /// How long the grant is certain without a further answer of a majority.
     pub fn valid_for(&self) -> Duration {
         if self.flag().is_lost() {
             return Duration::ZERO;
@@ -224,13 +224,13 @@ impl Guard {
         }
     }
 
-    /// When that ends, on the clock that counts since the machine was started, asleep or awake
-    /// (`CLOCK_BOOTTIME`): any process of this machine can look at it.
+    /// The end of that time, on the machine's clock `CLOCK_BOOTTIME`, which every process of this machine can
+    /// read.
     pub fn deadline(&self) -> Duration {
         self.shared().clock.now() + self.valid_for()
     }
 
-    /// How sure we may be.
+    /// How certain the grant is.
     pub fn state(&self) -> State {
         let left = self.valid_for();
         if left.is_zero() {
@@ -240,26 +240,27 @@ impl Guard {
         if doubtful { State::Doubtful } else { State::Held }
     }
 
-    /// Returns when it is lost: revoked, or a majority has been silent for too long. Safe to cancel.
+    /// Returns when the grant is lost: revoked, or without a majority for too long. Cancel safe.
     pub async fn lost(&self) {
         self.flag().lost().await;
     }
 
-    /// Why it is lost, once it is told. A lease may have run out a moment earlier: [`state`](Self::state)
-    /// looks at the clock.
+    /// Why the grant is lost, once that is known. A lease may have run out a moment earlier:
+    /// [`state`](Self::state) checks the clock.
     pub fn loss(&self) -> Option<Loss> {
         self.flag().loss()
     }
 
-    /// Something to wait for the loss with, where the guard itself cannot go.
+    /// A future that completes when the grant is lost, independent of the guard.
     pub fn watch(&self) -> impl Future<Output = ()> + Send + Sync + 'static + use<> {
         let flag = self.flag().clone();
         async move { flag.lost().await }
     }
 
-    /// Gives it back. An error says that it was lost before: taken away, or its deadline has passed. The
-    /// others hear of it a moment later: a process that ends right after should [leave](crate::Node::leave)
-    /// first, or they wait for its lease.
+    /// Releases the lock. An error means that the grant was lost before: revoked, or past its deadline.
+    ///
+    /// The release is sent after this returns. A process that exits right away should
+    /// [leave](crate::Node::leave) first; otherwise others wait for its lease.
     pub async fn release(mut self) -> Result<(), Error> {
         self.released = true;
         let number = self.granted.number;

@@ -1,4 +1,4 @@
-//! Which algorithm serves the exclusive locks of a group.
+//! The choice of the algorithm for exclusive locks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,39 +7,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// What serves exclusive locks. All members must have the same.
+/// The algorithm that serves the exclusive locks of a group. All members must have the same.
 ///
-/// The table knows every lock at every member, and asks a majority for each grant. The others are
-/// classic algorithms that run inside a view: a grant is known where it is used, and a change of view
-/// starts them anew from who held and who waited. They serve exclusive locks only; semaphores,
-/// campaigns, barriers and groups stay on the table.
+/// The table replicates every lock to every member, and needs a majority for each grant. The others are
+/// classic algorithms that are *lifted* into a view: a view change restarts them with the present holders and
+/// waiters, and a grant is known at its node only. They serve exclusive locks only; shared locks need the
+/// table. Semaphores, campaigns, barriers and groups are always in the table.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum LockAlgorithm {
-    /// The replicated table: every grant is known to a majority; shared locks, too.
+    /// The replicated table: a majority knows every grant. Also serves shared locks.
     #[default]
     Table,
-    /// Naimi and Tréhel: a token that follows a tree of last requests. Few messages, however many
-    /// members.
+    /// Naimi and Tréhel: a token follows a tree of last requests. Few messages, however many members.
     NaimiTrehel,
-    /// Suzuki and Kasami: a token that everyone is asked for. Always two steps.
+    /// Suzuki and Kasami: a token, requested from all members. Always two message delays.
     SuzukiKasami,
     /// Raymond: a token in a fixed tree.
     Raymond,
-    /// Ricart and Agrawala: everyone's consent, each time.
+    /// Ricart and Agrawala: permission of all members for each grant.
     RicartAgrawala,
-    /// Maekawa: the consent of a committee.
+    /// Maekawa: permission of a quorum.
     Maekawa,
-    /// Lamport: one queue, kept by everyone.
+    /// Lamport: a queue replicated to all members.
     Lamport,
-    /// One member coordinates each lock.
+    /// Central coordinator: one member per lock.
     Central,
 }
 
 impl LockAlgorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 8] = [
         Self::Table,
         Self::NaimiTrehel,
@@ -51,7 +50,7 @@ impl LockAlgorithm {
         Self::Central,
     ];
 
-    /// As it is written in options and in files.
+    /// The name in options and files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Table => "table",

@@ -1,5 +1,5 @@
-//! Real connections between members: a mesh of TCP connections, or of conversations over NATS,
-//! protected by TLS or by a shared key.
+//! The network of a node: a mesh of TCP connections, or of streams over NATS, protected by TLS or by a shared
+//! key.
 
 mod alarm;
 mod connection;
@@ -53,7 +53,7 @@ pub(crate) enum Security {
 }
 
 impl Security {
-    /// Whether it protects at all.
+    /// Whether the key is long enough.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self {
             Self::Key(key) if key.len() < 16 => {
@@ -64,7 +64,7 @@ impl Security {
     }
 }
 
-/// Says nothing of the key.
+/// Does not show the key.
 impl std::fmt::Debug for Security {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -75,11 +75,11 @@ impl std::fmt::Debug for Security {
     }
 }
 
-/// What a mesh is made from.
+/// Settings of a mesh.
 pub(crate) struct Settings {
     pub(crate) cluster: String,
     pub(crate) security: Security,
-    /// Whether others than this machine may be dialled: protected, or not and somebody said so.
+    /// Whether other machines may be called: the connections are protected, or the user chose `insecure`.
     pub(crate) open: bool,
     pub(crate) key: u64,
     pub(crate) boot: u64,
@@ -100,24 +100,24 @@ pub(crate) struct Mesh {
     /// How new connections are protected.
     security: Mutex<Security>,
     links: Mutex<FxHashMap<ProcessId, Arc<Link>>>,
-    /// Who was dirty_links to in this step.
+    /// The links that this step has pushed frames to.
     dirty_links: DirtyLinks,
-    /// The last message that was given its place, as bytes.
+    /// The last order frame, encoded once for all receivers.
     order: Mutex<LastOrder>,
-    /// Addresses that someone calls.
+    /// The addresses that tasks of this node call.
     dialled: Mutex<BTreeSet<String>>,
-    /// A connection ended: whoever calls there calls at once.
+    /// Notified when a connection ends: every calling task tries again at once.
     redial: Notify,
     stop: watch::Sender<bool>,
-    /// Held by who listens, as long as it does.
+    /// A permit that the listening task holds while the port is open.
     listening: Arc<Semaphore>,
-    /// Who calls and has not introduced itself.
+    /// Accepted connections whose handshake is not complete.
     handshakes: Arc<PendingHandshakes>,
-    /// Our place at NATS, where that is the network.
+    /// This node's endpoint at NATS, if that is the network.
     nats_endpoint: Option<Arc<NatsEndpoint>>,
 }
 
-/// Which view, which place, and the frame.
+/// View and position, and the encoded frame.
 type LastOrder = (Option<(ViewId, u64)>, Vec<u8>);
 
 impl Mesh {
@@ -133,17 +133,17 @@ impl Mesh {
         self.links().get(&id).cloned()
     }
 
-    /// How often to see whether signs of life are due, or missing.
+    /// How often to check whether heartbeats are due or missing.
     fn check_period(&self) -> Duration {
         self.settings.heartbeat.max(self.settings.silence / 8)
     }
 
-    /// A while has passed.
+    /// Checks all links; called every `check_period`.
     fn check_links(&self) {
         self.links().values().for_each(|link| link.check_liveness(self.settings.silence));
     }
 
-    /// Who said that it is reached there.
+    /// The peer that announced this address as its own.
     fn peer_at(&self, address: &str) -> Option<ProcessId> {
         self.links().iter().find(|(_, link)| link.address() == address).map(|(id, _)| *id)
     }
@@ -154,7 +154,7 @@ impl Carrier for Mesh {
         let links = self.links();
         let Some(link) = links.get(&to) else { return Ok(None) };
         let number = match frame {
-            // The same for everyone: written once.
+            // The same for all receivers: encoded once.
             Frame::Group(Message::Order { view, position, .. }) => {
                 let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
                 if order.0 != Some((*view, *position)) {
@@ -176,7 +176,7 @@ impl Carrier for Mesh {
 
     fn stop(&self) {
         self.stop.send_replace(true);
-        // Those who talk look up when there is something to say.
+        // A woken writer sees that the mesh has stopped.
         self.links().values().for_each(|link| link.wake_writer());
     }
 
@@ -185,7 +185,7 @@ impl Carrier for Mesh {
     }
 
     fn dial(&self, shared: &Arc<Shared>, addresses: Vec<String>) {
-        // At NATS everyone is met on a subject.
+        // At NATS, members find each other on a subject.
         let Some(mesh) = self.this.upgrade().filter(|mesh| mesh.nats_endpoint.is_none()) else {
             return;
         };
@@ -199,7 +199,7 @@ impl Carrier for Mesh {
     }
 }
 
-/// Opens the port; refuses to stand unprotected where handshakes come by.
+/// Opens the port. Refuses to listen unprotected on an address that other machines can reach.
 pub(crate) async fn listen(
     address: &str,
     security: Option<&Security>,
@@ -220,12 +220,13 @@ pub(crate) async fn listen(
         .map_err(|e| io::Error::new(e.kind(), format!("cannot listen at {address}: {e}")).into())
 }
 
-/// Why somewhere else is not dialled.
+/// Why an unprotected node does not call another machine.
 fn unprotected(place: &SocketAddr) -> String {
     format!("{place} is another machine: give a pre-shared key or TLS, or say `insecure`")
 }
 
-/// Refuses to talk openly to other machines, as far as their addresses say that they are.
+/// Refuses founders' addresses on other machines without protection. Names are checked once they are
+/// resolved.
 pub(crate) fn check_seeds(seeds: &[String], security: Option<&Security>) -> Result<(), Error> {
     let mut places = seeds.iter().filter_map(|seed| seed.parse::<SocketAddr>().ok());
     match places.find(|place| security.is_none() && !place.ip().is_loopback()) {
@@ -234,7 +235,7 @@ pub(crate) fn check_seeds(seeds: &[String], security: Option<&Security>) -> Resu
     }
 }
 
-/// What a node is reached by.
+/// Where a node is reached.
 pub(crate) enum Endpoint {
     Tcp(TcpListener),
     Nats(NatsAddress),
@@ -288,7 +289,7 @@ pub(crate) fn start(
             }
         }
         (Endpoint::Nats(_), Some(nats_endpoint)) => {
-            // Whoever is met there may be a founder, as we may.
+            // Every process at NATS may be a founder, this one included.
             shared.with(|core, _| core.seed_is(0, mesh.me));
             tokio::spawn(nats::run(mesh, shared.clone(), nats_endpoint));
         }
@@ -297,7 +298,7 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Whoever looks after the clock is gone, be it before it had begun.
+/// Ends the node as a crash would when the timer task is gone, even if it never ran.
 struct CrashOnDrop(Arc<Shared>);
 
 impl Drop for CrashOnDrop {
@@ -306,13 +307,14 @@ impl Drop for CrashOnDrop {
     }
 }
 
-/// Wakes the node whenever something is due, and looks after its connections meanwhile.
+/// Timer task: wakes the node whenever something is due, and checks its links.
 async fn keep_time(end: CrashOnDrop, mesh: Arc<Mesh>, mut alarm_clock: AlarmClock) {
     let CrashOnDrop(shared) = &end;
     let mut stop = mesh.stop.subscribe();
     let mut check_at = Duration::ZERO;
     while !*stop.borrow_and_update() {
-        // At every turn, also if it was for nothing: who follows the leader is hardly ever late itself.
+        // In every iteration, also after a spurious wake-up: a follower of the leader's heartbeat hardly ever
+        // reaches its own deadline.
         let now = shared.clock.now();
         if check_at <= now {
             mesh.check_links();
@@ -320,7 +322,7 @@ async fn keep_time(end: CrashOnDrop, mesh: Arc<Mesh>, mut alarm_clock: AlarmCloc
         }
         let due = shared.due();
         if due <= now {
-            // Those who were woken speak first: what they say leaves with what waits.
+            // Local tasks that were woken run first: their requests travel with the deferred operations.
             shared.grant_budget.yield_to_woken().await;
             if shared.due() <= shared.clock.now() {
                 shared.tick();

@@ -1,4 +1,4 @@
-//! Sessions: everything a client holds hangs on one.
+//! Sessions of clients: the requests and grants of a client belong to its session.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use crate::shared::Shared;
 use crate::table::{LockMode, Space};
 use crate::{Barrier, Campaign, Error, Group, LockAll, LockRequest};
 
-/// What one client of a node holds and waits for. Ends with its last clone, or when it is closed:
-/// then everything it held is free, and everything it waited for is given up.
+/// The requests and grants of one client. When the last clone is dropped, or the session is closed, all
+/// grants are released and all requests withdrawn.
 #[derive(Clone)]
 pub struct Session {
     open: Arc<Open>,
@@ -18,7 +18,7 @@ struct Open {
     number: u32,
 }
 
-/// Stops the node when nobody has anything of it any more.
+/// Stops the node when its last session is dropped.
 struct Running {
     shared: Arc<Shared>,
 }
@@ -43,12 +43,12 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// The first one of a node, which ends with it.
+    /// The node's own session, which lives as long as the node.
     pub(crate) fn first(shared: Arc<Shared>) -> Self {
         Self { open: Arc::new(Open { running: Arc::new(Running { shared }), number: 0 }) }
     }
 
-    /// Another one of the same node.
+    /// Another session of the same node.
     pub(crate) fn open(&self, label: Arc<str>) -> Self {
         let running = self.open.running.clone();
         let number = running.shared.with(|core, _| core.open(label));
@@ -64,7 +64,7 @@ impl Session {
         self.open.number
     }
 
-    /// Asks for a lock: alone, in order, for as long as it takes, unless said otherwise.
+    /// Requests a lock: by default exclusive, in order, and without a timeout.
     pub fn lock(&self, name: &str) -> LockRequest {
         LockRequest::new(self.clone(), Space::Lock, name, LockMode::Exclusive)
     }
@@ -175,14 +175,14 @@ impl Session {
         Group::enter(self.clone(), name).await
     }
 
-    /// Ends the session: all it holds is free, all it waits for is given up. The session of the node itself
-    /// can be used again.
+    /// Ends the session: releases its grants, and withdraws its requests. The node's own session stays
+    /// usable.
     pub fn close(&self) {
         let number = self.open.number;
         self.shared().with(|core, _| core.close(number));
     }
 
-    /// Whether it has not ended.
+    /// Whether the session has not ended.
     pub fn is_open(&self) -> bool {
         self.shared().look(|core| core.is_open(self.open.number))
     }

@@ -1,4 +1,4 @@
-//! A node that several tasks use: a lock around its core, and what happens after each step.
+//! A node shared by several tasks: its core behind a lock, and the work after each step of the core.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -17,36 +17,36 @@ use crate::net::Security;
 use crate::store::{Record, Store};
 use crate::wire::{Frame, WireError};
 
-/// How many frames that nobody waits for are sent together; far fewer than may be unconfirmed.
+/// How many batched frames are sent together; far fewer than may be unconfirmed.
 pub(crate) const BATCH_FRAMES: u64 = 16;
 
-/// How much of a flush a frame is in.
+/// When a frame is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flush {
-    /// Someone waits for it.
+    /// Immediately: a process waits for it.
     Now,
-    /// It goes when those here have said what they have to say to what came.
+    /// As soon as the local tasks have reacted to the last arrivals.
     Soon,
-    /// Nobody waits for it: it may wait for company.
+    /// With the next frames: no process waits for it.
     Batched,
 }
 
-/// What carries frames to others.
+/// Carries frames to other processes.
 pub(crate) trait Carrier: Send + Sync {
-    /// Takes a frame along, in order; gives its number among those to this one, if anyone is there. One that
-    /// nobody would take in does not leave.
+    /// Queues a frame, in order. Returns its number among those to this receiver, or `None` without a link to
+    /// it. A frame that is too long is refused.
     fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError>;
-    /// Everything of this step has been taken along.
+    /// The step is over: sends its frames.
     fn flush(&self);
-    /// The node is gone.
+    /// The node has ended.
     fn stop(&self);
-    /// Returns when nobody can reach us any more.
+    /// Returns when no process can reach this node any more.
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async {})
     }
     /// Calls these addresses, too.
     fn dial(&self, _shared: &Arc<Shared>, _addresses: Vec<String>) {}
-    /// Protects new connections so.
+    /// Protects new connections in this way.
     fn set_security(&self, _security: Security) {}
 }
 
@@ -56,19 +56,19 @@ pub(crate) struct Shared {
     pub(crate) timings: Timings,
     pub(crate) name: Arc<str>,
     pub(crate) id: ProcessId,
-    /// Until when what is held here is safe, in nanoseconds.
+    /// The end of the lease, in nanoseconds; `u64::MAX` if it cannot run out.
     lease: AtomicU64,
-    /// When the clock has to wake us.
+    /// When the timer task has to call `tick`.
     due: AtomicU64,
-    /// Whether there is something to say that waits for company.
+    /// Whether operations are deferred until local tasks have run.
     has_deferred: AtomicBool,
-    /// Wakes whoever looks after the clock.
+    /// Wakes the timer task.
     pub(crate) alarm: Notify,
-    /// Whether we are a member has changed.
+    /// Notified when the node becomes or ceases to be a member.
     pub(crate) changed: Notify,
-    /// There is room for messages again.
+    /// Notified when group messages of the application may be sent again.
     pub(crate) room: Notify,
-    /// How long those here have had their turns.
+    /// Limits consecutive local grants.
     pub(crate) grant_budget: Arc<LocalGrantBudget>,
 }
 
@@ -76,20 +76,20 @@ struct Inner {
     core: Core,
     carrier: Option<Arc<dyn Carrier>>,
     store: Option<Store>,
-    /// Empty between steps: kept for the room it has.
+    /// Empty between steps; kept to reuse its memory.
     room: Vec<Output>,
-    /// What waits for the disk, and why.
+    /// Outputs that wait for the disk; and its last error.
     awaiting_disk: VecDeque<Output>,
     trouble: Option<String>,
     /// What is wrong with the network.
     network: Option<String>,
-    /// What the disk has not taken yet, though nobody waits for it, and when it was last tried.
+    /// The last `Output::Note` that is not on disk, and when its write was last tried.
     unsaved: Option<(Record, Instant)>,
 }
 
-/// How many frames wait for the disk. What is lost is said again, as on any link.
+/// The most frames to keep for a failing disk. The links or the group replace dropped ones.
 const AWAITING_DISK: usize = 1024;
-/// How long to wait before the disk is tried again.
+/// The delay between attempts to write.
 const AGAIN: Duration = Duration::from_millis(500);
 
 impl Shared {
@@ -131,13 +131,13 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the node its network.
+    /// Connects the node to its network.
     pub(crate) fn connect(&self, carrier: Arc<dyn Carrier>) {
         self.lock().carrier = Some(carrier);
         self.with(|_, _| ());
     }
 
-    /// Lets the node take a step, and sees to what it wants done.
+    /// Runs one step of the core, performs its outputs, and publishes what other tasks read without the lock.
     pub(crate) fn with<R>(&self, step: impl FnOnce(&mut Core, Duration) -> R) -> R {
         let mut inner = self.lock();
         let member = inner.core.is_member();
@@ -150,7 +150,7 @@ impl Shared {
         let lease = inner.core.lease_ends().map_or(u64::MAX, |until| until.as_nanos() as u64);
         self.lease.store(lease, Ordering::Release);
         let has_deferred = inner.core.has_deferred();
-        // What has_deferred is due when those here have had their turn.
+        // Deferred operations are due as soon as the woken local tasks have run.
         let due = if has_deferred { 0 } else { inner.core.next_due().as_nanos() as u64 };
         self.has_deferred.store(has_deferred, Ordering::Release);
         let changed = member != inner.core.is_member() || inner.core.has_left();
@@ -172,30 +172,30 @@ impl Shared {
         result
     }
 
-    /// Whether there is something to say that waits for company.
+    /// Whether operations are deferred until local tasks have run.
     pub(crate) fn has_deferred(&self) -> bool {
         self.has_deferred.load(Ordering::Acquire)
     }
 
-    /// Something leaves: what waited for company leaves with it.
+    /// A record is about to be written: sends the deferred operations along.
     pub(crate) fn send_deferred(&self) {
         if self.has_deferred() {
             self.with(|core, _| core.pump_all());
         }
     }
 
-    /// Only looks.
+    /// Reads the core without changing it.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&Core) -> R) -> R {
         look(&self.lock().core)
     }
 
-    /// What the disk says, and what is wrong with the network, if anything.
+    /// The errors of the disk and of the network, if any.
     pub(crate) fn troubles(&self) -> (Option<String>, Option<String>) {
         let inner = self.lock();
         (inner.trouble.clone(), inner.network.clone())
     }
 
-    /// What is wrong with the network as a whole, if anything; told once.
+    /// Records what is wrong with the network as a whole; publishes changes only.
     #[cfg(feature = "nats")]
     pub(crate) fn network(&self, trouble: Option<String>) {
         let mut inner = self.lock();
@@ -205,9 +205,10 @@ impl Shared {
         }
     }
 
-    /// Until when what is held here is safe; none: nobody could take it. A grant reaches its task
-    /// within the step that made it, before the lease of that step can be seen here: what looks run
-    /// out is asked again when the step is over.
+    /// The end of the lease; `None` if it cannot run out.
+    ///
+    /// A session may get its grant while the step that granted it is still running, before that step's lease
+    /// is published. So an expired value is checked under the lock, after the step.
     pub(crate) fn lease(&self) -> Option<Duration> {
         let until = self.lease.load(Ordering::Acquire);
         let seen = (until < u64::MAX).then(|| Duration::from_nanos(until));
@@ -217,7 +218,7 @@ impl Shared {
         }
     }
 
-    /// When the clock has to wake the node.
+    /// When the timer task has to call `tick`.
     pub(crate) fn due(&self) -> Duration {
         Duration::from_nanos(self.due.load(Ordering::Acquire))
     }
@@ -226,12 +227,12 @@ impl Shared {
         self.with(|core, now| core.tick(now));
     }
 
-    /// The network, as long as there is one.
+    /// The network, while there is one.
     pub(crate) fn carrier(&self) -> Option<Arc<dyn Carrier>> {
         self.lock().carrier.clone()
     }
 
-    /// Cuts the network, which may take a moment, and lets go of the disk.
+    /// Disconnects the network, which may take a moment, and closes the data directory.
     pub(crate) fn stop(&self) -> Option<Arc<dyn Carrier>> {
         self.send_deferred();
         let (carrier, store) = {
@@ -242,7 +243,7 @@ impl Shared {
         carrier.inspect(|carrier| carrier.stop())
     }
 
-    /// Nobody looks after the clock any more, be it because the runtime is gone: the node ends as in a crash.
+    /// Ends the node as a crash would: its timer task is gone, perhaps with the runtime.
     pub(crate) fn crash(&self) {
         let _ = self.stop();
         self.with(|core, _| core.terminate());
@@ -250,7 +251,7 @@ impl Shared {
 }
 
 impl Inner {
-    /// What the disk says; told once.
+    /// Records the error of the disk; publishes changes only.
     fn disk(&mut self, trouble: Option<String>) {
         if self.trouble != trouble {
             self.core.disk(trouble.clone());
@@ -258,7 +259,7 @@ impl Inner {
         }
     }
 
-    /// Writes down what nobody waits for.
+    /// Writes the pending note, if there is one.
     fn note(&mut self) {
         let Some((record, _)) = &self.unsaved else { return };
         let saved = self.store.as_ref().map_or(Ok(()), |store| store.save(record));
@@ -269,14 +270,14 @@ impl Inner {
         }
     }
 
-    /// What the disk did not take is tried again from time to time.
+    /// Tries a failed write of a note again from time to time.
     fn note_again(&mut self) {
         if self.unsaved.as_ref().is_some_and(|(_, tried)| tried.elapsed() > AGAIN) {
             self.note();
         }
     }
 
-    /// Something that must be on disk is there: if nothing else is to be, what waited for it goes on.
+    /// A record is on disk. If no other one waits, the core may go on.
     fn on_saved(&mut self) {
         if !self.awaiting_disk.iter().any(|output| matches!(output, Output::Save(_))) {
             self.core.saved();
@@ -295,7 +296,7 @@ impl Inner {
         }
     }
 
-    /// Of the frames that wait for the disk, as many are kept as there is room for: the latest.
+    /// Keeps only the latest of the frames that wait for the disk.
     fn forget_old_frames(&mut self) {
         let is_frame = |output: &Output| matches!(output, Output::Send { .. });
         let frames = self.awaiting_disk.iter().filter(|output| is_frame(output)).count();
@@ -307,7 +308,7 @@ impl Inner {
         });
     }
 
-    /// Does what the core wants done, in order; whether anything was sent.
+    /// Performs the outputs of the core, in order; returns whether a frame was sent.
     fn carry_out(&mut self, now: Duration) -> bool {
         self.note_again();
         if self.awaiting_disk.is_empty() && !self.core.has_outputs() {
@@ -332,7 +333,7 @@ impl Inner {
         sent
     }
 
-    /// The same where there is something for the disk: before that is there, nothing after it leaves.
+    /// The same with records to save: no later output is performed before a record is on disk.
     fn carry_out_slowly(&mut self, now: Duration) -> bool {
         let mut sent = false;
         while let Some(output) = self.awaiting_disk.pop_front() {
@@ -354,7 +355,7 @@ impl Inner {
                     }
                     Some(Err(error)) => {
                         self.disk(Some(error.to_string()));
-                        // Tried again with the next step; the clock sees to it that there is one.
+                        // Tried again in the next step; the timer ensures that there is one.
                         self.awaiting_disk.push_front(Output::Save(record));
                         self.forget_old_frames();
                         return sent;
@@ -376,12 +377,12 @@ mod tests {
         let node = Node::builder().start().await.unwrap();
         node.ready().await.unwrap();
         let shared = node.shared();
-        // A task sees its grant while the step that made it has not ended.
+        // Imitates a step that has delivered a grant, but not published its lease yet.
         shared.lease.store(0, Ordering::Release);
         assert_eq!(shared.lease(), None, "alone, nobody could take it");
     }
 
-    /// A node that is outside calls for others on and on, be the disk full for a week.
+    /// A node without a group sends joins for ever, even if the disk stays full for a week.
     #[tokio::test]
     async fn what_waits_for_a_full_disk_is_bounded() {
         let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));

@@ -1,7 +1,7 @@
-//! What every member knows: locks, semaphores, campaigns, barriers and groups.
+//! The replicated table: locks, semaphores, campaigns, barriers and groups of the application.
 //!
-//! A deterministic machine without a clock. It is fed the operations of all members in the one order
-//! that the group agreed on, so that it is the same everywhere.
+//! A deterministic state machine without a clock. All members apply the same operations in the same order, so
+//! their tables are equal.
 
 mod barriers;
 mod groups;
@@ -26,30 +26,30 @@ use rustc_hash::FxHashMap;
 use crate::token::{KEPT_BITS, Token};
 use barriers::BarrierState;
 
-/// A name that someone gave a lock, a campaign, a barrier or a group.
+/// The name of a lock, semaphore, campaign, barrier or group.
 pub(crate) type Name = Arc<str>;
 
-/// The table.
+/// The replicated table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Table {
     tokens: Tokens,
-    /// By name only where the order matters: it must be the same everywhere.
+    /// Sorted by name only where the order matters: it must be the same at all members.
     locks: FxHashMap<Key, Lock>,
     barriers: BTreeMap<Name, BarrierState>,
     app_groups: BTreeMap<Name, AppGroup>,
 }
 
-/// What the next token is made of.
+/// The parts of the next token.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Tokens {
     generation: u32,
     epoch: u32,
-    /// How many this view has given.
+    /// The number of tokens given in this view.
     count: u64,
 }
 
 impl Tokens {
-    /// The next one: higher than all before it.
+    /// The next token, higher than all before.
     fn next(&mut self) -> Token {
         self.count += 1;
         Token { generation: self.generation, epoch: self.epoch, k: self.count << KEPT_BITS }
@@ -57,7 +57,7 @@ impl Tokens {
 }
 
 impl Table {
-    /// Carries out one operation.
+    /// Applies one operation.
     pub(crate) fn apply(&mut self, op: &Op, out: &mut Vec<Outcome>) {
         match *op {
             Op::Acquire { ref key, .. }
@@ -86,13 +86,13 @@ impl Table {
                 self.ask_another(group, to, instead_of, out);
             }
             Op::Part(ref part) => self.take_part(part.clone()),
-            // Said at the end of a view only.
+            // Summaries are not ordered: they travel in view changes only.
             Op::Summary(_) => {}
         }
     }
 
-    /// A view begins. Those who left with our consent, and all that is not `safe`, are free at once;
-    /// what others mode safely stays fenced until they must know.
+    /// A view begins. Grants of members that left in order, and grants with fast handover, are released at
+    /// once. Lease-safe grants of excluded members stay fenced until their leases have expired.
     pub(crate) fn install(
         &mut self,
         view: ViewId,
@@ -106,13 +106,13 @@ impl Table {
         self.depart_app_groups(members, out);
     }
 
-    /// The view whose tokens are given from now on.
+    /// Sets the view whose tokens are given from now on.
     pub(crate) fn set_view(&mut self, view: ViewId) {
         let epoch = u32::try_from(view.epoch).unwrap_or(u32::MAX);
         self.tokens = Tokens { generation: view.generation, epoch, count: 0 };
     }
 
-    /// How many locks, barriers and groups it has: what is free and empty is not kept.
+    /// The number of locks, barriers and groups: free or empty ones are not stored.
     #[cfg(test)]
     pub(crate) fn len(&self) -> (usize, usize, usize) {
         (self.locks.len(), self.barriers.len(), self.app_groups.len())

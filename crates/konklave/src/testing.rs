@@ -37,21 +37,21 @@ use crate::shared::{BATCH_FRAMES, Carrier, Flush, Shared};
 use crate::store::Record;
 use crate::wire::{Frame, MAX_FRAME, WireError};
 
-/// How long nothing may happen before a test is given up.
+/// The longest simulated time for `block_on`.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Frames on their way.
+/// The simulated network.
 #[derive(Default)]
 struct Wires {
-    /// By arrival and order of departure: from, to, bytes.
+    /// Frames in flight, by arrival and order of departure: sender, receiver, bytes.
     flying: BTreeMap<(Duration, u64), (usize, usize, Vec<u8>)>,
     sent: u64,
-    /// What waits for company on each channel, as it does on a real link.
+    /// Batched frames of each channel, as on a real link.
     lazy: BTreeMap<(usize, usize), Vec<Vec<u8>>>,
-    /// The last arrival on each channel: channels keep the order.
+    /// The last arrival of each channel: channels are FIFO.
     last: BTreeMap<(usize, usize), Duration>,
     cut: BTreeSet<(usize, usize)>,
-    /// Who waits for which moment.
+    /// Sleeping tasks, with the time at which they wake.
     alarms: Vec<(u64, Waker)>,
     /// Shortest and longest delay.
     delay: (Duration, Duration),
@@ -92,7 +92,7 @@ impl Carrier for Line {
     fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError> {
         let mut wires = self.hub.wires();
         let channel = (self.from, to.0 as usize);
-        // As bytes, as on a real network.
+        // Encoded, as on a real network.
         let bytes = frame.encode(Vec::new());
         assert!(bytes.len() <= MAX_FRAME, "a frame of {} bytes to {to:?}", bytes.len());
         let waiting = wires.lazy.entry(channel).or_default();
@@ -104,7 +104,7 @@ impl Carrier for Line {
         for bytes in std::mem::take(waiting) {
             wires.depart(channel, bytes, now);
         }
-        // Nobody flies here.
+        // No frame numbers: the flight recorder stays empty.
         Ok(None)
     }
 
@@ -126,9 +126,9 @@ pub struct Cluster {
     machines: RefCell<Vec<Machine>>,
     timings: Timings,
     lock_algorithm: LockAlgorithm,
-    /// How many found a group, if not all.
+    /// The number of founders, if not all members.
     founders: Option<usize>,
-    /// Whether those who hold something outlive the machines.
+    /// Whether holders may outlive their machines.
     holders_outlive: bool,
     seed: u64,
     lives: RefCell<u64>,
@@ -149,12 +149,12 @@ impl Wake for Woken {
 }
 
 impl Cluster {
-    /// `n` members, with ids from 0, who have found each other.
+    /// A connected group of `n` members, with ids from 0.
     pub fn new(n: usize) -> Self {
         Self::with(n, 0, Timings::default())
     }
 
-    /// The same with another fate: messages take other times.
+    /// The same with another seed: messages have other delays.
     pub fn seeded(n: usize, seed: u64) -> Self {
         Self::with(n, seed, Timings::default())
     }
@@ -164,7 +164,7 @@ impl Cluster {
         Self::with_lock_algorithm(LockAlgorithm::default(), n, seed, timings)
     }
 
-    /// The same with another algorithm for its exclusive locks.
+    /// The same with another algorithm for exclusive locks.
     pub fn with_lock_algorithm(
         lock_algorithm: LockAlgorithm,
         n: usize,
@@ -177,8 +177,8 @@ impl Cluster {
         cluster
     }
 
-    /// Members whose holders may go on when they themselves are gone, as
-    /// [`Builder::holders_outlive`](crate::Builder::holders_outlive) has it.
+    /// Members whose holders may go on after a crash, as with
+    /// [`Builder::holders_outlive`](crate::Builder::holders_outlive).
     pub fn with_outliving_holders(lock_algorithm: LockAlgorithm, n: usize) -> Self {
         let empty = Self::empty(lock_algorithm, n, 0, Timings::default());
         let cluster = Self { holders_outlive: true, ..empty };
@@ -187,7 +187,7 @@ impl Cluster {
         cluster
     }
 
-    /// Started at once, and told that so many of them found a group; who meets whom when, is fate.
+    /// `n` members started at once, of which `founders` found a group. The seed decides who meets whom when.
     #[cfg(test)]
     pub(crate) fn crowd(n: usize, founders: usize, seed: u64) -> Self {
         let founders = Some(founders);
@@ -267,7 +267,7 @@ impl Cluster {
         }
     }
 
-    /// `i` learns that `j` is there.
+    /// Member `i` learns that member `j` is connected.
     fn meet(&self, i: usize, j: usize) {
         let id = ProcessId(j as u32);
         if let Some(shared) = self.shared(i) {
@@ -286,12 +286,12 @@ impl Cluster {
         self.hub.wires()
     }
 
-    /// How many members it was made for.
+    /// The number of machines.
     pub fn len(&self) -> usize {
         self.machines.borrow().len()
     }
 
-    /// Whether it was made for nobody.
+    /// Whether there are no machines.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -310,7 +310,7 @@ impl Cluster {
         self.machines.borrow()[i].shared.is_some()
     }
 
-    /// How many messages have been sent so far, signs of life included.
+    /// The number of frames sent so far, heartbeats included.
     pub fn sent(&self) -> u64 {
         self.wires().sent
     }
@@ -320,8 +320,8 @@ impl Cluster {
         Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst))
     }
 
-    /// Kills member `i`: its sockets close, so that the others notice at once. Handles of its node
-    /// that a test still has do not work any more.
+    /// Crashes member `i`: its sockets close, so the others notice at once. Old handles of its node do not
+    /// work any more.
     pub fn crash(&self, i: usize) {
         let (shared, node) = {
             let machine = &mut self.machines.borrow_mut()[i];
@@ -330,8 +330,7 @@ impl Cluster {
         if let Some(shared) = shared {
             self.machines.borrow_mut()[i].disk = shared.look(|core| Some(core.record()));
             let _ = shared.stop();
-            // A process that is gone tells nobody anything: what it said last may still arrive, but
-            // for what it had put aside.
+            // A crashed process sends nothing more. Frames in flight may still arrive, batched ones do not.
             shared.with(|core, _| core.terminate());
             self.wires().lazy.retain(|(from, to), _| *from != i && *to != i);
         }
@@ -345,20 +344,20 @@ impl Cluster {
         }
     }
 
-    /// Starts member `i` again, with what it had on disk.
+    /// Restarts member `i` with its disk.
     pub fn restart(&self, i: usize) {
         if !self.is_up(i) {
             self.boot(i);
         }
     }
 
-    /// Starts member `i` again with an empty disk: it has forgotten everything.
+    /// Restarts member `i` with an empty disk: it has forgotten everything.
     pub fn restart_empty(&self, i: usize) {
         self.machines.borrow_mut()[i].disk = None;
         self.restart(i);
     }
 
-    /// Nothing goes from `from` to `to` any more. What is on its way is lost.
+    /// Cuts the channel from `from` to `to`; frames in flight are lost.
     pub fn cut(&self, from: usize, to: usize) {
         let mut wires = self.wires();
         wires.cut.insert((from, to));
@@ -366,7 +365,7 @@ impl Cluster {
         wires.lazy.remove(&(from, to));
     }
 
-    /// Cuts `i` off from everyone, both ways, silently.
+    /// Cuts member `i` off from all others, in both directions, silently.
     pub fn isolate(&self, i: usize) {
         for j in (0..self.len()).filter(|j| *j != i) {
             self.cut(i, j);
@@ -374,7 +373,7 @@ impl Cluster {
         }
     }
 
-    /// Splits the members into those of `side` and all others.
+    /// Partitions the members: those of `side`, and all others.
     pub fn partition(&self, side: &[usize]) {
         for i in 0..self.len() {
             for j in 0..self.len() {
@@ -385,12 +384,12 @@ impl Cluster {
         }
     }
 
-    /// All cuts are repaired.
+    /// Repairs all cuts.
     pub fn heal(&self) {
         self.wires().cut.clear();
     }
 
-    /// Member `to` hears this of `from`, who never said it.
+    /// Member `to` receives a frame that `from` never sent.
     #[cfg(test)]
     pub(crate) fn inject(&self, to: usize, from: ProcessId, frame: Frame) {
         if let Some(shared) = self.shared(to) {
@@ -398,18 +397,18 @@ impl Cluster {
         }
     }
 
-    /// What is on its way: from, to, and the bytes.
+    /// The frames in flight: sender, receiver, bytes.
     #[cfg(test)]
     pub(crate) fn under_way(&self) -> Vec<(usize, usize, Vec<u8>)> {
         self.wires().flying.values().cloned().collect()
     }
 
-    /// How long messages take, from now on.
+    /// The delay of messages, from now on.
     pub fn delay(&self, least: Duration, most: Duration) {
         self.wires().delay = (least, most.max(least));
     }
 
-    /// Runs a future beside everything else, while time passes.
+    /// Runs a future as a task of its own, while time passes.
     pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         self.tasks.borrow_mut().push(Task { future: Box::pin(future), woken });
@@ -427,8 +426,7 @@ impl Cluster {
         while self.run_tasks() {}
     }
 
-    /// Returns when that much time has passed. For use inside [`block_on`](Self::block_on) and
-    /// [`spawn`](Self::spawn).
+    /// Returns after `time` has passed. For use in [`block_on`](Self::block_on) and [`spawn`](Self::spawn).
     pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + 'static + use<> {
         let (clock, end) = (self.hub.clock.clone(), self.now() + time);
         let end = end.as_nanos() as u64;
@@ -442,7 +440,7 @@ impl Cluster {
         })
     }
 
-    /// Runs a future to its end, and lets as much time pass as that takes.
+    /// Runs a future to its end, letting time pass.
     ///
     /// # Panics
     /// If it takes more than an hour.
@@ -467,7 +465,7 @@ impl Cluster {
         }
     }
 
-    /// Polls what was woken; whether anything was.
+    /// Polls the woken tasks; returns whether there were any.
     fn run_tasks(&self) -> bool {
         let mut any = false;
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
@@ -488,7 +486,7 @@ impl Cluster {
         any
     }
 
-    /// When the next thing happens.
+    /// The time of the next event.
     fn next_event(&self) -> Option<Duration> {
         let wires = self.wires();
         let arrival = wires.flying.keys().next().map(|(at, _)| *at);
@@ -508,7 +506,7 @@ impl Cluster {
         due.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Everything of this moment happens.
+    /// Performs all events of this moment.
     fn happen(&self, at: Duration) {
         self.set_clock(at);
         loop {

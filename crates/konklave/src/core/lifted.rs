@@ -155,7 +155,7 @@ pub(super) struct Lifted {
 impl Lifted {
     pub(super) fn new(me: ProcessId, lock_algorithm: LockAlgorithm) -> Self {
         let group = Group::new(vec![me]).expect("one member is a group");
-        let alone = Topology::from_edges("alone", 1, []).expect("one index is a graph");
+        let alone = Topology::from_edges("alone", 1, []).expect("one place is a graph");
         let mut setup = Setup::new(group, alone);
         setup.chosen.insert("mutex", lock_algorithm.name().to_owned());
         Self {
@@ -205,7 +205,7 @@ impl Core {
     pub(super) fn unsupported_mode(&self, key: &Key, mode: LockMode) -> Option<Error> {
         let name = || key.name.to_string();
         (self.lifts(key) && mode != LockMode::Exclusive)
-            .then(|| Error::OnlyExclusive { name: name(), mutex: self.config.lock_algorithm })
+            .then(|| Error::OnlyExclusive { name: name(), algorithm: self.config.lock_algorithm })
     }
 
     /// Whether the algorithms run and this node takes part.

@@ -26,7 +26,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 struct Belief {
     name: &'static str,
     token: Token,
-    #[allow(dead_code, reason = "expected_loss when something is wrong")]
+    #[allow(dead_code, reason = "shown by assertions")]
     node: usize,
     handover: Handover,
     from: Duration,

@@ -26,14 +26,14 @@ use tower_service::Service;
 use super::{FenceGate, HEADER, HeaderError};
 use crate::token::Token;
 
-/// Puts a gate in front of a service. All clones have the same gate.
+/// Puts a gate in front of a service. All clones share the gate.
 #[derive(Clone, Debug, Default)]
 pub struct FenceLayer {
     gate: Arc<Mutex<FenceGate>>,
 }
 
 impl FenceLayer {
-    /// With a gate that has seen something already: what was the highest token before a restart?
+    /// With a gate that has seen tokens already: after a restart, give it the highest one before.
     #[must_use]
     pub fn new(gate: FenceGate) -> Self {
         Self { gate: Arc::new(Mutex::new(gate)) }
@@ -49,7 +49,7 @@ impl FenceLayer {
         self.gate().highest()
     }
 
-    /// Whether nobody with a higher token was here since.
+    /// Whether no higher token has been seen since.
     #[must_use]
     pub fn is_current(&self, token: Token) -> bool {
         self.highest() <= token
@@ -59,7 +59,7 @@ impl FenceLayer {
         let mut values = request.headers().get_all(HEADER).iter();
         let value = match (values.next(), values.next()) {
             (value, None) => value.map(|value| value.to_str()).transpose(),
-            // Which of them is meant?
+            // Several values: it is unclear which one counts.
             (_, Some(_)) => return Err(HeaderError::Malformed),
         };
         self.gate().admit_header(value.map_err(|_| HeaderError::Malformed)?)

@@ -1,4 +1,4 @@
-//! One connection in use: records in both directions.
+//! An established connection: records in both directions.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,9 +19,9 @@ use crate::local_grant_budget::YieldToWoken;
 use crate::shared::Shared;
 use crate::wire::{Frame, WireError, last_number};
 
-/// The number of the first frame, and of the last that was confirmed.
+/// Length of the record header: the number of the first frame, and the last frame number confirmed.
 const HEADER: usize = 16;
-/// How often is read before we speak: a part of what the runtime lets a task do at once.
+/// How often to read before writing; a part of the runtime's budget for a task.
 const READS: u32 = 32;
 
 pub(super) struct Connection {
@@ -33,7 +33,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Reads and writes until the connection ends: why it did.
+    /// Reads and writes until the connection ends; returns why it ended.
     pub(super) async fn run<S>(&self, stream: S, sealer: Sealer, opener: Sealer) -> io::Result<()>
     where
         S: AsyncRead + AsyncWrite,
@@ -53,7 +53,7 @@ impl Connection {
             Ended::Reading(why) => why,
             Ended::Writing(why) => {
                 if why.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::TimedOut) {
-                    // Nobody is there any more who reads; but what it said last may be here, unread.
+                    // The peer no longer reads, but its last records may have arrived unread.
                     let rest = poll_fn(|task| io.poll_read(task));
                     let _ = timeout(settings.heartbeat, rest).await;
                 }
@@ -62,7 +62,8 @@ impl Connection {
         }
     }
 
-    /// Takes a record in, with the room that `frames` have; false: this connection is out of use.
+    /// Delivers a record; `frames` is an empty buffer to reuse. Returns `false` if this connection has been
+    /// replaced.
     fn take(&self, record: &[u8], frames: &mut Vec<Frame>) -> Result<bool, WireError> {
         let Some((header, mut rest)) = record.split_at_checked(HEADER) else {
             return Err(WireError::Short);
@@ -91,7 +92,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Takes in frames, of which the first has this number, but for those that are `known`.
+    /// Delivers frames with numbers from `first`, except the first `known` ones, which have been delivered
+    /// before.
     fn deliver(&self, first: u64, frames: &mut Vec<Frame>, known: u64) {
         let mut addresses = Vec::new();
         self.shared.with(|core, now| {
@@ -112,34 +114,34 @@ impl Connection {
     }
 }
 
-/// Which half of a connection ended, and why.
+/// The half of the connection that ended, and why.
 enum Ended {
     Reading(io::Result<()>),
     Writing(io::Result<()>),
 }
 
-/// What who speaks does.
+/// The state of the writing half.
 enum WriterState {
-    /// Writes what there is to say.
+    /// Writes records.
     Writing,
-    /// Waits until there is something.
+    /// Waits for frames to write.
     Idle,
-    /// Waits for what those here say next: it leaves with what waits.
+    /// Waits until local tasks have run: their frames travel with the present ones.
     Yielding(YieldToWoken),
-    /// Has said everything, for good.
+    /// Has written everything, and shuts the stream down.
     Closing,
 }
 
-/// Both halves of a connection. One task for both, so that what a record brings about leaves before the
-/// task rests; and by hand, as every message passes here twice.
+/// Both halves of a connection, in one task, so that the frames a record causes leave before the task goes
+/// idle. A hand-written state machine, because every message passes here twice.
 struct ConnectionIo<'a, S> {
     connection: &'a Connection,
     stream: Pin<&'a mut S>,
     reader: RecordReader,
-    /// Empty between records: kept for the room it has.
+    /// Empty between records; kept to reuse its memory.
     frames: Vec<Frame>,
     sealer: Sealer,
-    /// What is being written, and how much of it was.
+    /// The record being written, and how much of it is written.
     record: Vec<u8>,
     written: usize,
     state: WriterState,
@@ -148,21 +150,22 @@ struct ConnectionIo<'a, S> {
 impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
     fn poll(&mut self, task: &mut Context<'_>) -> Poll<Ended> {
         let Connection { link, number, .. } = self.connection;
-        let Some(heard) = link.writer_awake(*number) else {
+        let Some(alive) = link.writer_awake(*number) else {
             return Poll::Ready(Ended::Writing(Ok(())));
         };
         if let Poll::Ready(why) = self.poll_read(task) {
             return Poll::Ready(Ended::Reading(why));
         }
-        // Unless it was we who slept, and what was said meanwhile has just been read.
-        if !heard && link.writer_awake(*number) == Some(false) {
+        // The peer seemed silent. Unless this machine slept: then its last records have just been read.
+        if !alive && link.writer_awake(*number) == Some(false) {
             let silent = io::Error::new(io::ErrorKind::TimedOut, "silent for too long");
             return Poll::Ready(Ended::Writing(Err(silent)));
         }
         self.poll_write(task).map(Ended::Writing)
     }
 
-    /// Takes in what comes; ready when nothing more will. However much comes, we have our say in between.
+    /// Delivers arriving records; ready when no more will come. After `READS` reads, the writer gets its
+    /// turn.
     fn poll_read(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         for i in 0..READS {
             let mut whole = false;
@@ -181,7 +184,7 @@ impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
         Poll::Pending
     }
 
-    /// Says what there is to say; ready when there will be nothing more.
+    /// Writes pending frames; ready when there will be no more.
     fn poll_write(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Connection { mesh, shared, link, number, .. } = self.connection;
         loop {
@@ -232,7 +235,7 @@ impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
         }
     }
 
-    /// Makes the next record, if there is one: length, then, sealed, numbers and frames.
+    /// Builds the next record, if frames are pending: length, then (sealed) header and frames.
     fn next_record(&mut self) -> Next {
         let record = &mut self.record;
         record.clear();
@@ -250,5 +253,5 @@ impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
     }
 }
 
-/// How long a stranger may take to introduce itself.
-pub(super) const GREETING: Duration = Duration::from_secs(3);
+/// The time limit for a handshake.
+pub(super) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(3);

@@ -1,4 +1,4 @@
-//! Calling and being called.
+//! Calling peers, and accepting their calls.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::time::{sleep, timeout};
 
-use super::connection::{Connection, GREETING};
+use super::connection::{Connection, HANDSHAKE_TIMEOUT};
 use super::handshake::{Established, HandshakeError};
 use super::link::{Attached, Link};
 use super::pending_handshakes::PendingHandshake;
@@ -19,31 +19,31 @@ use super::{Mesh, Security, nats, unprotected};
 use crate::shared::{Flush, Shared};
 use crate::wire::Frame;
 
-/// How long to wait between calls that nobody answers: first, and at most.
+/// Delay between unanswered calls: the first, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
-/// The same for addresses that others told of, after ten minutes without an answer.
+/// The longest delay for addresses learned from peers, reached after ten minutes without an answer.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
-/// How long nobody is answered where that fails.
+/// Delay after a failed `accept`.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-/// How many calls may follow connections that ended soon: two who call each other keep one of two, and
-/// either may end right after.
+/// After this many connections in a row that ended soon, calls are delayed. A few are normal: when two nodes
+/// call each other, one of the two connections is closed.
 const SHORT_LIVED: u32 = 3;
-/// How long an inbox at NATS is called that nobody reads: a process that comes again has another.
+/// How long to call a NATS inbox that nobody reads. A restarted process has another inbox.
 const FORGET: Duration = Duration::from_secs(10);
-/// How many addresses are called at most.
+/// The most addresses to call.
 const ADDRESSES: usize = 1024;
 
 /// How a call ended.
 enum Call {
-    /// It was ourselves.
+    /// The called process is this one.
     Ourselves,
-    /// There was a connection, with this one; whether it said what nobody understands.
+    /// A connection to this peer was established, and has ended; `garbled`: because of an invalid record.
     Ended { with: ProcessId, garbled: bool },
-    /// There is another connection already.
+    /// Another connection to this peer is in use.
     Redundant(ProcessId),
 }
 
-/// Calls an address again and again, unless someone does already.
+/// Calls an address again and again, unless another task does.
 pub(super) fn call(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
@@ -68,7 +68,7 @@ fn start_calling(
     seed: Option<usize>,
     who: Option<ProcessId>,
 ) {
-    // Boxed, for calls start calls.
+    // Boxed, because this function calls itself indirectly.
     let calls: Pin<Box<dyn Future<Output = ()> + Send>> =
         Box::pin(keep_calling(mesh, shared, address, seed, who));
     tokio::spawn(calls);
@@ -86,7 +86,7 @@ async fn keep_calling(
     let mut refused: Option<Instant> = None;
     let mut answered = Instant::now();
     let learned_from_peer = seed.is_none() && who.is_some();
-    // How many connections in a row ended as soon as they stood.
+    // The number of short-lived connections in a row.
     let mut short_lived = 0;
     while !*stop.borrow_and_update() {
         let redial = mesh.redial.notified();
@@ -109,10 +109,10 @@ async fn keep_calling(
                     pause = PAUSE.0;
                 }
                 if short_lived < SHORT_LIVED {
-                    // At once: if nobody listens there any more, the process is gone.
+                    // Call again at once: if the port is closed now, the peer's process is gone.
                     continue;
                 }
-                // What ended it, here or there, may end the next one, too, however often we call.
+                // What ended this connection may end the next one, too: do not call in a tight loop.
                 tokio::select! {
                     () = sleep(pause) => {}
                     _ = stop.changed() => {}
@@ -123,9 +123,9 @@ async fn keep_calling(
             Ok(Call::Redundant(id)) => (who, pause, answered) = (Some(id), PAUSE.0, Instant::now()),
             Err(HandshakeError::Io(error)) => {
                 if error.kind() == io::ErrorKind::ConnectionRefused {
-                    // It may have called us, so that we never got to know who is there.
+                    // The peer may have called this node, so that this task never learned its id.
                     lost(&mesh, &shared, who.or_else(|| mesh.peer_at(&address)));
-                    // Who answers there next is another process.
+                    // Another process will answer here next.
                     short_lived = 0;
                     let since = *refused.get_or_insert_with(Instant::now);
                     if address.starts_with(nats::SCHEME) && since.elapsed() > FORGET {
@@ -144,32 +144,32 @@ async fn keep_calling(
         }
         tokio::select! {
             () = sleep(pause) => pause = (pause * 2).min(longest_pause(learned_from_peer, answered.elapsed())),
-            // A connection has ended, perhaps the one by which it called us, and perhaps while we called: a process
-            // that ends may take a call yet.
+            // A connection ended: perhaps the one by which the peer had called this node, perhaps during this
+            // call. An ending process may still accept a call.
             () = redial => pause = PAUSE.0,
             _ = stop.changed() => {}
         }
     }
 }
 
-/// How long to wait between calls at most, after so long a time without an answer. Where machines come and go with
-/// ever new addresses, most that others told of will never answer again; those that were given, or found, may.
+/// The longest delay between calls after `unanswered` without an answer. Where machines come and go, most
+/// addresses learned from peers will never answer again; given or discovered ones may.
 fn longest_pause(learned_from_peer: bool, unanswered: Duration) -> Duration {
     if learned_from_peer { (unanswered / 60).clamp(PAUSE.1, LONG_PAUSE) } else { PAUSE.1 }
 }
 
-/// Nobody listens where `who` was.
+/// The port where peer `who` listened is closed: reports the peer as down.
 fn lost(mesh: &Mesh, shared: &Shared, who: Option<ProcessId>) {
     let Some((id, link)) = who.and_then(|id| Some((id, mesh.link(id)?))) else { return };
     shared.with(|core, now| {
-        // In one step: who comes up in between must not be told of before.
+        // Under the core's lock: a peer that reconnects in between must not be reported down afterwards.
         if link.mark_down() {
             core.peer_down(id, now);
         }
     });
 }
 
-/// Calls an address: all the places it stands for, one after the other, until one answers.
+/// Calls all addresses that a name resolves to, until one answers.
 async fn dial(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
@@ -198,7 +198,7 @@ async fn dial(
         shared.with(|core, _| core.seed_is_several(address));
     }
     if places.len() > 1 && seed.is_some() {
-        // A name of several: each is called for itself.
+        // The name stands for several processes: a task calls each address.
         for place in &places[1..] {
             let mut called = mesh.dialled.lock().unwrap_or_else(PoisonError::into_inner);
             if called.len() < ADDRESSES && called.insert(place.to_string()) {
@@ -210,18 +210,19 @@ async fn dial(
     let Some(place) = places.first() else {
         return Err(HandshakeError::Io(io::Error::new(io::ErrorKind::NotFound, "no such address")));
     };
-    let stream = timeout(GREETING, TcpStream::connect(place)).await.map_err(io::Error::from)??;
+    let stream =
+        timeout(HANDSHAKE_TIMEOUT, TcpStream::connect(place)).await.map_err(io::Error::from)??;
     stream.set_nodelay(true)?;
     secure_and_run(mesh, shared, stream, seed).await
 }
 
-/// Whether a name is that of several machines, not of one that is reached in several ways.
+/// Whether a name stands for several machines, rather than for one with an IPv4 and an IPv6 address.
 pub(super) fn stands_for_several(places: &[SocketAddr]) -> bool {
     let of_its_kind = |v6: bool| places.iter().filter(|place| place.is_ipv6() == v6).count();
     of_its_kind(true) > 1 || of_its_kind(false) > 1
 }
 
-/// Calls over a stream that stands: by TLS, where that is asked for.
+/// Performs the TLS handshake, if TLS is configured; then the own handshake; then runs the connection.
 async fn secure_and_run<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
@@ -233,7 +234,8 @@ where
 {
     match &mesh.security() {
         Security::Tls(tls) => {
-            let shaken = timeout(GREETING, tls.connect(stream)).await.map_err(io::Error::from)?;
+            let shaken =
+                timeout(HANDSHAKE_TIMEOUT, tls.connect(stream)).await.map_err(io::Error::from)?;
             let stream = shaken.map_err(HandshakeError::Refused)?;
             handshake_and_run(mesh, shared, stream, Role::Caller { seed }).await.map_err(|failed| {
                 match failed {
@@ -250,7 +252,7 @@ where
     }
 }
 
-/// Takes calls.
+/// Accepts calls until the node stops.
 pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpListener) {
     let mut stop = mesh.stop.subscribe();
     while !*stop.borrow_and_update() {
@@ -259,7 +261,7 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
             _ = stop.changed() => continue,
         };
         let Ok((stream, from)) = accepted else {
-            // No more files, perhaps: others may be closed meanwhile.
+            // Perhaps too many open files: other connections may close meanwhile.
             sleep(ACCEPT_RETRY).await;
             continue;
         };
@@ -268,7 +270,7 @@ pub(super) async fn accept(mesh: Arc<Mesh>, shared: Arc<Shared>, listener: TcpLi
     }
 }
 
-/// Answers a call, and talks until the connection ends.
+/// Serves an accepted call until the connection ends.
 pub(super) async fn answer<S>(mesh: Arc<Mesh>, shared: Arc<Shared>, stream: S, from: String)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -292,7 +294,7 @@ async fn accept_handshake<S>(
 {
     let (mesh, shared) = (&mesh, &shared);
     let answered = match &mesh.security() {
-        Security::Tls(tls) => match tls.accept(stream, GREETING).await {
+        Security::Tls(tls) => match tls.accept(stream, HANDSHAKE_TIMEOUT).await {
             Ok((stream, objection)) => {
                 handshake_and_run(mesh, shared, stream, Role::Called { handshake, objection }).await
             }
@@ -308,15 +310,15 @@ async fn accept_handshake<S>(
     }
 }
 
-/// Who calls whom.
+/// This node's role in a handshake.
 enum Role {
-    /// We call one of the founders, or another.
+    /// This node called a founder's address, or another one.
     Caller { seed: Option<usize> },
-    /// We are called, by a handshake as long as it has not introduced itself.
+    /// This node was called. `objection`: why the peer's certificate is refused.
     Called { handshake: PendingHandshake, objection: Option<String> },
 }
 
-/// Greets, and talks until the connection ends.
+/// Performs the handshake, then runs the connection until it ends.
 async fn handshake_and_run<S>(
     mesh: &Arc<Mesh>,
     shared: &Arc<Shared>,
@@ -330,12 +332,13 @@ where
         Role::Caller { seed } => (true, seed, None, None),
         Role::Called { handshake, objection } => (false, None, Some(handshake), objection),
     };
-    let established = timeout(GREETING, mesh.handshake(&mut stream, we_call, objection)).await;
+    let established =
+        timeout(HANDSHAKE_TIMEOUT, mesh.handshake(&mut stream, we_call, objection)).await;
     let established = established
-        .map_err(|_| HandshakeError::Refused("it did not introduce itself".into()))??;
+        .map_err(|_| HandshakeError::Refused("it did not send a greeting in time".into()))??;
     drop(handshake);
     let (hello, settings) = (&established.hello, &mesh.settings);
-    // At NATS there are no addresses of founders: everyone may be one.
+    // At NATS, founders have no addresses: every peer may be one.
     let seed = seed.or(mesh.nats_endpoint.as_ref().map(|_| 0));
     let peer = ProcessId(hello.id);
     if hello.boot == settings.boot {
@@ -370,14 +373,14 @@ where
     link.wake();
     call(mesh, shared, hello.address.clone(), None, Some(peer));
     let connection = Connection { mesh: mesh.clone(), shared: shared.clone(), link, peer, number };
-    // A task of its own: what comes or goes wakes nothing that only waits for the end, and who is sent away
-    // as a handshake in this very moment is none any more.
-    let garbled = tokio::spawn(talk(connection, stream, established)).await.unwrap_or(true);
+    // A task of its own: its wake-ups do not wake the calling task, which only waits for the end; and the
+    // eviction of a pending handshake can no longer cancel it.
+    let garbled = tokio::spawn(run(connection, stream, established)).await.unwrap_or(true);
     Ok(Call::Ended { with: peer, garbled })
 }
 
-/// Talks until the connection ends: whether it did because something made no sense.
-async fn talk<S>(connection: Connection, stream: S, established: Established) -> bool
+/// Runs the connection until it ends; returns whether it ended because of an invalid record.
+async fn run<S>(connection: Connection, stream: S, established: Established) -> bool
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -388,18 +391,18 @@ where
         connection.shared.with(|core, now| core.refused(hello.address, error.to_string(), now));
     }
     if connection.link.detach(connection.number) {
-        // Everyone who calls finds out whether it is gone.
+        // All calling tasks check whether their peer is gone.
         connection.mesh.redial.notify_waiters();
     }
     garbled.is_some()
 }
 
-/// Tells a new peer where the others are, and the others where it is.
+/// Sends a new peer the others' addresses, and the others its address.
 fn introduce(mesh: &Mesh, link: &Link, peer: ProcessId) {
     let links = mesh.links();
     let others = links.iter().filter(|(id, l)| **id != peer && l.is_connected());
     let addresses: Vec<(u32, String)> = others.map(|(id, l)| (id.0, l.address())).collect();
-    // Addresses are short: what is said of them is never too long.
+    // Addresses are short, so this frame is never too long.
     let news = Frame::Peers(vec![(peer.0, link.address())]);
     for (_, other) in links.iter().filter(|(id, _)| **id != peer) {
         let _ = other.push(&news, Flush::Now);
@@ -413,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_only_heard_of_is_called_less_and_less() {
+    fn addresses_learned_from_peers_are_called_less_and_less() {
         let minutes = |n: u64| Duration::from_secs(60 * n);
         assert_eq!(longest_pause(false, minutes(600)), PAUSE.1);
         assert_eq!(longest_pause(true, minutes(0)), PAUSE.1);

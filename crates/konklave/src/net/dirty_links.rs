@@ -1,10 +1,10 @@
-//! Whom a step speaks to, and in which order they are woken.
+//! Links that have got frames in a step, and the order in which their writers are woken.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::link::Link;
 
-/// Those who were dirty_links to in this step, in this order.
+/// The links that have got frames in this step, in order.
 #[derive(Default)]
 pub(super) struct DirtyLinks(Mutex<Vec<Arc<Link>>>);
 
@@ -20,9 +20,9 @@ impl DirtyLinks {
         }
     }
 
-    /// The step is over. Who was dirty_links to last is woken first: whoever lets a lock go and wants it again
-    /// sends the lock on its way before it asks. Who gets it may have our processor at once, and
-    /// would then ask, and be asked by others, before us.
+    /// Wakes the writers at the end of a step, the last link first. A session that releases a lock and
+    /// requests it again hands the lock over before it sends the request. If the lock's receiver ran first,
+    /// it might take this processor and answer others before the request has left.
     pub(super) fn wake(&self) {
         self.links().drain(..).rev().for_each(|link| link.wake());
     }
@@ -42,7 +42,7 @@ mod tests {
     use crate::wire::Frame;
 
     #[tokio::test]
-    async fn who_was_spoken_to_last_is_written_to_first() {
+    async fn last_link_is_woken_first() {
         let dirty_links = DirtyLinks::default();
         let written = Arc::new(Mutex::new(Vec::new()));
         let links: Vec<Arc<Link>> = (0..3).map(|_| Arc::new(Link::new())).collect();

@@ -1,7 +1,7 @@
-//! What is said to one peer: in order, and once, over as many connections as it takes.
+//! Link to one peer: delivers frames in order and once, over any number of connections.
 //!
-//! Frames are numbered. What the other has not confirmed is unconfirmed, and said again on the next connection;
-//! what it has heard already it passes over. A process that was started anew is another peer.
+//! Frames are numbered. Unconfirmed frames are kept, and sent again on the next connection; the peer skips
+//! those it has already received. A restarted process is another peer.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,20 +12,21 @@ use crate::shared::{BATCH_FRAMES, Flush};
 use crate::wire::{Frame, Hello, MAX_FRAME, WireError};
 use konklave_process::ProcessId;
 
-/// How much goes into one record.
+/// The most bytes of one record.
 const CHUNK: usize = 256 << 10;
-/// How much room is unconfirmed for the next record.
+/// The capacity kept for the next record.
 const SPARE: usize = 4 << 10;
-/// How much is unconfirmed for a peer that does not confirm, if it is more than one record. What is older is lost;
-/// the group copes.
+/// The most bytes to keep for a peer that does not confirm, unless a single record is longer. Older frames
+/// are lost; virtual synchrony replaces them.
 const UNCONFIRMED: usize = 64 << 20;
-/// The same as long as there is no connection: who is away for days is work_pending for all the time.
+/// The same without a connection: a peer may be away for days.
 const UNCONFIRMED_AWAY: usize = 1 << 20;
 
-/// How often a peer has to be found silent: the first time it may be we who slept, with what it said unread.
+/// After how many checks without a sign of life a connection is over. Not after one: this machine may have
+/// slept, with the peer's frames unread.
 const MISSED_CHECKS: u32 = 2;
 
-/// Frames with successive numbers.
+/// Frames with consecutive numbers.
 #[derive(Debug, Default)]
 struct Chunk {
     first: u64,
@@ -33,51 +34,51 @@ struct Chunk {
     bytes: Vec<u8>,
 }
 
-/// What is to be written next.
+/// What to write next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
-    /// What was put into the record.
+    /// The record that was put into the buffer.
     Record,
-    /// Nothing, for now.
+    /// Nothing for now.
     Nothing,
-    /// Nothing any more: the connection is out of use.
+    /// Nothing any more: the connection has been replaced.
     Closed,
 }
 
 #[derive(Default)]
 struct State {
-    /// Which process of the peer this is about.
+    /// The peer's process: a random number per start.
     boot: u64,
     key: u64,
     /// The number of the next frame.
     next: u64,
-    /// What is being collected, and room for what receive_partial after it.
+    /// The open chunk, which collects frames; and a buffer to reuse for the next one.
     open: Vec<u8>,
     spare: Vec<u8>,
     open_count: u64,
-    /// How many of these nobody waits for.
+    /// How many of its frames are batched.
     batched: u64,
-    /// How many can wait for what those here have to say.
+    /// How many of its frames may wait until local tasks have run.
     after_local: u64,
-    /// What was not confirmed; how many of these have been written on this connection.
+    /// Closed chunks that are not confirmed, and how many of them are written on this connection.
     unconfirmed: VecDeque<Chunk>,
     written: usize,
     bytes: usize,
-    /// The last number that came from there, and the last of ours that was confirmed.
+    /// The last number received, and the last own number that the peer confirmed.
     received: u64,
     confirmed: u64,
     /// The connection in use.
     connection: Option<ActiveConnection>,
     connections: u64,
-    /// Whether something has left lately: then that was a sign of life. If not, one is sign_due.
+    /// Whether a record was written since the last check: it counts as a sign of life. Otherwise one is due.
     sent_lately: bool,
     sign_due: bool,
-    /// Whether there is something to say, and who says it, if it rests.
+    /// Whether the writer has work; and its waker while it is idle.
     work_pending: bool,
     writer: Option<Waker>,
-    /// The same while it cannot write.
+    /// The writer's waker while the stream takes no bytes.
     blocked_writer: Option<Waker>,
-    /// Whether the node knows the peer as connected.
+    /// Whether the node counts the peer as connected.
     up: bool,
     address: String,
 }
@@ -86,21 +87,21 @@ struct ActiveConnection {
     number: u64,
     caller: ProcessId,
     heard: Instant,
-    /// How often in a row that was found to be too long ago.
+    /// How many checks in a row found the peer silent.
     missed_checks: u32,
 }
 
 pub(super) struct Link {
     state: Mutex<State>,
-    /// Held while something that came is taken in.
+    /// Held while received frames are delivered.
     delivery_turn: Mutex<()>,
 }
 
 /// What became of a new connection.
 pub(super) enum Attached {
-    /// It is the one in use; whether the node did not know that the peer is up.
+    /// It is in use. `news`: the node did not count the peer as connected before.
     InUse { number: u64, news: bool },
-    /// There is one already.
+    /// Another connection is in use.
     Redundant,
     /// Another node with this id is connected.
     IdTaken,
@@ -112,8 +113,7 @@ impl Link {
         Self { state, delivery_turn: Mutex::default() }
     }
 
-    /// Who takes in what came on one connection keeps those of the next one from doing so: what came first is
-    /// heard first.
+    /// Serialises delivery across reconnects, so that frames keep their order.
     pub(super) fn delivery_turn(&self) -> MutexGuard<'_, ()> {
         self.delivery_turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -122,7 +122,7 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a frame along; gives its number.
+    /// Queues a frame; returns its number.
     pub(super) fn push(&self, frame: &Frame, flush: Flush) -> Result<u64, WireError> {
         let mut state = self.state();
         let open = std::mem::take(&mut state.open);
@@ -130,7 +130,8 @@ impl Link {
         state.open = frame.encode(open);
         let bytes = state.open.len() - before;
         if bytes > MAX_FRAME {
-            // The other would end the connection, and the next one, as we would say it there again.
+            // The peer would close the connection at such a frame, and the next one, too, because the frame
+            // would be sent again.
             state.open.truncate(before);
             state.open.shrink_to(CHUNK);
             return Err(WireError::LongFrame(bytes));
@@ -138,7 +139,7 @@ impl Link {
         Ok(state.frame_added(flush))
     }
 
-    /// Takes a frame along that is bytes already.
+    /// Queues a frame that is already encoded.
     pub(super) fn push_bytes(&self, bytes: &[u8], flush: Flush) -> Result<u64, WireError> {
         if bytes.len() > MAX_FRAME {
             return Err(WireError::LongFrame(bytes.len()));
@@ -148,7 +149,7 @@ impl Link {
         Ok(state.frame_added(flush))
     }
 
-    /// Wakes who speaks, unless all there is to say may wait for company.
+    /// Wakes the writer, unless all pending frames are batched.
     pub(super) fn wake(&self) {
         let state = self.state();
         let waits = state.open_count > state.batched || state.batched >= BATCH_FRAMES;
@@ -157,13 +158,13 @@ impl Link {
         }
     }
 
-    /// Wakes who speaks: there is something to see to.
+    /// Wakes the writer in any case.
     pub(super) fn wake_writer(&self) {
         wake_writer(self.state());
     }
 
-    /// Who speaks on connection `number` looks: ready if there is something to see to, with whether it can
-    /// wait for what those here have to say.
+    /// Polled by the idle writer of connection `number`: ready when there is work. The value: whether all of
+    /// it may wait until local tasks have run.
     pub(super) fn poll_writable(&self, number: u64, task: &Context<'_>) -> Poll<bool> {
         let mut state = self.state();
         if state.connection.as_ref().is_none_or(|c| c.number != number) {
@@ -178,8 +179,9 @@ impl Link {
         Poll::Ready(can_wait)
     }
 
-    /// Who speaks on connection `number` is writer_awake, and looks before it rests: it need not be woken. False:
-    /// there is nobody to speak to, for all we receive; none: the connection is out of use.
+    /// Called when the task of connection `number` runs: its writer checks for work before it goes idle, so
+    /// it need not be woken. Returns whether the peer seems alive; `None` if the connection has been
+    /// replaced.
     pub(super) fn writer_awake(&self, number: u64) -> Option<bool> {
         let mut state = self.state();
         let connection = state.connection.as_ref().filter(|c| c.number == number)?;
@@ -188,15 +190,15 @@ impl Link {
         Some(heard)
     }
 
-    /// A while has passed. If nothing was said in it, a sign of life is sign_due; if nothing was heard for
-    /// `silence`, the connection is over.
+    /// Periodic check. If no record was written since the last one, a sign of life is due. If nothing arrived
+    /// for `silence`, repeatedly, the connection is over.
     pub(super) fn check_liveness(&self, silence: Duration) {
         let mut state = self.state();
         let Some(connection) = &mut state.connection else { return };
         let silent = connection.heard.elapsed() > silence;
         connection.missed_checks = if silent { connection.missed_checks + 1 } else { 0 };
         let over = connection.missed_checks >= MISSED_CHECKS;
-        // What nobody waits for stays where it is, unless nothing else has left.
+        // Batched frames stay where they are, unless nothing else was written.
         state.sign_due = !std::mem::take(&mut state.sent_lately);
         let blocked_writer = if over { state.blocked_writer.take() } else { None };
         if over || state.sign_due {
@@ -205,7 +207,7 @@ impl Link {
         blocked_writer.into_iter().for_each(Waker::wake);
     }
 
-    /// Who speaks on connection `number` cannot write: it looks up if the connection is over.
+    /// The writer of connection `number` is blocked; it is woken if the connection is over.
     pub(super) fn cannot_write(&self, number: u64, task: &Context<'_>) {
         let mut state = self.state();
         if state.connection.as_ref().is_some_and(|c| c.number == number) {
@@ -213,12 +215,12 @@ impl Link {
         }
     }
 
-    /// Whether something was said that is not in a chunk yet.
+    /// Whether frames wait in the open chunk.
     pub(super) fn has_open_chunk(&self) -> bool {
         self.state().open_count > 0
     }
 
-    /// A connection to the peer stands: work_pending by `caller`, who is it or us.
+    /// A connection to the peer is established; `caller` is the side that called.
     pub(super) fn attach(&self, hello: &Hello, caller: ProcessId, silence: Duration) -> Attached {
         let mut state = self.state();
         if let Some(old) = &state.connection {
@@ -226,7 +228,7 @@ impl Link {
             if alive && state.key != hello.key {
                 return Attached::IdTaken;
             }
-            // Both sides may have work_pending at once: the call of the lower one counts.
+            // Both sides may have called at once: the call of the lower id counts.
             if alive && state.boot == hello.boot && caller >= old.caller {
                 return Attached::Redundant;
             }
@@ -245,14 +247,14 @@ impl Link {
         let number = state.connections;
         state.connection =
             Some(ActiveConnection { number, caller, heard: Instant::now(), missed_checks: 0 });
-        // Who uses the one before notices, also if it cannot write.
+        // The task of the replaced connection ends, even if its writer is blocked.
         let blocked_writer = state.blocked_writer.take();
         wake_writer(state);
         blocked_writer.into_iter().for_each(Waker::wake);
         Attached::InUse { number, news }
     }
 
-    /// The connection is gone; whether it was the one in use.
+    /// Connection `number` has ended; returns whether it was in use.
     pub(super) fn detach(&self, number: u64) -> bool {
         let mut state = self.state();
         let used = state.connection.as_ref().is_some_and(|c| c.number == number);
@@ -262,7 +264,7 @@ impl Link {
         used
     }
 
-    /// Nobody answers there any more; whether the node thinks otherwise.
+    /// The peer's port is closed; returns whether the node still counted the peer as connected.
     pub(super) fn mark_down(&self) -> bool {
         let mut state = self.state();
         state.connection.is_none() && std::mem::replace(&mut state.up, false)
@@ -276,8 +278,8 @@ impl Link {
         self.state().address.clone()
     }
 
-    /// Puts what is to be written next on connection `number` into `record`: the number of its first frame,
-    /// the last number that came from there, and the frames; none of them as a sign of life.
+    /// Builds the next record for connection `number`: the number of its first frame, the last number
+    /// received, and the frames; without frames, it is a sign of life.
     pub(super) fn next_record(&self, number: u64, record: &mut Vec<u8>) -> Next {
         let mut state = self.state();
         if state.connection.as_ref().is_none_or(|c| c.number != number) {
@@ -301,16 +303,17 @@ impl Link {
         Next::Record
     }
 
-    /// Something receive_partial on connection `number` that is not whole yet: over a slow network it may take its time.
+    /// A part of a record has arrived on connection `number`. On a slow network a long record takes its time,
+    /// so each part counts as a sign of life.
     pub(super) fn receive_partial(&self, number: u64) {
         if let Some(connection) = self.state().connection.as_mut().filter(|c| c.number == number) {
             (connection.heard, connection.missed_checks) = (Instant::now(), 0);
         }
     }
 
-    /// Frames from number `first` to number `last` arrived on connection `number`, or none but a sign of life,
-    /// and the other has all of ours up to `confirmed`. How many of them we have had already; none if that
-    /// connection is out of use.
+    /// A record arrived on connection `number`: frames `first` to `last`, or none as a sign of life; the peer
+    /// has received all own frames up to `confirmed`. Returns how many of its frames were received before;
+    /// `None` if the connection has been replaced.
     pub(super) fn receive(
         &self,
         number: u64,
@@ -322,7 +325,7 @@ impl Link {
         let connection = state.connection.as_mut().filter(|c| c.number == number)?;
         (connection.heard, connection.missed_checks) = (Instant::now(), 0);
         if confirmed < state.confirmed {
-            // It has forgotten what we said, and so what it said: it counts from one again.
+            // The peer has lost its state of this link, its own numbers included: it counts from one again.
             state.received = 0;
         }
         state.confirmed = confirmed;
@@ -349,7 +352,7 @@ fn wake_writer(mut state: MutexGuard<'_, State>) {
 }
 
 impl State {
-    /// A frame was added to what is being collected; gives its number.
+    /// A frame was added to the open chunk; returns its number.
     fn frame_added(&mut self, flush: Flush) -> u64 {
         match flush {
             Flush::Now => {}
@@ -364,7 +367,7 @@ impl State {
         number
     }
 
-    /// What was confirmed leaves room for what receive_partial next.
+    /// Keeps the buffer of a confirmed chunk for the next one.
     fn reuse(&mut self, done: Option<Chunk>) {
         let bytes = done.map(|chunk| chunk.bytes);
         if let Some(mut bytes) = bytes.filter(|bytes| bytes.capacity() <= SPARE) {
@@ -423,7 +426,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Whether who speaks is work_pending, and whether what it has to say can wait.
+    /// Whether the writer has work, and whether that work can wait.
     fn work_pending(link: &Link, number: u64) -> Option<bool> {
         match link.poll_writable(number, &Context::from_waker(Waker::noop())) {
             Poll::Ready(can_wait) => Some(can_wait),
@@ -436,7 +439,7 @@ pub(super) mod tests {
         Frame::Ping { view, stamp, lifted_sent: 0 }
     }
 
-    /// What is written next: the number of its first frame, and how many there are.
+    /// The next record: the number of its first frame, and the number of frames.
     fn next(link: &Link, number: u64) -> Option<(u64, usize)> {
         let mut record = Vec::new();
         if link.next_record(number, &mut record) != Next::Record {
@@ -453,7 +456,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_not_confirmed_is_said_again_on_the_next_connection() {
+    fn unconfirmed_frames_are_sent_again_on_next_connection() {
         let link = Link::new();
         let first = attach(&link, 7);
         for stamp in 0..3 {
@@ -475,7 +478,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_nobody_would_take_in_does_not_leave() {
+    fn frame_that_is_too_long_is_not_sent() {
         let link = Link::new();
         let number = attach(&link, 7);
         link.push(&ping(0), Flush::Now).unwrap();
@@ -488,7 +491,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_all_that_is_kept_is_said_all_the_same() {
+    fn record_longer_than_buffer_is_sent() {
         let link = Link::new();
         let number = attach(&link, 7);
         let peers = Frame::Peers(vec![(1, "x".repeat(UNCONFIRMED + CHUNK))]);
@@ -502,7 +505,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn little_is_kept_for_one_who_is_away() {
+    fn few_bytes_are_kept_for_disconnected_peer() {
         let link = Link::new();
         let number = attach(&link, 7);
         assert!(link.detach(number));
@@ -519,7 +522,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_forgot_us_for_another_with_our_id_is_understood_again() {
+    fn peer_that_lost_its_state_counts_from_one_again() {
         let link = Link::new();
         let first = attach(&link, 7);
         link.push(&ping(0), Flush::Now).unwrap();
@@ -549,7 +552,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_heard_before_is_passed_over() {
+    fn frames_received_before_are_skipped() {
         let link = Link::new();
         let number = attach(&link, 7);
         assert_eq!(link.receive(number, 1, Some(5), 0), Some(0));
@@ -560,7 +563,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_waits_for_company() {
+    fn batched_frames_do_not_wake_writer() {
         let link = Link::new();
         let number = attach(&link, 7);
         let woken = |link: &Link| {
@@ -582,7 +585,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_due_soon_waits_for_what_others_say_and_no_longer() {
+    fn frames_flushed_soon_wait_for_local_tasks_only() {
         let link = Link::new();
         let number = attach(&link, 7);
         link.push(&ping(0), Flush::Soon).unwrap();
@@ -607,7 +610,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_is_due_when_nothing_else_was_said() {
+    fn sign_of_life_is_due_without_other_records() {
         let (link, second) = (Link::new(), Duration::from_secs(1));
         link.check_liveness(second);
         let number = attach(&link, 7);
@@ -631,7 +634,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_is_silent_for_too_long_is_not_there() {
+    fn silent_connection_ends_after_two_checks() {
         let link = Link::new();
         let number = attach(&link, 7);
         link.check_liveness(Duration::from_secs(1000));
@@ -657,7 +660,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn of_two_calls_at_once_that_of_the_lower_one_counts() {
+    fn call_of_lower_id_wins() {
         let second = Duration::from_secs(1);
         let link = Link::new();
         assert!(matches!(link.attach(&hello(7), ProcessId(1), second), Attached::InUse { .. }));

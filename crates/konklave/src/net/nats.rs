@@ -1,8 +1,8 @@
-//! NATS instead of sockets of our own: members meet on subjects of an engine that is there already.
+//! NATS instead of own sockets: members meet on subjects of an existing server.
 //!
-//! Every process has an inbox, `PREFIX.GROUP.to.INBOX.STREAM`, and says on `PREFIX.GROUP.here` that it is
-//! there. Whoever hears that calls; a conversation is then a stream of bytes like any other, and
-//! everything above it (handshake, key or TLS, numbers, confirmations) is what it is on TCP.
+//! Every process has an inbox, `PREFIX.GROUP.to.INBOX.STREAM`, and announces it on `PREFIX.GROUP.here`. A
+//! process that hears of an inbox calls it. The call opens a stream of bytes; everything above it (handshake,
+//! key or TLS, numbers, confirmations) is the same as over TCP.
 
 mod address;
 mod message;
@@ -30,27 +30,27 @@ use crate::shared::Shared;
 use message::StreamMessage;
 use stream::{Accepted, NatsStream, StreamRoute};
 
-/// How addresses of inboxes begin.
+/// The scheme of inbox addresses.
 pub(super) const SCHEME: &str = "nats:";
-/// How long to wait between attempts to reach a server: at first, and at most. A server that restarts is
-/// back long before a lease runs out, so at first nobody waits long.
+/// Delay between attempts to reach a server: the first, and the longest. A restarted server is back long
+/// before a lease ends, so the delay is short at first.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-/// For how long we do not wait longer than that.
+/// How long the delay stays short.
 const EAGER: Duration = Duration::from_secs(5);
-/// How often we say that we are there.
+/// How often to announce the inbox.
 const CALL: Duration = Duration::from_secs(1);
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How much of a conversation waits between two tasks.
+/// The most bytes of a stream between two tasks.
 const BUFFER: usize = 64 << 10;
 
-/// Our place at the engine.
+/// This node at the NATS server.
 pub(super) struct NatsEndpoint {
     place: NatsAddress,
     root: String,
     inbox: String,
     streams: Mutex<FxHashMap<u64, NatsStream>>,
-    /// The connection, as long as there is one.
+    /// The connection to the server, while there is one.
     connection: watch::Sender<Option<NatsConnection>>,
 }
 
@@ -60,7 +60,7 @@ struct NatsConnection {
     since: Instant,
 }
 
-/// A connection that has just come about.
+/// The subscriptions of a new connection.
 struct Subscriptions {
     client: Client,
     messages: Subscriber,
@@ -68,14 +68,15 @@ struct Subscriptions {
     ended: watch::Receiver<bool>,
 }
 
-/// Whether the engine said that nobody is there.
+/// Whether the server reported that nobody reads the peer's inbox.
 pub(super) struct Responders {
     gone: Arc<AtomicBool>,
     since: Instant,
 }
 
 impl Responders {
-    /// Whether the other is gone. Shortly after a break we may only be back earlier than it is.
+    /// Whether the peer is gone. Shortly after a reconnect, the peer may only be slower to return than this
+    /// node.
     pub(super) fn is_gone(&self, settled: Duration) -> bool {
         self.gone.load(Ordering::Acquire) && self.since.elapsed() > settled
     }
@@ -96,7 +97,7 @@ impl NatsEndpoint {
         format!("{}.to.{inbox}.{stream:016x}", self.root)
     }
 
-    /// Begins a conversation with an inbox, as soon as there is a server.
+    /// Opens a stream to an inbox, as soon as there is a server.
     pub(super) async fn call(
         self: &Arc<Self>,
         inbox: &str,
@@ -119,14 +120,14 @@ impl NatsEndpoint {
         Ok((stream, Responders { gone, since }))
     }
 
-    /// Has a conversation carried; gives our end of it.
+    /// Starts the task that carries a stream; returns the local end.
     fn begin(self: &Arc<Self>, number: u64, route: StreamRoute) -> (DuplexStream, Arc<AtomicBool>) {
         let (stream, stream_task, gone) = NatsStream::new();
         let (ours, theirs) = duplex(BUFFER);
         self.streams().insert(number, stream);
         let nats_endpoint = self.clone();
         tokio::spawn(async move {
-            // How it ended does not matter: whoever streams there finds out.
+            // The users of the stream notice its end by themselves.
             let _ = stream_task.carry(&route, theirs).await;
             if nats_endpoint.streams().remove(&number).is_some() {
                 let _ = route.send(&StreamMessage::End).await;
@@ -135,7 +136,7 @@ impl NatsEndpoint {
         (ours, gone)
     }
 
-    /// Reaches a server, and listens.
+    /// Connects to a server, and subscribes.
     async fn connect(&self, server: &ServerAddr) -> Result<Subscriptions, async_nats::Error> {
         let (end, ended) = watch::channel(false);
         let on_event = move |event| {
@@ -144,8 +145,8 @@ impl NatsEndpoint {
             }
             std::future::ready(())
         };
-        // We call again ourselves, and say so. Asked for a server, the client gives up in silence; left to
-        // itself, it logs an error that is none.
+        // This node reconnects by itself, and reports it. Asked for a server, the client would give up
+        // silently; left to itself, it would log a misleading error.
         let same = |servers: Vec<async_nats::Server>, _| {
             let server = servers.into_iter().next();
             let delay = Some(Duration::ZERO);
@@ -174,7 +175,7 @@ impl NatsEndpoint {
         format!("{}.to.{}.*", self.root, self.inbox)
     }
 
-    /// Reads what arrives, and calls whom it hears of, until the connection or the node ends.
+    /// Handles messages, and calls announced inboxes, until the connection or the node ends.
     async fn serve(
         self: &Arc<Self>,
         mesh: &Arc<Mesh>,
@@ -196,7 +197,7 @@ impl NatsEndpoint {
                     None => break,
                 },
                 call = calls.next() => match call {
-                    Some(call) => self.hear(mesh, shared, &call.payload),
+                    Some(call) => self.on_announcement(mesh, shared, &call.payload),
                     None => break,
                 },
                 _ = beat.tick() => {
@@ -208,12 +209,12 @@ impl NatsEndpoint {
             }
         }
         self.connection.send_replace(None);
-        // All conversations are over.
+        // All streams have ended.
         self.streams().clear();
     }
 
-    /// Someone says that it is there.
-    fn hear(&self, mesh: &Arc<Mesh>, shared: &Arc<Shared>, inbox: &[u8]) {
+    /// A process announces its inbox.
+    fn on_announcement(&self, mesh: &Arc<Mesh>, shared: &Arc<Shared>, inbox: &[u8]) {
         let Some(inbox) = std::str::from_utf8(inbox).ok().filter(|inbox| is_number(inbox)) else {
             return;
         };
@@ -233,7 +234,7 @@ impl NatsEndpoint {
         let mut streams = self.streams();
         if message.status == Some(StatusCode::NO_RESPONDERS) {
             if let Some(stream) = streams.remove(&number) {
-                stream.nobody();
+                stream.no_responders();
             }
             return;
         }
@@ -266,7 +267,7 @@ impl NatsEndpoint {
         }
     }
 
-    /// The way back to whoever wrote; nothing if that is not the inbox of a member.
+    /// The route back to the sender; `None` if that is not the inbox of a member.
     fn reply_route(&self, client: &Client, number: u64, message: &Message) -> Option<StreamRoute> {
         let to = message.reply.as_ref()?;
         let rest = to.strip_prefix(self.root.as_str())?.strip_prefix(".to.")?;
@@ -275,7 +276,7 @@ impl NatsEndpoint {
         Some(StreamRoute { client: client.clone(), to, from })
     }
 
-    /// Someone calls us.
+    /// A peer opens a stream to this node.
     fn answer(
         self: &Arc<Self>,
         mesh: &Arc<Mesh>,
@@ -291,7 +292,7 @@ impl NatsEndpoint {
     }
 }
 
-/// Keeps a connection to the engine, for as long as the node lives.
+/// Keeps a connection to a server, while the node lives.
 pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, nats_endpoint: Arc<NatsEndpoint>) {
     let mut stop = mesh.stop.subscribe();
     let (mut pause, mut away) = (PAUSE.0, Instant::now());
@@ -316,7 +317,7 @@ pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, nats_endpoint: Arc
             return;
         }
         shared.network(Some(format!("NATS: {}: {why}; trying again", nats_endpoint.place.shown())));
-        // Not everyone at the same moment.
+        // Spread the attempts of several nodes.
         let share = getrandom::u32().unwrap_or(0) % 1000;
         sleep(pause + PAUSE.0 * share / 1000).await;
         if away.elapsed() > EAGER {
@@ -325,7 +326,7 @@ pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, nats_endpoint: Arc
     }
 }
 
-/// An error and what is behind it.
+/// An error with its causes.
 fn reasons(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -339,7 +340,7 @@ fn reasons(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The number that 16 hexadecimal digits stand for.
+/// The number written as 16 hexadecimal digits.
 fn number(text: &str) -> Option<u64> {
     let digits = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
     digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()

@@ -1,19 +1,19 @@
-//! Those who call and have not introduced themselves yet.
+//! Accepted connections whose handshake is not complete.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// How many at a time.
+/// The most pending handshakes.
 const AT_A_TIME: usize = 64;
 
-/// When there are too many, the one that has been at it longest has to go: who means it is done in a moment,
-/// and who only keeps the door open must not keep others out.
+/// Hazard: clients that connect and send nothing keep members out. Rule: beyond the limit, the oldest
+/// handshake is evicted; a member completes its own within moments.
 #[derive(Default)]
 pub(super) struct PendingHandshakes(Mutex<VecDeque<Arc<Notify>>>);
 
-/// One of them, until it is dropped.
+/// One pending handshake; it ends when dropped.
 pub(super) struct PendingHandshake {
     all: Arc<PendingHandshakes>,
     go: Arc<Notify>,
@@ -38,7 +38,7 @@ impl PendingHandshakes {
 }
 
 impl PendingHandshake {
-    /// Returns when it has to go; never, once it is no stranger any more.
+    /// Returns when this handshake is evicted; never after its end.
     pub(super) fn evicted(&self) -> impl Future<Output = ()> + Send + use<> {
         let go = self.go.clone();
         async move { go.notified().await }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_oldest_goes_when_there_are_too_many() {
+    async fn oldest_handshake_is_evicted_beyond_limit() {
         let all = Arc::<PendingHandshakes>::default();
         let mut inside: Vec<PendingHandshake> = (0..AT_A_TIME).map(|_| all.enter()).collect();
         let goes = |stranger: &PendingHandshake| {

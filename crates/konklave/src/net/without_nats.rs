@@ -1,4 +1,4 @@
-//! What the rest of `net` needs of [`nats`](super::nats) in a build without feature `nats`: types without values.
+//! Stand-ins for [`nats`](super::nats) in a build without feature `nats`: types without values.
 
 use std::io;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::{Mesh, Security};
 use crate::error::Error;
 use crate::shared::Shared;
 
-/// How addresses of inboxes begin: a peer may still tell us one.
+/// The scheme of inbox addresses: a peer may still report one.
 pub(super) const SCHEME: &str = "nats:";
 
-/// What a builder was given about NATS: nothing.
+/// NATS options of a builder: none.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct NatsOptions {}
 

@@ -1,21 +1,21 @@
-//! Who waits in a cycle.
+//! Cycles in the wait-for graph.
 
 use std::collections::BTreeMap;
 
 use super::{NodeId, Status, Waiter};
 
-/// For each party that waits: what for, and who has that.
+/// For each waiting party: what it waits for, and the holder of that.
 pub(crate) type WaitsFor<P, W> = BTreeMap<P, Vec<(W, P)>>;
 
-/// Circles on the ways from `starts`, at most so many: who waits, and for what. Of wait_cycles that share
-/// someone, one at least.
+/// At most `most` cycles reachable from `starts`: the parties, and what each waits for. Of cycles that share
+/// a party, at least one is found.
 pub(crate) fn wait_cycles<P: Ord + Copy, W: Clone>(
     waits: &WaitsFor<P, W>,
     starts: impl IntoIterator<Item = P>,
     most: usize,
 ) -> Vec<Vec<(P, W)>> {
     let mut found = Vec::new();
-    // Whether someone is on the way that we go now; who is not any more is done with.
+    // `true` for parties on the present path, `false` for those that are done.
     let mut seen: BTreeMap<P, bool> = BTreeMap::new();
     for start in starts {
         if seen.contains_key(&start) {
@@ -54,9 +54,9 @@ pub(crate) fn wait_cycles<P: Ord + Copy, W: Clone>(
 }
 
 impl Status {
-    /// Who waits in a cycle, over all names: what each of them waits for, and who it is. A client that waits
-    /// for what it has itself is one, too. At most so many wait_cycles are looked for; of those that share someone
-    /// one at least is found.
+    /// Sessions that wait for each other, over all names: what each waits for, and its request. A session
+    /// that waits for its own lock is a cycle, too. At most `most` cycles are returned; of cycles that share
+    /// a session, at least one is found.
     pub fn wait_cycles(&self, most: usize) -> Vec<Vec<(&str, &Waiter)>> {
         let mut waits: WaitsFor<(NodeId, u32), (&str, &Waiter)> = BTreeMap::new();
         for lock in &self.locks {
@@ -75,7 +75,7 @@ impl Status {
 mod tests {
     use super::*;
 
-    /// From who waits for whom.
+    /// The graph with these edges: the first party waits for the second.
     fn waits(edges: &[(u32, u32)]) -> WaitsFor<u32, (u32, u32)> {
         let mut waits = WaitsFor::new();
         for edge in edges {
@@ -110,7 +110,7 @@ mod tests {
     fn a_long_queue_is_gone_through_and_no_more_are_looked_for_than_asked() {
         let row: Vec<(u32, u32)> = (0..100_000).map(|i| (i, i + 1)).collect();
         assert!(all(&row).is_empty());
-        // Everyone waits for the first, too: a cycle for each.
+        // Every party waits for the first one, too: a cycle for each.
         let back = (1..100_000).map(|i| (i, 0));
         let row: Vec<(u32, u32)> = row.iter().copied().chain(back).collect();
         let waits = waits(&row);

@@ -38,13 +38,12 @@ fn what_cannot_be_read_is_not_guessed() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A disk that takes nothing: the old record stays whole.
 #[test]
 fn a_write_that_fails_leaves_the_old_record() {
     let folder = folder("full");
     let (store, _) = Store::open(&folder).unwrap();
     store.save(&record()).unwrap();
-    // In the way of the new file: nothing can be written there.
+    // In the way of the temporary file.
     fs::create_dir(folder.join("node.json.new")).unwrap();
     let later = Record { incarnation: 6, ..record() };
     assert!(store.save(&later).is_err());

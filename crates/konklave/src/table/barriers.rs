@@ -1,11 +1,11 @@
-//! Barriers: nobody goes on before so many have come.
+//! Barriers: nobody passes before the given number of parties has arrived.
 
 use konklave_algorithms::group::Member;
 use serde::{Deserialize, Serialize};
 
 use super::{ClaimId, Name, Outcome, Table};
 
-/// Those who wait at a barrier.
+/// The parties that have arrived at a barrier.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct BarrierState {
     of: u32,

@@ -1,4 +1,4 @@
-//! Groups of the application: who belongs to them, and who gives whom the state.
+//! Groups of the application: their members, and the transfer of their state to new ones.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use super::{ClaimId, Name, Outcome, Payload, Table};
 /// A group of the application.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct AppGroup {
-    /// The most senior first.
+    /// Most senior first.
     pub(crate) members: Vec<AppMember>,
 }
 
-/// One who belongs to it.
+/// A member.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct AppMember {
     pub(crate) claim: ClaimId,
     pub(crate) label: Arc<str>,
-    /// While it has no state: who was asked to give it.
+    /// While it has no state: the donor that was asked for it.
     pub(crate) waits_for: Option<ClaimId>,
 }
 
@@ -40,7 +40,7 @@ impl Table {
         if let Some(donor) = app_group.donor(claim) {
             app_group.ask(&group, claim, donor, out);
         } else {
-            // Nobody has a state: this one begins with nothing.
+            // No other member has a state: this one starts with an empty one.
             out.push(Outcome::StateGiven { group, to: claim, payload: Payload([].into()) });
         }
     }
@@ -70,7 +70,7 @@ impl Table {
             match app_group.donor(claim) {
                 Some(donor) => app_group.ask(group, claim, donor, out),
                 None => {
-                    // The last who had the state is gone: the most senior begins with nothing.
+                    // The last member with the state is gone: the most senior one starts with an empty one.
                     app_group.has_state(claim);
                     let (group, payload) = (group.clone(), Payload([].into()));
                     out.push(Outcome::StateGiven { group, to: claim, payload });
@@ -79,7 +79,7 @@ impl Table {
         }
     }
 
-    /// Who was asked for a state may have it, and yet never give it.
+    /// A donor may have the state and never give it: asks another one.
     pub(super) fn ask_another(
         &mut self,
         group: &Name,
@@ -126,7 +126,7 @@ impl Table {
     ) {
         let Some(app_group) = self.app_groups.get_mut(group) else { return };
         let waits = |p: &AppMember| p.claim == to && p.waits_for == Some(by);
-        // Someone else may have been asked since.
+        // Another donor may have been asked in the meantime.
         if app_group.members.iter().any(waits) {
             app_group.has_state(to);
             out.push(Outcome::StateGiven { group: group.clone(), to, payload });
@@ -135,12 +135,12 @@ impl Table {
 }
 
 impl AppGroup {
-    /// Who can give the state to `to`: the most junior who has it, who has the least to do.
+    /// The donor for `to`: the most junior member with the state.
     fn donor(&self, to: ClaimId) -> Option<ClaimId> {
         self.donors(to).next()
     }
 
-    /// The same after one who has been asked: the next more senior one, in the end itself again.
+    /// The donor after `asked`: the next more senior one; after the most senior, the first one again.
     fn donor_after(&self, to: ClaimId, asked: ClaimId) -> Option<ClaimId> {
         let after = self.donors(to).skip_while(|donor| *donor != asked).nth(1);
         after.or_else(|| self.donor(to))

@@ -1,4 +1,4 @@
-//! One lock: who modes it, and who waits for it.
+//! One lock, semaphore or campaign: its holders and its queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 use super::{ClaimId, Key, LockMode, Op, Outcome, Refusal, Space, Tokens};
 use crate::token::Token;
 
-/// Something held or wanted.
+/// The state of a lock, semaphore or campaign.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Lock {
     pub(crate) holders: Vec<Grant>,
-    /// Who is served next is first.
+    /// The next request is first.
     pub(crate) queue: VecDeque<QueuedRequest>,
 }
 
-/// One who modes it.
+/// A holder's grant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Grant {
     pub(crate) claim: ClaimId,
     pub(crate) mode: LockMode,
     pub(crate) token: Token,
     pub(crate) safe: bool,
-    /// Whether the holder is gone and may not know.
+    /// Whether the holder is excluded and its lease may not have expired.
     pub(crate) fenced: bool,
-    /// Whether it was taken from its holder, who has not let it go yet.
+    /// Whether the grant is revoked and not released yet.
     pub(crate) revoked: bool,
     pub(crate) label: Arc<str>,
 }
 
-/// One who wants it.
+/// A queued request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct QueuedRequest {
     pub(crate) claim: ClaimId,
     pub(crate) mode: LockMode,
-    /// Whether it waits while someone uses it.
+    /// Whether it waits while a session uses the lock.
     pub(crate) wait: bool,
     pub(crate) safe: bool,
     pub(crate) priority: i32,
@@ -43,7 +43,7 @@ pub(crate) struct QueuedRequest {
 }
 
 impl Lock {
-    /// Whether one more may mode it so.
+    /// Whether the present holders admit one more in this mode.
     fn admits(&self, mode: LockMode) -> bool {
         let alike = |g: &Grant| g.mode == mode;
         match mode {
@@ -55,7 +55,7 @@ impl Lock {
         }
     }
 
-    /// The number of permits that those who mode or want it speak of.
+    /// The number of permits, according to the holders and waiters.
     fn permits(&self) -> Option<u32> {
         let modes = self.holders.iter().map(|g| g.mode).chain(self.queue.iter().map(|w| w.mode));
         modes.into_iter().find_map(|mode| match mode {
@@ -64,7 +64,7 @@ impl Lock {
         })
     }
 
-    /// Carries out an operation on this lock.
+    /// Applies an operation on this lock.
     pub(crate) fn apply(&mut self, op: &Op, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         match *op {
             Op::Acquire { claim, ref key, mode, wait, safe, priority, ref label } => {
@@ -99,7 +99,8 @@ impl Lock {
         if self.queue.is_empty() && self.admits(request.mode) {
             return self.grant(key, request, tokens, out);
         }
-        // Whoever has kept it for nobody gives it back; whoever uses it says so.
+        // The holder's node may only have it cached: then it releases the lock. If a session uses it, the
+        // node denies the request.
         let may_be_had = self.queue.is_empty() && self.may_be_kept(key);
         if !request.wait && !may_be_had {
             let (key, why) = (key.clone(), Refusal::Busy);
@@ -110,7 +111,7 @@ impl Lock {
         tell_contended(key, out);
     }
 
-    /// Those who are `gone` mode it no more.
+    /// Releases the grants that are `gone`, and serves the queue.
     pub(super) fn drop_holders(
         &mut self,
         key: &Key,
@@ -136,7 +137,7 @@ impl Lock {
         let Some(grant) = self.holders.iter_mut().find(|g| g.claim == from) else { return };
         (grant.claim, grant.token) = (to, token);
         if grant.revoked {
-            // It was taken from the one before: who has it now hears that, too.
+            // The grant was revoked from the claim before: the new holder learns that.
             out.push(Outcome::GrantRevoked { claim: to, key: key.clone(), token });
         }
         let place = self.queue.iter().position(|w| w.claim == to);
@@ -149,7 +150,7 @@ impl Lock {
         }
     }
 
-    /// This one waits no more: whether it did.
+    /// Withdraws a queued request; returns whether it was queued.
     fn cancel(
         &mut self,
         key: &Key,
@@ -162,13 +163,13 @@ impl Lock {
         let waited = self.queue.len() < before;
         if waited {
             tell_changed(key, out);
-            // Whoever stood behind it may be next.
+            // The request behind it may be served now.
             self.serve(key, tokens, out);
         }
         waited
     }
 
-    /// The holder uses it, and this one does not wait for that.
+    /// A session uses the lock, and this request does not wait.
     fn deny(&mut self, key: &Key, claim: ClaimId, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         if self.cancel(key, claim, tokens, out) {
             out.push(Outcome::Refused { claim, key: key.clone(), why: Refusal::Busy });
@@ -194,7 +195,7 @@ impl Lock {
         tell_changed(key, out);
     }
 
-    /// Serves those at the head of the queue who can have it.
+    /// Grants the lock to the requests at the head of the queue that it admits.
     pub(super) fn serve(&mut self, key: &Key, tokens: &mut Tokens, out: &mut Vec<Outcome>) {
         while self.queue.front().is_some_and(|w| self.admits(w.mode))
             && let Some(next) = self.queue.pop_front()
@@ -202,36 +203,36 @@ impl Lock {
             self.grant(key, next, tokens, out);
         }
         if !self.queue.is_empty() {
-            // Whoever modes it now has someone behind it, perhaps one who does not wait.
+            // The new holder's node must know of the queue: the next request may be one that does not wait.
             tell_contended(key, out);
         }
     }
 
-    /// Whether its holder may have kept it without using it.
+    /// Whether the holder's node may have it cached, unused.
     fn may_be_kept(&self, key: &Key) -> bool {
         key.space == Space::Lock && self.holders.iter().all(|g| g.mode == LockMode::Exclusive)
     }
 }
 
-/// How far back is looked whether the same was told.
+/// How many outcomes to search for a repetition.
 const LOOKED_BACK: usize = 8;
 
-/// Holders or their order changed.
+/// Reports that the holders or their order have changed.
 pub(super) fn tell_changed(key: &Key, out: &mut Vec<Outcome>) {
     if !lately(out).any(|told| matches!(told, Outcome::Changed { key: k } if k == key)) {
         out.push(Outcome::Changed { key: key.clone() });
     }
 }
 
-/// Someone waits behind a holder.
+/// Reports that a request is queued behind a holder.
 fn tell_contended(key: &Key, out: &mut Vec<Outcome>) {
     if !lately(out).any(|told| matches!(told, Outcome::Contended { key: k } if k == key)) {
         out.push(Outcome::Contended { key: key.clone() });
     }
 }
 
-/// What was told since something happened to someone. Several operations are carried out before anyone acts on
-/// what became of them: to be told the same twice in a row is as good as once.
+/// The outcomes since the last one that concerns a claim. Several operations are applied before anyone acts
+/// on their outcomes, so a repetition of these would have no effect.
 fn lately(out: &[Outcome]) -> impl Iterator<Item = &Outcome> {
     let of_nobody =
         |told: &&Outcome| matches!(told, Outcome::Changed { .. } | Outcome::Contended { .. });

@@ -1,15 +1,15 @@
-//! The table in parts, for a new member: none of them is too long to be sent.
+//! Transfer of the table to a new member, in parts of bounded length.
 
 use super::{AppGroup, BarrierState, Batch, Key, Lock, Name, Op, Part, Table};
 
-/// How many entries go into one part, and from how many bytes on no more.
+/// The most entries of a part, and the bytes from which on a part takes no more.
 const ENTRIES: usize = 256;
 const BYTES: usize = 256 << 10;
-/// About how many bytes a holder or one who waits takes, without its label; a name, too.
+/// About how many bytes a name, a holder or a waiter takes, without its label.
 const ONE: usize = 48;
 
 impl Table {
-    /// The whole table in parts, for a new member.
+    /// The whole table in parts.
     pub(crate) fn parts(&self) -> Vec<Batch> {
         let mut locks: Vec<_> = self.locks.iter().map(|(k, l)| (k.clone(), l.clone())).collect();
         locks.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
@@ -22,7 +22,7 @@ impl Table {
             || Part { count, locks: Vec::new(), barriers: Vec::new(), app_groups: Vec::new() };
         let locks = chunks(locks.into_iter(), of_lock).into_iter();
         let mut parts: Vec<Part> = locks.map(|locks| Part { locks, ..bare() }).collect();
-        // One at least, be it empty.
+        // At least one part, even if the table is empty.
         for _ in 0..barriers.len().max(app_groups.len()).max(1) {
             let barriers = barriers.next().unwrap_or_default();
             let app_groups = app_groups.next().unwrap_or_default();
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::table::{ClaimId, LockMode, Space};
 
-    /// However long names and labels are, and however many wait or belong to something.
+    /// With the longest names and labels, and many waiters and members.
     #[test]
     fn no_part_is_long_and_all_together_are_the_table() {
         let member = Member { id: ProcessId(1), incarnation: 1 << 30 };

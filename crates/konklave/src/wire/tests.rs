@@ -36,7 +36,7 @@ fn key() -> Key {
     Key { space: Space::Lock, name: "reports".into() }
 }
 
-/// One of each kind.
+/// One operation of each kind.
 fn ops() -> Vec<Op> {
     let (claim, key, name) = (claim(), key(), Arc::<str>::from("b"));
     let (label, payload) = (Arc::<str>::from("cron"), Payload([1, 2, 255].into()));
@@ -134,7 +134,7 @@ fn messages() -> Vec<Message<Batch>> {
     ]
 }
 
-/// One of each kind, and of each algorithm: what a group of two says while both want a lock.
+/// One message of each kind, and those of each algorithm while a group of two requests a lock.
 fn says() -> Vec<LockMessage> {
     let token = Some(Token { generation: 1, epoch: 2, k: 3 });
     let (session, number, label) = (5, 129, Arc::<str>::from("cron"));
@@ -215,7 +215,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// What this release writes, the next one must read. A change here is a new [`VERSION`].
+/// Later releases of the same [`VERSION`] must read these bytes.
 #[test]
 fn the_bytes_are_those_of_this_version() {
     let hello = Hello {
@@ -263,14 +263,14 @@ fn a_length_is_checked_before_anything_is_allocated() {
         Err(WireError::TooLong(u32::MAX as usize))
     );
     assert_eq!(record_length([1, 0, 0, 0], MAX_RECORD), Ok(1));
-    // A frame that announces a list longer than all memory is no frame.
+    // A frame that announces a list longer than any memory.
     let mut bytes = Frame::Peers(Vec::new()).encode(Vec::new());
     bytes.pop();
     bytes.extend([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
     assert!(Frame::decode(&bytes).is_err());
 }
 
-/// A frame with some bytes changed, removed or added; or no frame at all.
+/// A frame with some bytes changed, removed or added; or random bytes.
 fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     let frames: Vec<Vec<u8>> = frames().iter().map(|f| f.encode(Vec::new())).collect();
     let one = prop::sample::select(frames);
@@ -295,15 +295,15 @@ proptest! {
     fn garbage_is_refused_or_means_something_and_never_panics(bytes in spoiled()) {
         if let Ok((frame, rest)) = Frame::decode(&bytes) {
             prop_assert!(rest.len() <= bytes.len());
-            // What can be read can be written, and means the same.
+            // Whatever can be decoded survives encoding.
             let again = frame.encode(Vec::new());
             prop_assert_eq!(Frame::decode(&again).map(|(f, _)| f), Ok(frame));
         }
     }
 }
 
-/// A member that is told nonsense by another that has the key drops it, and goes on: frames that were
-/// really under way, with a few bytes changed.
+/// A member with the key may send nonsense: frames of a real run with a few bytes changed. The others must
+/// drop them and go on.
 #[test]
 fn nonsense_of_a_member_does_no_harm() {
     tell_nonsense(LockAlgorithm::Table, 100);

@@ -264,8 +264,8 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
     for (bytes, why) in [
         (wrong_version, "version 61166"),
         (too_long, "a greeting of 65535 bytes"),
-        (no_sense, "makes no sense"),
-        (http, "does not speak our language"),
+        (no_sense, "cannot be read"),
+        (http, "does not speak the protocol"),
     ] {
         let mut stream = tokio::net::TcpStream::connect(&addresses[0]).await.unwrap();
         stream.write_all(&bytes).await.unwrap();

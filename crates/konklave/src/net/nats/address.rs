@@ -1,4 +1,4 @@
-//! Where a NATS engine is, as people write it.
+//! The address of a NATS server, as people write it.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use async_nats::{ConnectOptions, ServerAddr};
 use crate::error::Error;
 use crate::net::Security;
 
-/// What subjects begin with, if nothing else is said.
+/// The default prefix of subjects.
 const PREFIX: &str = "konklave";
 
-/// What a builder was given about NATS.
+/// NATS options of a builder.
 #[derive(Clone, Default)]
 pub(crate) struct NatsOptions {
     /// Addresses, which may contain passwords.
@@ -38,8 +38,8 @@ impl std::fmt::Debug for NatsOptions {
 }
 
 impl NatsOptions {
-    /// The place to connect to; `None` if no server is given. A server on another machine needs
-    /// protection: everyone who reaches it can read what members say there.
+    /// The address to connect to; `None` if no server is given. A server on another machine requires
+    /// protection, because all its clients can read the members' messages.
     pub(crate) fn place(self, security: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
         let Some(servers) = self.servers else { return Ok(None) };
         let place = NatsAddress::parse(&servers)?.with_credentials(self.credentials)?;
@@ -53,17 +53,17 @@ impl NatsOptions {
     }
 }
 
-/// Servers of one engine, and what our subjects begin with.
+/// The servers of one NATS cluster, and the prefix of subjects.
 #[derive(Clone, Debug)]
 pub(crate) struct NatsAddress {
     pub(super) servers: Vec<ServerAddr>,
     pub(super) prefix: String,
-    /// Who we are there, in a file of NATS.
+    /// A NATS credentials file.
     credentials: Option<PathBuf>,
 }
 
 impl NatsAddress {
-    /// Reads `nats://host:port/prefix`; several servers of the same engine are separated by commas.
+    /// Parses `nats://host:port/prefix`; several servers of the same cluster are separated by commas.
     fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |what: String| Error::Config(format!("nats: {what}"));
         let (mut servers, mut prefix) = (Vec::new(), None);
@@ -85,13 +85,13 @@ impl NatsAddress {
         }
         let prefix = prefix.unwrap_or_else(|| PREFIX.into());
         if prefix.split('.').any(|word| !is_word(word)) {
-            let allowed = "words of messages, digits, - and _, with dots between";
+            let allowed = "words of letters, digits, - and _, with dots between";
             return Err(wrong(format!("{prefix:?} is no prefix of subjects: {allowed}")));
         }
         Ok(Self { servers, prefix, credentials: None })
     }
 
-    /// With a file of credentials, which must be one.
+    /// Adds a credentials file; fails if it is invalid.
     fn with_credentials(mut self, file: Option<PathBuf>) -> Result<Self, Error> {
         self.credentials = file;
         let read = self.credentials().and_then(|text| match text {
@@ -102,14 +102,14 @@ impl NatsAddress {
         Ok(self)
     }
 
-    /// What the file says now: it may be renewed while we run.
+    /// The present content of the credentials file: it may be replaced while the node runs.
     pub(super) fn credentials(&self) -> io::Result<Option<String>> {
         let Some(file) = &self.credentials else { return Ok(None) };
         let text = std::fs::read_to_string(file);
         text.map(Some).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", file.display())))
     }
 
-    /// Whether nobody on another machine can listen.
+    /// Whether all servers are on this machine.
     fn is_loopback(&self) -> bool {
         self.servers.iter().all(|server| {
             let host = server.host().trim_start_matches('[').trim_end_matches(']');
@@ -123,7 +123,7 @@ impl NatsAddress {
         self.servers.iter().map(shown).collect::<Vec<_>>().join(", ")
     }
 
-    /// What all subjects of a group begin with.
+    /// The prefix of all subjects of a group.
     pub(super) fn root(&self, cluster: &str) -> String {
         format!("{}.{}", self.prefix, word(cluster))
     }
@@ -134,7 +134,7 @@ fn is_word(word: &str) -> bool {
     !word.is_empty() && word.chars().all(fine)
 }
 
-/// Any name as one word of a subject; different names are different words.
+/// Encodes any name as one word of a subject, injectively.
 fn word(name: &str) -> String {
     let mut word = String::new();
     for byte in name.bytes() {
@@ -147,7 +147,7 @@ fn word(name: &str) -> String {
     if word.is_empty() { "=".into() } else { word }
 }
 
-/// Without what stands before an `@`.
+/// Removes what stands before an `@`: user and password.
 fn hide(part: &str) -> String {
     match part.rsplit_once('@') {
         Some((_, rest)) => format!("…@{rest}"),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_refused_without_its_password() {
+    fn invalid_address_is_refused_without_showing_password() {
         for wrong in [
             "",
             "nats://",
@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn different_groups_have_different_subjects() {
+    fn group_names_map_to_different_subjects() {
         let names = ["a.b", "a_b", "a=2eb", "a b", "ä", "", "="];
         let words: std::collections::BTreeSet<String> = names.iter().map(|n| word(n)).collect();
         assert_eq!(words.len(), names.len());
     }
 
     #[test]
-    fn only_this_machine_is_loopback() {
+    fn loopback_is_this_machine_only() {
         let is = |text: &str| NatsAddress::parse(text).unwrap().is_loopback();
         assert!(is("127.0.0.1") && is("nats://localhost:1,nats://[::1]:2"));
         assert!(!is("nats://10.0.0.1") && !is("localhost,example.org"));

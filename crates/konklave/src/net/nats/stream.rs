@@ -1,8 +1,8 @@
-//! One conversation over NATS: a stream of bytes in both directions, until a message is missing.
+//! A stream of bytes in both directions over NATS.
 //!
-//! NATS delivers a message once or not at all. Pieces are numbered, so what is missing is noticed; then
-//! the conversation ends as a broken connection does, and the link above says on the next one
-//! what was not confirmed. No more is on the way than the other has room for.
+//! NATS delivers a message once or not at all. Pieces are numbered, so a missing one is noticed. Then the
+//! stream ends as a broken connection does, and the link above sends unconfirmed frames again on the next
+//! one. A window limits the bytes in flight.
 
 use std::io;
 use std::sync::Arc;
@@ -15,47 +15,47 @@ use tokio::sync::{mpsc, watch};
 
 use super::message::{HEAD, StreamMessage};
 
-/// How much may be on the way, or wait to be read, in one direction.
+/// The most bytes in flight or unread, in one direction.
 pub(super) const WINDOW: u64 = 2 << 20;
-/// The longest piece. Engines take a mebibyte, unless set up otherwise.
+/// The longest piece. Servers accept one mebibyte by default.
 const PIECE: usize = 64 << 10;
 
-/// The nats_endpoint's end of a conversation.
+/// The endpoint's side of a stream: takes arriving messages.
 pub(super) struct NatsStream {
     pieces: mpsc::UnboundedSender<Bytes>,
     room: watch::Sender<u64>,
-    /// The number of the next piece, and how many bytes there were before it.
+    /// The number of the next piece, and the bytes that have arrived before it.
     next: u64,
     arrived: u64,
     read: Arc<AtomicU64>,
     gone: Arc<AtomicBool>,
 }
 
-/// The end of the task that carries it.
+/// The side of the task that carries the stream.
 pub(super) struct StreamTask {
     pieces: mpsc::UnboundedReceiver<Bytes>,
     room: watch::Receiver<u64>,
     read: Arc<AtomicU64>,
 }
 
-/// What the conversation is about: who says what where.
+/// The two subjects of a stream.
 pub(super) struct StreamRoute {
     pub(super) client: Client,
-    /// The subject of the other, and ours.
+    /// The peer's subject, and this node's.
     pub(super) to: String,
     pub(super) from: String,
 }
 
-/// What came of a piece.
+/// The result of an arriving piece.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Accepted {
     Fine,
-    /// One before it is missing, or it is more than there is room for.
+    /// A piece is missing before it, or it exceeds the window.
     Broken,
 }
 
 impl NatsStream {
-    /// A conversation, and whether nobody was there to hear it.
+    /// A new stream; and the flag that is set if nobody reads the peer's inbox.
     pub(super) fn new() -> (Self, StreamTask, Arc<AtomicBool>) {
         let (pieces, arriving) = mpsc::unbounded_channel();
         let (room, changes) = watch::channel(0);
@@ -66,7 +66,7 @@ impl NatsStream {
 
     pub(super) fn take(&mut self, number: u64, bytes: Bytes) -> Accepted {
         if number < self.next {
-            // Had it.
+            // A duplicate.
             return Accepted::Fine;
         }
         self.arrived += bytes.len() as u64;
@@ -75,7 +75,7 @@ impl NatsStream {
             return Accepted::Broken;
         }
         self.next += 1;
-        // If nobody reads any more, the task is about to say so.
+        // An error means that the reader is gone; its task ends the stream.
         let _ = self.pieces.send(bytes);
         Accepted::Fine
     }
@@ -84,25 +84,25 @@ impl NatsStream {
         self.room.send_if_modified(|known| std::mem::replace(known, read.max(*known)) < read);
     }
 
-    /// Nobody listens there.
-    pub(super) fn nobody(self) {
+    /// The server reports that nobody reads the peer's inbox.
+    pub(super) fn no_responders(self) {
         self.gone.store(true, Ordering::Release);
     }
 }
 
 impl StreamTask {
-    /// Carries bytes both ways, until either side ends.
+    /// Carries bytes in both directions, until either side ends.
     pub(super) async fn carry(self, route: &StreamRoute, stream: DuplexStream) -> io::Result<()> {
         let (mut reader, mut writer) = split(stream);
         let Self { mut pieces, mut room, read } = self;
         let inwards = async {
-            let (mut total, mut told) = (0, 0);
+            let (mut total, mut reported) = (0, 0);
             while let Some(piece) = pieces.recv().await {
                 writer.write_all(&piece).await?;
                 total += piece.len() as u64;
                 read.store(total, Ordering::Release);
-                if total - told >= WINDOW / 4 {
-                    told = total;
+                if total - reported >= WINDOW / 4 {
+                    reported = total;
                     route.send(&StreamMessage::Room(total)).await?;
                 }
             }
@@ -131,7 +131,7 @@ impl StreamTask {
 }
 
 impl StreamRoute {
-    /// With an address for the answer: the engine says at once if nobody hears it.
+    /// Sends with a reply subject: so the server reports at once if nobody reads the inbox.
     pub(super) async fn send(&self, message: &StreamMessage) -> io::Result<()> {
         let (to, from) = (self.to.clone(), self.from.clone());
         let sent = self.client.publish_with_reply(to, from, message.encode()).await;
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_counts_once_and_a_missing_one_breaks_it() {
+    fn duplicate_piece_is_ignored_and_missing_piece_breaks_stream() {
         let (mut stream, mut stream_task, _) = NatsStream::new();
         for number in [1, 2, 1, 2, 3] {
             assert_eq!(stream.take(number, Bytes::from(vec![number as u8])), Accepted::Fine);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_sends_more_than_there_is_room_for_is_cut_off() {
+    fn piece_beyond_window_breaks_stream() {
         let (mut stream, stream_task, _) = NatsStream::new();
         let piece = Bytes::from(vec![0; WINDOW as usize / 2]);
         assert_eq!(stream.take(1, piece.clone()), Accepted::Fine);
@@ -170,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn room_only_grows() {
+    fn window_only_grows() {
         let (stream, stream_task, gone) = NatsStream::new();
         stream.has_room(5);
         stream.has_room(3);
         assert_eq!(*stream_task.room.borrow(), 5);
-        stream.nobody();
+        stream.no_responders();
         assert!(gone.load(Ordering::Acquire));
     }
 }

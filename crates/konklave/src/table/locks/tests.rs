@@ -39,7 +39,6 @@ fn granted(out: &[Outcome]) -> Vec<ClaimId> {
     out.iter().filter_map(granted).collect()
 }
 
-/// Several operations are carried out before anyone acts on what became of them.
 #[test]
 fn what_is_told_twice_in_a_row_is_told_once_but_for_what_comes_after_a_grant() {
     let (a, b, c) = (claim(0, 1), claim(1, 1), claim(2, 1));
@@ -51,7 +50,7 @@ fn what_is_told_twice_in_a_row_is_told_once_but_for_what_comes_after_a_grant() {
     assert_eq!(out[1..], [changed.clone(), wanted.clone()], "a has it, and others want it");
     table.apply(&Op::Release { claim: a, key: key() }, &mut out);
     assert!(matches!(out[3], Outcome::Granted { claim, .. } if claim == b));
-    // Who has it now must hear that someone wants it: it could not know before.
+    // The new holder's node could not know of the queue before.
     assert_eq!(out[4..], [changed, wanted]);
 }
 
@@ -92,11 +91,11 @@ fn a_departed_holder_is_frozen_until_it_must_know_unless_it_left() {
     assert_eq!(granted(&out), []);
     assert_eq!(table.fenced(), [member(0)]);
     assert_eq!(apply(&mut table, Op::LeaseExpired { member: member(0) }), [b]);
-    // It left of its own will.
+    // It left in order.
     let mut table = request();
     table.install(view(1), &[member(1)], &left, &mut out);
     assert_eq!(granted(&std::mem::take(&mut out)), [b]);
-    // It is there again, in another life, which says nothing of the one before; at once, or later.
+    // It has restarted, at once or later: that says nothing about its earlier incarnation.
     let reborn = Member { incarnation: 2, ..member(0) };
     for gone_first in [false, true] {
         let mut table = request();
@@ -109,8 +108,8 @@ fn a_departed_holder_is_frozen_until_it_must_know_unless_it_left() {
     }
 }
 
-/// Who was told the table has come to it in another way than who saw all of it: what is done for many locks at
-/// once, and which token each gets by it, must be the same.
+/// A new member builds its table from parts. The order in which many locks are served, and so their tokens,
+/// must be the same as at the old members.
 #[test]
 fn many_locks_are_served_in_the_same_order_everywhere() {
     let wish = |id, name: u64| {
@@ -170,8 +169,8 @@ fn who_does_not_wait_is_refused_unless_the_lock_may_only_be_kept() {
 }
 
 proptest! {
-    /// Whatever is done in whatever order: exclusive holders are alone, tokens grow, what is free is
-    /// forgotten, and a table that was sent in parts goes on as the one it came from.
+    /// After any operations: exclusive holders are alone, tokens grow, free locks are not stored, and a table
+    /// transferred in parts behaves like the original.
     #[test]
     fn the_laws_of_the_table(steps in prop::collection::vec((0..4u32, 0..3u64, 0..9u8, any::<bool>()), 1..80)) {
         let mut table = Table::default();
