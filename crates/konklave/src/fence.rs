@@ -1,8 +1,7 @@
-//! At the resource: no holder of the past gets through.
+//! Fencing: resources that refuse former holders.
 //!
-//! A lock tells its holder that it may; only the resource can tell it that it may *not any more*.
-//! Give the resource the [`Token`] with every write, and let it refuse what is lower than the highest
-//! it has seen:
+//! A lock service can tell a process that it holds a lock, but only the resource can stop a process that no
+//! longer does. Pass the [`Token`] with every write; the resource refuses tokens lower than the highest it has seen:
 //!
 //! ```
 //! use konklave::{FenceGate, Token};
@@ -11,8 +10,8 @@
 //! let (old, new) = (Token::from_u128(7), Token::from_u128(8));
 //! assert!(gate.admit(old).is_ok());
 //! assert!(gate.admit(new).is_ok());
-//! assert!(gate.admit(new).is_ok(), "the same holder may come again");
-//! assert!(gate.admit(old).is_err(), "a holder of the past may not");
+//! assert!(gate.admit(new).is_ok(), "the same holder may write again");
+//! assert!(gate.admit(old).is_err(), "a former holder may not");
 //! ```
 
 #[cfg(feature = "tower")]
@@ -29,11 +28,11 @@ use crate::token::Token;
 /// The HTTP header that carries a token.
 pub const HEADER: &str = "Konklave-Token";
 
-/// One statement for a database: it takes effect only if no later holder was there before, also if that
-/// one's transaction was not yet over. The table needs a column for it: in SQLite
-/// `fence TEXT NOT NULL DEFAULT ''`, in PostgreSQL [`COLUMN`]. The token is bound as
-/// [`Token::to_hex`], which sorts like the token. No row changed: the lock is lost. (In a PostgreSQL
-/// transaction that is `REPEATABLE READ` or stricter, who waited for a later holder gets an error instead.)
+/// An SQL statement with a fence: it has no effect if a later holder has written before, even in a transaction
+/// that was still open. The table needs a column: in SQLite `fence TEXT NOT NULL DEFAULT ''`, in PostgreSQL
+/// [`COLUMN`]. Bind the token as [`Token::to_hex`], which sorts like the token. If no row changed, the lock is
+/// lost. (In PostgreSQL with `REPEATABLE READ` or stricter, a statement that waited for a later holder fails
+/// instead.)
 ///
 /// ```sql
 /// UPDATE account SET balance = :balance, fence = :token WHERE id = :id AND fence <= :token
@@ -47,7 +46,7 @@ pub const COLUMN: &str = "fence TEXT COLLATE \"C\" NOT NULL DEFAULT ''";
 
 /// The token is older than one seen before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("token {token} is of the past: {highest} was here")]
+#[error("token {token} is stale: {highest} has been seen")]
 pub struct Stale {
     /// The token.
     pub token: Token,
@@ -100,10 +99,10 @@ pub enum HeaderError {
     #[error(transparent)]
     Stale(#[from] Stale),
     /// The request has no token.
-    #[error("no {HEADER}")]
+    #[error("the header {HEADER} is missing")]
     Missing,
     /// The header's value is not a token.
-    #[error("{HEADER} is no token")]
+    #[error("{HEADER} is not a token")]
     Malformed,
 }
 

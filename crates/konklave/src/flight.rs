@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_messages_are_remembered_and_signs_of_life_are_not() {
+    fn last_messages_are_remembered_without_heartbeats() {
         let mut flight = FlightRecorder::default();
         let sign = Frame::Ping { view: ViewId::default(), stamp: 0, lifted_sent: 0 };
         flight.note(Duration::ZERO, true, 1, 1, &sign);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_of_the_wall_clock_as_it_was_lately() {
+    fn times_use_recent_wall_clock() {
         let mut flight = FlightRecorder::default();
         let start = SystemTime::now();
         let ms = Duration::from_millis;

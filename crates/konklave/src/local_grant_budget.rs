@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_who_were_woken_and_whom_they_pass_it_on_to_come_first() {
+    async fn woken_tasks_run_before_yielding_task() {
         let grant_budget = Arc::new(LocalGrantBudget::new(8));
         let limit: Vec<Arc<Notify>> = (0..5).map(|_| Arc::default()).collect();
         for (mine, next) in limit.iter().zip(&limit[1..]) {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_so_many_turns_the_network_is_looked_at() {
+    async fn network_is_polled_when_budget_is_spent() {
         let grant_budget = LocalGrantBudget::new(4);
         let (mut ours, theirs) = tokio::net::UnixStream::pair().unwrap();
         let other = tokio::spawn(async move {

@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_ends_with_a_whole_character() {
+    fn label_is_cut_at_character_boundary() {
         assert_eq!(&*shortened("deploy 7"), "deploy 7");
         assert_eq!(*shortened("x".repeat(255)), *"x".repeat(255));
         assert_eq!(*shortened("x".repeat(256)), *"x".repeat(255));

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_algorithm_that_can_be_lifted_is_offered_by_its_name() {
+    fn every_liftable_algorithm_has_its_name() {
         let mut names: Vec<&str> = LockAlgorithm::ALL[1..].iter().map(|m| m.name()).collect();
         let mut all = NAMES.to_vec();
         names.sort_unstable();

@@ -69,7 +69,7 @@ impl Session {
         LockRequest::new(self.clone(), Space::Lock, name, LockMode::Exclusive)
     }
 
-    /// Asks for one of `permits` permits. Everyone must name the same number.
+    /// Requests one of `permits` permits. All requests must name the same number.
     ///
     /// ```
     /// # fn main() -> Result<(), konklave::Error> {
@@ -88,8 +88,8 @@ impl Session {
         LockRequest::new(self.clone(), Space::Semaphore, name, LockMode::Permit { of: permits })
     }
 
-    /// Asks for several locks, all or none. They are taken in the order of their names, whatever
-    /// order they are given in, so that two who do this never wait for each other.
+    /// Requests several locks, all or none. They are requested in the order of their names, whatever order they
+    /// are given in, so two such requests never wait for each other.
     ///
     /// ```
     /// # fn main() -> Result<(), konklave::Error> {
@@ -98,7 +98,7 @@ impl Session {
     ///     let both = cluster.node(0).lock_all(["savings", "giro"]).label("transfer").acquire().await?;
     ///     let names: Vec<_> = both.iter().map(|guard| guard.name()).collect();
     ///     assert_eq!(names, ["giro", "savings"]);
-    ///     // Someone else gets none of them.
+    ///     // Another request gets none of them.
     ///     assert!(cluster.node(1).lock_all(["giro", "rent"]).try_acquire().await.is_err());
     ///     both.release().await
     /// })
@@ -117,7 +117,7 @@ impl Session {
     ///     let mut leaders = cluster.node(2).observe("scheduler")?;
     ///     assert_eq!(leaders.next().await, Some(None), "nobody leads yet");
     ///     let leadership = cluster.node(0).campaign("scheduler").label("here").await?;
-    ///     let leader = leaders.next().await.flatten().expect("someone leads");
+    ///     let leader = leaders.next().await.flatten().expect("node 0 leads");
     ///     assert_eq!((leader.label.as_str(), leader.token), ("here", leadership.token()));
     ///     // … lead, and stop when `leadership.lost().await` returns …
     ///     leadership.resign().await
@@ -128,14 +128,14 @@ impl Session {
         Campaign::new(self.clone(), name)
     }
 
-    /// A meeting point for `n`.
+    /// A barrier for `n` parties.
     ///
     /// ```
     /// # fn main() -> Result<(), konklave::Error> {
     /// let cluster = konklave::testing::Cluster::new(3);
     /// cluster.block_on(async {
     ///     let gates = [0, 1, 2].map(|i| cluster.node(i).barrier("loaded", 3));
-    ///     // Nobody goes on before all three are here.
+    ///     // No party passes before all three have arrived.
     ///     let (a, b, c) = tokio::join!(gates[0].wait(), gates[1].wait(), gates[2].wait());
     ///     a.and(b).and(c)
     /// })
@@ -145,9 +145,9 @@ impl Session {
         Barrier::new(self.clone(), name, n)
     }
 
-    /// Joins a group of the application: all members are told the same messages and views in the same
-    /// order. Returns when we belong to it; the first event is its state, for which a member has to
-    /// look at its own events ([`GroupEvent::Snapshot`](crate::GroupEvent)).
+    /// Joins a group of the application: all members get the same messages and views in the same order. Returns
+    /// when the group has the new member. Its first event is the state, which another member gives in answer to
+    /// its own event [`GroupEvent::Snapshot`](crate::GroupEvent).
     ///
     /// ```
     /// use konklave::GroupEvent;

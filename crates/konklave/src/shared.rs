@@ -373,7 +373,7 @@ mod tests {
     use crate::Node;
 
     #[tokio::test]
-    async fn a_lease_that_was_not_published_yet_is_asked_for() {
+    async fn unpublished_lease_is_read_from_core() {
         let node = Node::builder().start().await.unwrap();
         node.ready().await.unwrap();
         let shared = node.shared();
@@ -384,7 +384,7 @@ mod tests {
 
     /// A node without a group sends joins for ever, even if the disk stays full for a week.
     #[tokio::test]
-    async fn what_waits_for_a_full_disk_is_bounded() {
+    async fn outputs_awaiting_disk_are_bounded() {
         let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));
         let node = Node::builder().data_dir(&folder).found_alone().join().await.unwrap();
         let shared = node.shared();

@@ -1,6 +1,6 @@
-//! A whole group in memory, with a clock that only the test local_turns, and with faults.
+//! A simulated group in memory, with its own clock, and with faults.
 //!
-//! Everything is decided by the seed: the same test does the same every time.
+//! The seed determines everything: a test with the same seed does the same every time.
 //!
 //! ```
 //! use std::time::Duration;
@@ -9,7 +9,7 @@
 //! let cluster = Cluster::new(3);
 //! cluster.block_on(async {
 //!     let guard = cluster.node(0).lock("reports").acquire().await.unwrap();
-//!     // The holder's node is cut off. It notices in time, and the others go on.
+//!     // The holder's node is cut off. It notices in time, and the others continue.
 //!     cluster.isolate(0);
 //!     let next = cluster.node(1).lock("reports").acquire().await.unwrap();
 //!     assert!(next.token() > guard.token());

@@ -112,7 +112,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in any::<String>()) {
+        fn parsing_arbitrary_text_does_not_panic(text in any::<String>()) {
             let _ = text.parse::<Token>();
         }
     }

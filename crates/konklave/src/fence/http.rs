@@ -1,4 +1,4 @@
-//! The gate in front of an HTTP service: a `tower` layer, for axum, hyper, tonic and all that speak it.
+//! A fence gate in front of an HTTP service: a `tower` layer, for axum, hyper, tonic and others.
 //!
 //! ```
 //! use konklave::fence::http::FenceLayer;
@@ -8,11 +8,12 @@
 //! # let _ = layer;
 //! ```
 //!
-//! A request without a token is answered with 400, one of a holder of the past with 409, and neither
-//! reaches the service. The service finds the [`Token`] among the extensions of the request. Between the
-//! gate and the write a later holder may come: a service that writes to something with a memory of its
-//! own gives it the token ([`SQL`](super::SQL)); another asks [`FenceLayer::is_current`] under the lock
-//! that protects what it writes.
+//! A request without a token is answered with 400, a request of a former holder with 409; neither reaches the
+//! service. The service finds the [`Token`] among the request's extensions.
+//!
+//! Hazard: a later holder may pass the gate before this request writes. So a service that writes to a database
+//! passes the token on ([`SQL`](super::SQL)); one that writes to its own memory checks
+//! [`FenceLayer::is_current`] under the lock that protects it.
 
 use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -535,7 +535,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_process_started_anew_is_told_nothing_old() {
+    fn restarted_process_gets_no_old_frames() {
         let link = Link::new();
         let first = attach(&link, 7);
         link.push(&ping(0), Flush::Now).unwrap();

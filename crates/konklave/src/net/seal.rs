@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_agree_and_directions_differ() {
+    fn sides_agree_and_directions_differ() {
         let (a, b) = pair(b"key", b"key");
         assert!(same(&a.proof, &b.expected) && same(&b.proof, &a.expected));
         assert_eq!((a.seal, a.open), (b.open, b.seal));
@@ -102,13 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn another_key_proves_nothing() {
+    fn other_key_fails_proof() {
         let (a, b) = pair(b"key", b"kez");
         assert!(!same(&a.proof, &b.expected));
     }
 
     #[test]
-    fn a_record_is_opened_once_and_in_order() {
+    fn record_is_opened_once_and_in_order() {
         let (a, b) = pair(b"key", b"key");
         let (mut sealer, mut opener) = (Sealer::new(Some(a.seal)), Sealer::new(Some(b.open)));
         let sealed: Vec<Vec<u8>> = (0..3)

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_found_and_queues_are_none() {
+    fn cycles_are_found_and_queues_are_not() {
         assert!(all(&[]).is_empty());
         assert!(all(&[(2, 1), (3, 1), (3, 2)]).is_empty());
         assert_eq!(all(&[(2, 1), (1, 2), (3, 2)]), [[1, 2]]);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_queue_is_gone_through_and_no_more_are_looked_for_than_asked() {
+    fn long_queue_is_searched_and_number_of_cycles_bounded() {
         let row: Vec<(u32, u32)> = (0..100_000).map(|i| (i, i + 1)).collect();
         assert!(all(&row).is_empty());
         // Every party waits for the first one, too: a cycle for each.

@@ -12,7 +12,7 @@ fn record() -> Record {
 }
 
 #[test]
-fn what_was_saved_is_there_again() {
+fn saved_record_is_read_again() {
     let folder = folder("store");
     let (store, nothing) = Store::open(&folder).unwrap();
     assert_eq!(nothing, None);
@@ -25,7 +25,7 @@ fn what_was_saved_is_there_again() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_guessed() {
+fn unreadable_record_is_an_error() {
     let folder = folder("garbage");
     fs::create_dir_all(&folder).unwrap();
     let other =
@@ -39,7 +39,7 @@ fn what_cannot_be_read_is_not_guessed() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_old_record() {
+fn failed_write_keeps_old_record() {
     let folder = folder("full");
     let (store, _) = Store::open(&folder).unwrap();
     store.save(&record()).unwrap();

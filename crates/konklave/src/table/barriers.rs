@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_for_all_at_once_and_starts_anew() {
+    fn barrier_opens_for_all_and_starts_anew() {
         let (mut table, mut out) = (Table::default(), Vec::new());
         for round in 0..2 {
             for id in 0..3 {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_or_gives_up_does_not_count() {
+    fn gone_or_withdrawn_parties_do_not_count() {
         let (mut table, mut out) = (Table::default(), Vec::new());
         for id in 0..2 {
             table.apply(&Op::Arrive { claim: claim(id), name: "b".into(), of: 3 }, &mut out);

@@ -82,7 +82,7 @@ mod tests {
 
     /// With the longest names and labels, and many waiters and members.
     #[test]
-    fn no_part_is_long_and_all_together_are_the_table() {
+    fn parts_are_bounded_and_rebuild_table() {
         let member = Member { id: ProcessId(1), incarnation: 1 << 30 };
         let claim = |number| ClaimId { member, session: 7, number };
         let mut old = Table::default();

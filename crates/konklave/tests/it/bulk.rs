@@ -63,7 +63,7 @@ async fn some(cluster: &Cluster, count: usize) -> Vec<Group> {
 /// All others keep what one who is cut off lacks, and tell each other when the view ends. That must not
 /// become more than a connection carries: the view would never end.
 #[test]
-fn a_view_ends_however_much_one_who_is_cut_off_lacks() {
+fn view_ends_although_isolated_member_lacks_many_bytes() {
     let cluster = Cluster::new(5);
     cluster.block_on(async {
         let mut groups = some(&cluster, 4).await;
@@ -84,7 +84,7 @@ fn a_view_ends_however_much_one_who_is_cut_off_lacks() {
 /// One hears who has what, another does not: what the one may forget the other keeps. It takes in no more
 /// than it can tell when the view ends.
 #[test]
-fn a_view_ends_however_little_one_hears_of_another() {
+fn view_ends_although_members_disagree_on_what_all_have() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut groups = some(&cluster, 2).await;
@@ -100,7 +100,7 @@ fn a_view_ends_however_little_one_hears_of_another() {
 
 /// Messages that cannot leave take no more memory than a few.
 #[test]
-fn who_is_cut_off_waits_before_much_has_piled_up() {
+fn isolated_sender_waits_before_queue_grows() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let group = cluster.node(0).group("bulk").await.unwrap();
@@ -122,7 +122,7 @@ fn who_is_cut_off_waits_before_much_has_piled_up() {
 
 /// Who follows hears at once that another who follows has its large messages: it may send no more before.
 #[test]
-fn large_messages_do_not_wait_for_signs_of_life() {
+fn large_messages_do_not_wait_for_heartbeats() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut groups = some(&cluster, 2).await;

@@ -49,7 +49,7 @@ async fn turned_away(authority: &Authority, stranger: Tls) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stranger_with_an_authority_of_its_own_is_refused() {
+async fn certificate_of_other_authority_is_refused() {
     let (authority, other) = (Authority::new(), Authority::new());
     let (told, noted) = turned_away(&authority, other.member()).await;
     assert!(told.contains("UnknownIssuer") || told.contains("BadSignature"), "{told}");
@@ -58,7 +58,7 @@ async fn a_stranger_with_an_authority_of_its_own_is_refused() {
 
 /// It finds nothing wrong with the others, and finishes its part of the handshake before they look at it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_trusts_us_and_whom_we_do_not_trust_is_told_so() {
+async fn refused_peer_that_trusts_our_authority_learns_reason() {
     let (authority, other) = (Authority::new(), Authority::new());
     let (told, noted) = turned_away(&authority, other.signed("konklave", &authority)).await;
     assert!(told.contains("it refused us: TLS"), "{told}");
@@ -67,7 +67,7 @@ async fn who_trusts_us_and_whom_we_do_not_trust_is_told_so() {
 
 /// An authority may sign for other services, too: these are no members.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_certificate_for_another_name_is_refused_though_the_authority_is_ours() {
+async fn certificate_for_other_name_is_refused() {
     let authority = Authority::new();
     let (told, noted) = turned_away(&authority, authority.signed("other", &authority)).await;
     assert!(told.contains("it refused us: its certificate is not good for the name"), "{told}");

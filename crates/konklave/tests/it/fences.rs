@@ -14,7 +14,7 @@ fn tokens() -> (Token, Token) {
 }
 
 #[test]
-fn a_header_is_checked() {
+fn header_is_checked() {
     let (old, new) = tokens();
     let mut gate = FenceGate::default();
     assert_eq!(HEADER, "Konklave-Token");
@@ -28,7 +28,7 @@ fn a_header_is_checked() {
 }
 
 #[test]
-fn a_file_is_not_written_by_a_holder_of_the_past() {
+fn stale_token_does_not_write_file() {
     let folder = std::env::temp_dir().join(format!("konklave-fence-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (old, new) = tokens();
@@ -49,7 +49,7 @@ fn a_file_is_not_written_by_a_holder_of_the_past() {
 }
 
 #[test]
-fn a_row_is_not_changed_by_a_holder_of_the_past() {
+fn stale_token_does_not_change_row() {
     let database = Connection::open_in_memory().unwrap();
     let create = "CREATE TABLE account
         (id INTEGER PRIMARY KEY, balance INTEGER, fence TEXT NOT NULL DEFAULT '')";
@@ -78,7 +78,7 @@ fn a_row_is_not_changed_by_a_holder_of_the_past() {
 }
 
 #[test]
-fn a_fenced_file_stays_private_and_a_link_stays_a_link() {
+fn fenced_file_keeps_mode_and_symbolic_link() {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = std::env::temp_dir().join(format!("konklave-private-{}", std::process::id()));

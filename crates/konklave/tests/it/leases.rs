@@ -19,7 +19,7 @@ async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
 }
 
 #[test]
-fn a_node_that_comes_back_says_nothing_of_who_held_before() {
+fn restart_does_not_release_grants_of_earlier_incarnation() {
     for algorithm in ALGORITHMS {
         let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
@@ -33,7 +33,7 @@ fn a_node_that_comes_back_says_nothing_of_who_held_before() {
 }
 
 #[test]
-fn after_a_restart_of_all_what_was_granted_before_must_be_over() {
+fn total_restart_waits_for_earlier_grants() {
     for algorithm in ALGORITHMS {
         for (n, outlived) in [(3, true), (3, false), (1, true), (1, false)] {
             let cluster = if outlived {
@@ -54,7 +54,7 @@ fn after_a_restart_of_all_what_was_granted_before_must_be_over() {
 }
 
 #[test]
-fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
+fn revoked_lock_is_granted_after_holder_released_it() {
     for algorithm in ALGORITHMS {
         for lets_go in [true, false] {
             let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
@@ -84,7 +84,7 @@ fn what_an_operator_takes_goes_to_the_next_when_its_holder_has_let_it_go() {
 
 /// However often it is told.
 #[test]
-fn who_has_a_lock_taken_twice_has_as_long_to_let_it_go() {
+fn second_revocation_does_not_shorten_holders_time() {
     for (algorithm, slots) in [
         (LockAlgorithm::Table, false),
         (LockAlgorithm::Table, true),
@@ -120,7 +120,7 @@ async fn wait_for(node: Node, got: Rc<Cell<Option<konklave::Token>>>) {
 }
 
 #[test]
-fn a_kept_lock_that_is_taken_is_free_at_once() {
+fn revoked_idle_lock_is_free_at_once() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         drop(cluster.node(0).lock("a").acquire().await.unwrap());
@@ -131,7 +131,7 @@ fn a_kept_lock_that_is_taken_is_free_at_once() {
 }
 
 #[test]
-fn views_that_change_faster_than_the_lease_do_not_keep_a_lock_frozen() {
+fn frequent_view_changes_do_not_extend_fence() {
     let cluster = Cluster::new(5);
     cluster.block_on(async {
         let _held = cluster.node(4).lock("a").acquire().await.unwrap();
@@ -151,7 +151,7 @@ fn views_that_change_faster_than_the_lease_do_not_keep_a_lock_frozen() {
 /// Of two who wait for each other's turn at one node, the first has it fast and the second safely: the group
 /// has to know of the second before it is promised anything.
 #[test]
-fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_does_not_know() {
+fn lease_safe_request_after_fast_one_goes_through_group() {
     for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
         let cluster = Rc::new(Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default()));
         cluster.block_on(async {
@@ -182,7 +182,7 @@ fn who_wants_it_safely_after_one_who_had_it_fast_is_promised_nothing_the_group_d
 
 /// A life that leaves in order says nothing of what an earlier one held: the command of that one may still run.
 #[test]
-fn a_later_life_that_leaves_keeps_the_promise_of_an_earlier_one() {
+fn leave_does_not_release_grants_of_earlier_incarnation() {
     for algorithm in ALGORITHMS {
         let plain = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         for cluster in [plain, Cluster::with_outliving_holders(algorithm, 3)] {
@@ -203,7 +203,7 @@ fn a_later_life_that_leaves_keeps_the_promise_of_an_earlier_one() {
 
 /// Who has a lock fast passes it on at its node while an operator takes it away.
 #[test]
-fn what_is_passed_on_while_it_is_taken_away_has_one_holder() {
+fn lock_passed_on_during_revocation_has_one_holder() {
     for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
         for wait in 0..8 {
             let cluster = Cluster::with_lock_algorithm(algorithm, 3, wait, Timings::default());

@@ -38,7 +38,7 @@ fn every_algorithm_serves_groups_of_every_size_with_growing_tokens() {
 }
 
 #[test]
-fn where_the_token_is_a_lock_costs_no_message() {
+fn lock_costs_no_message_where_token_is() {
     for algorithm in
         [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami, LockAlgorithm::Raymond]
     {
@@ -57,7 +57,7 @@ fn where_the_token_is_a_lock_costs_no_message() {
 
 /// Everyone has had to do with the lock, all wait, and it goes around.
 #[test]
-fn a_contended_hand_over_costs_one_message() {
+fn contended_handover_costs_one_message() {
     for algorithm in [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami] {
         let cluster = Rc::new(cluster(algorithm, 3));
         cluster.block_on(async {
@@ -83,7 +83,7 @@ fn a_contended_hand_over_costs_one_message() {
 }
 
 #[test]
-fn those_who_wait_at_one_node_do_not_starve_the_others() {
+fn local_waiters_do_not_starve_other_nodes() {
     for algorithm in lifted() {
         let cluster = Rc::new(cluster(algorithm, 3));
         let counts = Rc::new(RefCell::new([0_u32; 8]));
@@ -108,7 +108,7 @@ fn those_who_wait_at_one_node_do_not_starve_the_others() {
 }
 
 #[test]
-fn who_does_not_wait_learns_at_once_that_it_is_taken() {
+fn try_acquire_is_refused_at_once() {
     for algorithm in lifted() {
         let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
@@ -127,7 +127,7 @@ fn who_does_not_wait_learns_at_once_that_it_is_taken() {
 }
 
 #[test]
-fn a_timeout_or_a_dropped_wish_leaves_nothing_behind() {
+fn timeout_or_dropped_request_leaves_nothing_behind() {
     for algorithm in lifted() {
         let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
@@ -151,7 +151,7 @@ fn a_timeout_or_a_dropped_wish_leaves_nothing_behind() {
 
 /// The member dies that holds, at every step of an acquisition by another.
 #[test]
-fn a_crash_at_any_moment_leaves_one_holder_and_serves_the_others() {
+fn crash_at_any_moment_leaves_one_holder_and_serves_others() {
     for algorithm in lifted() {
         for (victim, micros) in (0..3).flat_map(|v| (0..12).map(move |m| (v, m * 60))) {
             let cluster = Rc::new(cluster(algorithm, 3));
@@ -186,7 +186,7 @@ fn a_crash_at_any_moment_leaves_one_holder_and_serves_the_others() {
 }
 
 #[test]
-fn the_mode_of_the_holder_decides_when_the_next_gets_it() {
+fn handover_of_holder_decides_when_next_is_served() {
     for (mode, least, most) in [(Handover::Fast, 0, 100), (Handover::LeaseSafe, 1000, 1200)] {
         for algorithm in lifted() {
             let cluster = cluster(algorithm, 3);
@@ -209,7 +209,7 @@ fn the_mode_of_the_holder_decides_when_the_next_gets_it() {
 
 /// Isolated, not dead: it believes for as long as it may, and nobody else does meanwhile.
 #[test]
-fn an_isolated_holder_knows_before_the_next_is_granted() {
+fn isolated_holder_loses_grant_before_next_is_granted() {
     for algorithm in lifted() {
         let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
@@ -230,7 +230,7 @@ fn an_isolated_holder_knows_before_the_next_is_granted() {
 }
 
 #[test]
-fn a_holder_goes_on_while_all_others_are_replaced() {
+fn holder_keeps_grant_while_all_others_are_replaced() {
     for algorithm in lifted() {
         let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
@@ -254,7 +254,7 @@ fn a_holder_goes_on_while_all_others_are_replaced() {
 }
 
 #[test]
-fn who_leaves_in_order_delays_nobody() {
+fn leave_in_order_delays_no_request() {
     let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -268,7 +268,7 @@ fn who_leaves_in_order_delays_nobody() {
 }
 
 #[test]
-fn a_total_restart_begins_above_all_earlier_tokens() {
+fn tokens_after_total_restart_are_higher() {
     let cluster = cluster(LockAlgorithm::SuzukiKasami, 3);
     cluster.block_on(async {
         let token = cluster.node(2).lock("a").acquire().await.unwrap().token();
@@ -280,7 +280,7 @@ fn a_total_restart_begins_above_all_earlier_tokens() {
 }
 
 #[test]
-fn everyone_sees_who_holds_and_who_waits() {
+fn all_nodes_show_holders_and_waiters() {
     for algorithm in lifted() {
         let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
@@ -321,7 +321,7 @@ fn everyone_sees_who_holds_and_who_waits() {
 /// Of a lock that an algorithm serves, others learn with the next sign of life; that a view has changed
 /// does not mean that it was free.
 #[test]
-fn who_looks_on_elsewhere_is_told_who_holds_it_and_when_it_is_free() {
+fn events_at_other_nodes_report_holder_and_release() {
     let cluster = cluster(LockAlgorithm::SuzukiKasami, 4);
     cluster.block_on(async {
         let seen: Rc<RefCell<Vec<String>>> = Rc::default();
@@ -360,7 +360,7 @@ fn who_looks_on_elsewhere_is_told_who_holds_it_and_when_it_is_free() {
 }
 
 #[test]
-fn a_silent_holder_is_shown_as_frozen_until_it_must_know() {
+fn silent_holder_is_shown_as_frozen_until_lease_expires() {
     let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -380,7 +380,7 @@ fn a_silent_holder_is_shown_as_frozen_until_it_must_know() {
 }
 
 #[test]
-fn two_who_wait_for_each_other_are_seen() {
+fn deadlock_of_two_is_shown() {
     let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -397,7 +397,7 @@ fn two_who_wait_for_each_other_are_seen() {
 }
 
 #[test]
-fn an_operator_takes_a_lock_away_wherever_it_is() {
+fn operator_revokes_lock_at_any_node() {
     for algorithm in lifted() {
         let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
@@ -419,7 +419,7 @@ fn an_operator_takes_a_lock_away_wherever_it_is() {
 }
 
 #[test]
-fn what_the_algorithm_cannot_serve_is_refused_or_stays_on_the_table() {
+fn unsupported_modes_are_refused_and_other_kinds_use_table() {
     let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -435,7 +435,7 @@ fn what_the_algorithm_cannot_serve_is_refused_or_stays_on_the_table() {
 
 /// A cut that is too short for anyone to be suspected loses messages of the algorithm all the same.
 #[test]
-fn what_a_short_cut_loses_is_found_and_repaired() {
+fn frames_lost_by_short_cut_are_noticed_and_repaired() {
     for algorithm in lifted() {
         let cluster = cluster(algorithm, 3);
         cluster.block_on(async {
@@ -459,7 +459,7 @@ fn what_a_short_cut_loses_is_found_and_repaired() {
 }
 
 #[test]
-fn ten_thousand_names() {
+fn ten_thousand_names_are_served() {
     let cluster = cluster(LockAlgorithm::NaimiTrehel, 3);
     cluster.block_on(async {
         let node = cluster.node(0);

@@ -38,7 +38,7 @@ fn one_member_alone_is_a_group() {
 
 /// The others know whom it was granted to; the node that keeps it knows who has it now.
 #[test]
-fn who_has_a_kept_lock_again_is_told_where_it_is() {
+fn session_using_cached_lock_is_shown_at_its_node() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let node = cluster.node(0);
@@ -55,7 +55,7 @@ fn who_has_a_kept_lock_again_is_told_where_it_is() {
 }
 
 #[test]
-fn a_kept_lock_is_taken_again_without_a_message_and_asked_back() {
+fn cached_lock_is_granted_without_message_until_requested_elsewhere() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -79,7 +79,7 @@ fn a_kept_lock_is_taken_again_without_a_message_and_asked_back() {
 }
 
 #[test]
-fn a_timeout_leaves_nothing_behind() {
+fn timeout_leaves_nothing_behind() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -107,7 +107,7 @@ fn a_timeout_leaves_nothing_behind() {
 }
 
 #[test]
-fn shared_holders_are_together_and_whoever_wants_it_alone_is_not_passed_over() {
+fn shared_holders_do_not_overtake_exclusive_request() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let a = cluster.node(0).lock("a").shared().acquire().await.unwrap();
@@ -125,7 +125,7 @@ fn shared_holders_are_together_and_whoever_wants_it_alone_is_not_passed_over() {
 }
 
 #[test]
-fn a_crash_gives_fast_locks_at_once_and_safe_ones_after_the_lease() {
+fn crash_frees_fast_locks_at_once_and_lease_safe_ones_after_lease() {
     for (mode, least, most) in [(Handover::Fast, 0, 60), (Handover::LeaseSafe, 900, 1200)] {
         let cluster = Cluster::new(3);
         cluster.block_on(async {
@@ -141,7 +141,7 @@ fn a_crash_gives_fast_locks_at_once_and_safe_ones_after_the_lease() {
 }
 
 #[test]
-fn a_minority_loses_what_it_holds_in_time_grants_nothing_and_comes_back() {
+fn minority_loses_grants_in_time_and_rejoins() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
@@ -163,7 +163,7 @@ fn a_minority_loses_what_it_holds_in_time_grants_nothing_and_comes_back() {
 }
 
 #[test]
-fn everyone_restarts_and_tokens_go_on_growing() {
+fn tokens_grow_across_total_restart() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let before = cluster.node(0).lock("a").acquire().await.unwrap().token();
@@ -185,7 +185,7 @@ fn cast(cluster: &Cluster) -> (usize, usize, usize) {
 }
 
 #[test]
-fn of_a_lock_that_was_free_the_third_hears_with_the_next_sign_of_life() {
+fn uninvolved_member_learns_of_grant_with_next_heartbeat() {
     let cluster = Cluster::new(3);
     let (_, asker, third) = cast(&cluster);
     cluster.block_on(async {
@@ -201,7 +201,7 @@ fn of_a_lock_that_was_free_the_third_hears_with_the_next_sign_of_life() {
 }
 
 #[test]
-fn what_only_the_leader_and_the_holder_know_outlives_the_leader() {
+fn grant_known_to_leader_and_holder_survives_leader() {
     for seed in 0..100 {
         let cluster = Cluster::seeded(3, seed);
         let (leader, asker, third) = cast(&cluster);
@@ -225,7 +225,7 @@ fn what_only_the_leader_and_the_holder_know_outlives_the_leader() {
 /// Clients without a pause between their turns: whoever lets go says so at once to the one whose turn it
 /// is, and to nobody else. If it told the wrong one, the next would wait for a sign of life.
 #[test]
-fn clients_take_turns_without_waiting_for_signs_of_life() {
+fn clients_take_turns_without_waiting_for_heartbeats() {
     for places in [&[0, 0, 0, 1, 1, 1, 2, 2][..], &[0, 1], &[1, 2], &[1, 1, 2], &[0, 0, 2], &[2, 2]]
     {
         for n in 2..=4 {
@@ -266,7 +266,7 @@ async fn take_turns(node: Node, entries: usize, tokens: Rc<RefCell<Vec<Token>>>)
 /// Who has it passes it on to others at its place without a word: someone elsewhere who waits behind them
 /// must be known to it all the same.
 #[test]
-fn who_waits_behind_others_of_the_holder_is_served_at_once() {
+fn remote_request_behind_local_ones_is_served_at_once() {
     for (holder, other) in [(0, 1), (1, 0), (1, 2), (2, 0), (2, 1), (0, 2)] {
         let cluster = Cluster::new(3);
         let tokens: Rc<RefCell<Vec<Token>>> = Rc::default();
@@ -288,7 +288,7 @@ fn who_waits_behind_others_of_the_holder_is_served_at_once() {
 /// Nobody waits to hear that these are free, and who let them go does not, either: what it wants next leaves
 /// although it has heard nothing of them.
 #[test]
-fn who_has_let_go_of_many_is_served_at_once() {
+fn request_after_many_releases_is_served_at_once() {
     for place in 0..3 {
         let cluster = Cluster::new(3);
         cluster.block_on(async {
@@ -311,7 +311,7 @@ fn who_has_let_go_of_many_is_served_at_once() {
 
 /// Nobody waits for these to be let go: they may be told of late, and yet not one after the other.
 #[test]
-fn many_that_are_let_go_at_once_are_free_soon() {
+fn many_locks_released_at_once_are_free_soon() {
     let cluster = Cluster::new(3);
     let most = MS * 250;
     for place in 0..3 {

@@ -29,7 +29,7 @@ fn clusters() -> [Cluster; 2] {
 }
 
 #[test]
-fn an_operator_took_it() {
+fn revocation_is_reported() {
     for cluster in clusters() {
         cluster.block_on(async {
             let mut events = cluster.node(0).events();
@@ -44,7 +44,7 @@ fn an_operator_took_it() {
 }
 
 #[test]
-fn no_majority_answers() {
+fn lost_lease_is_reported() {
     for cluster in clusters() {
         cluster.block_on(async {
             let mut events = cluster.node(2).events();
@@ -58,7 +58,7 @@ fn no_majority_answers() {
 }
 
 #[test]
-fn the_session_is_over_or_the_node_leaves() {
+fn end_of_session_and_leave_are_reported() {
     for cluster in clusters() {
         cluster.block_on(async {
             let session = cluster.node(1).session("a client");
@@ -73,7 +73,7 @@ fn the_session_is_over_or_the_node_leaves() {
 }
 
 #[test]
-fn each_reason_says_what_it_is() {
+fn each_loss_has_its_text() {
     let all =
         [Loss::Lease, Loss::Revoked, Loss::Excluded, Loss::Dissolved, Loss::Left, Loss::Closed];
     for why in all {

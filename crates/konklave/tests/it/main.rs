@@ -1,12 +1,12 @@
 //! Whole groups.
 
-mod alone;
+mod groups_of_one;
 mod bulk;
 #[cfg(feature = "tls")]
 mod certificates;
-mod endings;
+mod shutdown;
 #[cfg(feature = "nats")]
-mod engine;
+mod nats_server;
 mod fences;
 mod leases;
 mod lifted;
@@ -15,9 +15,9 @@ mod losses;
 #[cfg(feature = "nats")]
 mod nats;
 mod safety;
-mod sweep;
+mod fault_sweep;
 mod tcp;
-mod together;
+mod coordination;
 
 use std::time::Duration;
 

@@ -44,7 +44,7 @@ fn costs(algorithm: LockAlgorithm, n: usize, mode: Handover) -> Vec<(u64, Durati
 }
 
 #[test]
-fn among_three_a_safe_lock_comes_as_fast_as_another() {
+fn lease_safe_lock_costs_no_extra_message_among_three() {
     for algorithm in lifted() {
         let (fast, safe) =
             (costs(algorithm, 3, Handover::Fast), costs(algorithm, 3, Handover::LeaseSafe));
@@ -57,7 +57,7 @@ fn among_three_a_safe_lock_comes_as_fast_as_another() {
 }
 
 #[test]
-fn where_one_asks_and_one_answers_nothing_else_is_said() {
+fn central_lease_safe_grant_sends_nothing_else() {
     let costs = costs(LockAlgorithm::NaimiTrehel, 3, Handover::LeaseSafe);
     let direct = costs.iter().filter(|cost| **cost == (2, 2 * MS)).count();
     let passed_on = costs.iter().filter(|cost| **cost == (4, 3 * MS)).count();
@@ -67,7 +67,7 @@ fn where_one_asks_and_one_answers_nothing_else_is_said() {
 /// The one who gave the lock away knows of its holder, and leaves just when the holder falls silent: what it
 /// knew goes on.
 #[test]
-fn what_only_one_who_leaves_has_noted_is_not_forgotten() {
+fn note_of_leaving_member_is_kept() {
     for algorithm in lifted() {
         for name in ["a", "b", "c", "d", "e", "f"] {
             let cluster = cluster(algorithm, 3);
@@ -88,7 +88,7 @@ fn what_only_one_who_leaves_has_noted_is_not_forgotten() {
 /// Of five, only the one that gives the lock away hears who wants it: too few know for a promise, and enough
 /// for a lock with a token that is checked.
 #[test]
-fn nobody_holds_safely_what_too_few_know_of() {
+fn lease_safe_grant_needs_majority_that_noted_it() {
     for algorithm in [LockAlgorithm::NaimiTrehel, LockAlgorithm::Central] {
         for (mode, granted) in [(Handover::Fast, true), (Handover::LeaseSafe, false)] {
             let cluster = cluster(algorithm, 5);
@@ -112,7 +112,7 @@ fn nobody_holds_safely_what_too_few_know_of() {
 
 /// In a group of five, two may fall silent together: the holder, and one of those who know of it.
 #[test]
-fn two_who_fall_silent_together_leave_one_who_knows() {
+fn safe_holder_stays_known_when_two_of_five_fall_silent() {
     for algorithm in lifted() {
         for other in [0, 2, 3, 4] {
             let cluster = cluster(algorithm, 5);

@@ -92,7 +92,7 @@ async fn with_a_shared_key() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_is_gone_is_noticed_at_once() {
+async fn crashed_node_is_noticed_at_once() {
     let (mut nodes, addresses) = group(3, |b, _| b).await;
     let held = nodes[0].lock("a").handover(Handover::Fast).acquire().await.unwrap();
     let token = held.token();
@@ -116,7 +116,7 @@ async fn a_node_that_is_gone_is_noticed_at_once() {
 
 /// Who was not there yet when it was called, and called then itself, is known by its address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_came_last_and_is_gone_at_once_is_noticed_at_once() {
+async fn crash_of_last_joined_node_is_noticed_at_once() {
     for _ in 0..5 {
         let addresses = addresses(3);
         let mut nodes = Vec::new();
@@ -143,7 +143,7 @@ async fn a_node_that_came_last_and_is_gone_at_once_is_noticed_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_who_is_no_founder_joins_and_leaves() {
+async fn non_founder_joins_and_leaves() {
     let (mut nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let fourth = Node::builder().name("n3").seeds(addresses).pre_shared_key(KEY);
     nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
@@ -157,7 +157,7 @@ async fn one_who_is_no_founder_joins_and_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everyone_restarts_from_disk_in_a_new_generation() {
+async fn total_restart_from_disk_begins_new_generation() {
     let folder = std::env::temp_dir().join(format!("konklave-restart-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let with = |b: Builder, i: usize| b.data_dir(folder.join(i.to_string()));
@@ -183,7 +183,7 @@ async fn everyone_restarts_from_disk_in_a_new_generation() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_was_in_a_group_joins_the_one_that_is_there_instead_of_founding_one_alone() {
+async fn former_member_joins_group_instead_of_founding_alone() {
     let folder = std::env::temp_dir().join(format!("konklave-alone-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let with = |b: Builder, i: usize| b.data_dir(folder.join(i.to_string()));
@@ -206,7 +206,7 @@ async fn who_was_in_a_group_joins_the_one_that_is_there_instead_of_founding_one_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disk_that_takes_nothing_keeps_a_node_out_and_says_so() {
+async fn failing_disk_keeps_node_out_and_is_reported() {
     let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     // In the way of what it wants to write.
@@ -228,7 +228,7 @@ async fn a_disk_that_takes_nothing_keeps_a_node_out_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_cannot_write_says_so_and_is_named_by_the_others() {
+async fn failing_disk_is_reported_by_peers() {
     let addresses = addresses(2);
     let folder = std::env::temp_dir().join(format!("konklave-mute-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -253,7 +253,7 @@ async fn who_cannot_write_says_so_and_is_named_by_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn garbage_on_the_port_is_refused_and_does_no_harm() {
+async fn garbage_on_port_is_refused() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let mut events = nodes[0].events();
@@ -280,7 +280,7 @@ async fn garbage_on_the_port_is_refused_and_does_no_harm() {
 /// Whoever opens connections and says nothing has all the places of strangers, and takes each one again that
 /// becomes free.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_door_full_of_silent_strangers_lets_members_in() {
+async fn silent_connections_do_not_keep_members_out() {
     let (nodes, addresses) = group(3, |b, _| b.pre_shared_key(KEY)).await;
     let mut silent = tokio::task::JoinSet::new();
     for i in 0..300 {
@@ -305,7 +305,7 @@ async fn a_door_full_of_silent_strangers_lets_members_in() {
 }
 
 #[tokio::test]
-async fn nobody_stands_unprotected_where_strangers_come_by() {
+async fn listening_beyond_loopback_requires_protection() {
     let open = Node::builder().listen("0.0.0.0:0").start().await;
     assert!(matches!(open, Err(Error::Config(_))), "{open:?}");
     assert!(Node::builder().listen("0.0.0.0:0").insecure().start().await.is_ok());
@@ -314,7 +314,7 @@ async fn nobody_stands_unprotected_where_strangers_come_by() {
 
 /// A kept lock is given without a wait, so whoever takes it again and again never rests by itself.
 #[tokio::test]
-async fn who_takes_a_kept_lock_again_and_again_lets_others_in() {
+async fn local_loop_on_cached_lock_lets_others_in() {
     let (nodes, _) = group(2, |builder, _| builder).await;
     let (greedy, start) = (nodes[0].clone(), Instant::now());
     let done = Arc::new(AtomicBool::new(false));
@@ -388,7 +388,7 @@ async fn every_algorithm_serves_locks_while_a_member_dies() {
 
 /// What nobody waits for leaves late; but nobody waits because of that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_lock_after_another_comes_at_once_however_many() {
+async fn many_locks_in_sequence_come_at_once() {
     let nodes = quiet_group().await;
     let all = async {
         for i in 0..900 {
@@ -400,7 +400,7 @@ async fn one_lock_after_another_comes_at_once_however_many() {
 
 /// One confirms two messages at once: someone waits for the first of them, nobody for the second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_free_lock_comes_at_once_while_others_wait_for_another() {
+async fn free_lock_comes_at_once_while_others_wait() {
     let nodes = quiet_group().await;
     let roles = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for i in 0..1200 {
@@ -423,7 +423,7 @@ async fn a_free_lock_comes_at_once_while_others_wait_for_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_another_lease_is_refused_with_the_reason() {
+async fn node_with_other_lease_is_refused_with_reason() {
     let (nodes, addresses) = group(2, |b, _| b).await;
     let mut events = nodes[0].events();
     let lease = Duration::from_secs(8);
@@ -435,7 +435,7 @@ async fn who_has_another_lease_is_refused_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_has_another_algorithm_is_refused_with_the_reason() {
+async fn node_with_other_lock_algorithm_is_refused_with_reason() {
     let (nodes, addresses) = group(2, |b, _| b.lock_algorithm(LockAlgorithm::NaimiTrehel)).await;
     let mut events = nodes[0].events();
     let stranger =
@@ -455,7 +455,7 @@ async fn who_has_another_algorithm_is_refused_with_the_reason() {
 
 /// What was let go is told before the node is gone: nobody has to wait for a lease.
 #[tokio::test]
-async fn who_lets_go_and_is_gone_at_once_has_let_go() {
+async fn release_then_leave_reaches_group() {
     for place in 0..3 {
         let (mut nodes, _) = group(3, |b, i| b.id(i as u32)).await;
         let node = nodes.remove(place);

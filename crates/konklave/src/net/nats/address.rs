@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_servers_and_a_prefix() {
+    fn address_has_servers_and_prefix() {
         let place = NatsAddress::parse("nats://a:4222/team.locks").unwrap();
         assert_eq!(
             (place.prefix.as_str(), place.shown().as_str()),

@@ -40,7 +40,7 @@ fn granted(out: &[Outcome]) -> Vec<ClaimId> {
 }
 
 #[test]
-fn what_is_told_twice_in_a_row_is_told_once_but_for_what_comes_after_a_grant() {
+fn repeated_outcomes_are_merged_until_next_grant() {
     let (a, b, c) = (claim(0, 1), claim(1, 1), claim(2, 1));
     let (mut table, mut out) = (Table::default(), Vec::new());
     for claim in [a, b, c] {
@@ -74,7 +74,7 @@ fn first_come_first_served() {
 }
 
 #[test]
-fn a_departed_holder_is_frozen_until_it_must_know_unless_it_left() {
+fn excluded_holder_is_fenced_until_lease_expires() {
     let view = |epoch| ViewId { generation: 1, epoch, coordinator: ProcessId(1) };
     let (a, b) = (claim(0, 1), claim(1, 1));
     let request = || {
@@ -111,7 +111,7 @@ fn a_departed_holder_is_frozen_until_it_must_know_unless_it_left() {
 /// A new member builds its table from parts. The order in which many locks are served, and so their tokens,
 /// must be the same as at the old members.
 #[test]
-fn many_locks_are_served_in_the_same_order_everywhere() {
+fn locks_are_served_in_same_order_at_all_members() {
     let wish = |id, name: u64| {
         let key = Key { space: Space::Lock, name: format!("l{name}").into() };
         let (mode, label) = (LockMode::Exclusive, "".into());
@@ -140,7 +140,7 @@ fn many_locks_are_served_in_the_same_order_everywhere() {
 }
 
 #[test]
-fn who_does_not_wait_is_refused_unless_the_lock_may_only_be_kept() {
+fn try_request_is_refused_unless_lock_may_be_cached() {
     let mut table = Table::default();
     let (a, b) = (claim(0, 1), claim(1, 1));
     let label: Arc<str> = "".into();
@@ -172,7 +172,7 @@ proptest! {
     /// After any operations: exclusive holders are alone, tokens grow, free locks are not stored, and a table
     /// transferred in parts behaves like the original.
     #[test]
-    fn the_laws_of_the_table(steps in prop::collection::vec((0..4u32, 0..3u64, 0..9u8, any::<bool>()), 1..80)) {
+    fn table_invariants(steps in prop::collection::vec((0..4u32, 0..3u64, 0..9u8, any::<bool>()), 1..80)) {
         let mut table = Table::default();
         let mut copy: Option<Table> = None;
         let mut highest = Token::default();

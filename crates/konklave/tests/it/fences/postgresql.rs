@@ -33,7 +33,7 @@ fn tokens() -> (Token, Token) {
 }
 
 #[test]
-fn a_row_is_not_changed_by_a_holder_of_the_past() {
+fn stale_token_does_not_change_row() {
     let Some((_server, mut session)) = accounts(None) else { return };
     let (old, new) = tokens();
     assert_eq!(session.ask(&write(90, old)), ["UPDATE 1"]);
@@ -57,7 +57,7 @@ fn the_statement_can_be_prepared() {
 }
 
 #[test]
-fn no_language_changes_the_order_of_tokens() {
+fn collation_does_not_change_order_of_tokens() {
     let Some((_server, mut session)) = accounts(Some("da")) else { return };
     // In Danish `aa` comes last, being an å.
     assert_eq!(session.ask("SELECT 'aa' < 'ab';"), ["f"]);
@@ -69,7 +69,7 @@ fn no_language_changes_the_order_of_tokens() {
 
 /// A later holder is in the middle of a transaction when a holder of the past comes.
 #[test]
-fn a_holder_of_the_past_that_had_to_wait_is_refused() {
+fn stale_token_is_refused_after_waiting_for_row() {
     let Some((server, mut later)) = accounts(None) else { return };
     let (old, new) = tokens();
     for (level, answer) in [("READ COMMITTED", &["UPDATE 0"][..]), ("REPEATABLE READ", &[])] {
@@ -108,7 +108,7 @@ fn waits(watcher: &mut Session) {
 
 /// Two write as fast as they can, with tokens that go up and down: what gets through only goes up.
 #[test]
-fn of_two_who_race_the_lower_never_wins_after_the_higher() {
+fn racing_writers_never_lower_the_fence() {
     let Some((server, mut session)) = accounts(None) else { return };
     session.ask(
         "CREATE TABLE history (number BIGSERIAL, fence TEXT);

@@ -205,41 +205,41 @@ fn sweep(algorithm: LockAlgorithm, n: usize, seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn three_members_in_trouble() {
+fn three_members_under_faults() {
     sweep(LockAlgorithm::Table, 3, 0..150);
 }
 
 #[test]
-fn five_members_in_trouble() {
+fn five_members_under_faults() {
     sweep(LockAlgorithm::Table, 5, 1000..1040);
 }
 
 #[test]
-fn two_members_in_trouble() {
+fn two_members_under_faults() {
     sweep(LockAlgorithm::Table, 2, 2800..2950);
 }
 
 #[test]
-fn the_same_seed_does_the_same() {
+fn same_seed_gives_same_run() {
     assert_eq!(run(LockAlgorithm::Table, 3, 7), run(LockAlgorithm::Table, 3, 7));
     assert_eq!(run(LockAlgorithm::NaimiTrehel, 3, 7), run(LockAlgorithm::NaimiTrehel, 3, 7));
 }
 
 #[test]
-fn naimi_and_trehel_in_trouble() {
+fn naimi_trehel_under_faults() {
     sweep(LockAlgorithm::NaimiTrehel, 3, 0..150);
     sweep(LockAlgorithm::NaimiTrehel, 5, 1000..1040);
     sweep(LockAlgorithm::NaimiTrehel, 2, 2800..2880);
 }
 
 #[test]
-fn suzuki_and_kasami_in_trouble() {
+fn suzuki_kasami_under_faults() {
     sweep(LockAlgorithm::SuzukiKasami, 3, 200..300);
     sweep(LockAlgorithm::SuzukiKasami, 5, 1000..1020);
 }
 
 #[test]
-fn the_other_algorithms_in_trouble() {
+fn other_algorithms_under_faults() {
     for algorithm in &LockAlgorithm::ALL[3..] {
         sweep(*algorithm, 3, 300..340);
         sweep(*algorithm, 4, 340..350);

@@ -33,7 +33,7 @@ fn cut_off(test: impl AsyncFn(&Cluster, usize, &str)) {
 }
 
 #[test]
-fn what_was_let_go_while_cut_off_is_free_in_a_group_founded_alone() {
+fn lock_released_while_isolated_is_free_in_group_of_one() {
     cut_off(async |cluster, i, which| {
         let node = cluster.node(i);
         let lost = node.lock("x").acquire().await.unwrap();
@@ -49,7 +49,7 @@ fn what_was_let_go_while_cut_off_is_free_in_a_group_founded_alone() {
 }
 
 #[test]
-fn what_was_asked_while_cut_off_is_granted_in_a_group_founded_alone() {
+fn request_made_while_isolated_is_granted_in_group_of_one() {
     cut_off(async |cluster, i, which| {
         let node = cluster.node(i);
         cluster.isolate(i);
@@ -90,7 +90,7 @@ async fn held_while_joined(cluster: &Cluster, held: &Guard, which: &str) {
 }
 
 #[test]
-fn who_was_alone_holds_what_it_holds_when_another_joins() {
+fn last_member_keeps_its_grants_when_another_joins() {
     for algorithm in ALGORITHMS {
         let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
@@ -109,7 +109,7 @@ fn who_was_alone_holds_what_it_holds_when_another_joins() {
 
 /// The same where nobody has ever answered: there is no old lease that could have run out.
 #[test]
-fn who_founded_a_group_alone_holds_what_it_holds_when_another_joins() {
+fn founder_of_group_of_one_keeps_its_grants_when_another_joins() {
     for algorithm in ALGORITHMS {
         let cluster = Cluster::with_lock_algorithm(algorithm, 2, 0, Timings::default());
         cluster.block_on(async {
@@ -131,7 +131,7 @@ fn who_founded_a_group_alone_holds_what_it_holds_when_another_joins() {
 /// A lease that the group of one ended with is a lease like any other: who is cut off right after gives up
 /// in time, before those who joined give away what it holds.
 #[test]
-fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
+fn isolated_founder_loses_grants_before_joined_members_get_them() {
     for algorithm in ALGORITHMS {
         let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
@@ -156,7 +156,7 @@ fn who_is_cut_off_from_those_who_joined_it_gives_up_before_they_go_on() {
 /// Of the last two, one begins another life: the other knows that nobody went on without it, and keeps what
 /// it has. The third founder is not needed, nor are those who were never there.
 #[test]
-fn who_is_left_of_two_goes_on_when_the_other_is_born_again() {
+fn one_of_two_continues_when_the_other_restarts() {
     for algorithm in ALGORITHMS {
         for (away, reborn, stays) in [(2, 0, 1), (2, 1, 0), (0, 2, 1)] {
             let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
@@ -184,7 +184,7 @@ fn who_is_left_of_two_goes_on_when_the_other_is_born_again() {
 
 /// The same where half of four are: as many as are left, all of whom are needed.
 #[test]
-fn half_of_a_group_goes_on_when_the_other_half_is_born_again() {
+fn half_of_group_continues_when_other_half_restarts() {
     let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
     cluster.block_on(async {
         let generation = cluster.node(0).status().view.unwrap().0;
@@ -201,7 +201,7 @@ fn half_of_a_group_goes_on_when_the_other_half_is_born_again() {
 
 /// One who comes back without a memory may have had higher numbers before: then all founders are needed, as ever.
 #[test]
-fn who_is_born_again_without_a_memory_is_waited_for_by_nobody() {
+fn restart_without_record_proves_nothing() {
     let mut goes_on = 0;
     for seed in 0..40 {
         let cluster =
@@ -226,7 +226,7 @@ fn who_is_born_again_without_a_memory_is_waited_for_by_nobody() {
 
 /// Who founded another generation and is born again is no proof that nobody went on: it did, itself.
 #[test]
-fn a_view_that_a_later_generation_replaced_stays_over() {
+fn replaced_view_does_not_continue() {
     for algorithm in ALGORITHMS {
         let cluster = Cluster::with_lock_algorithm(algorithm, 3, 0, Timings::default());
         cluster.block_on(async {
@@ -254,7 +254,7 @@ fn a_view_that_a_later_generation_replaced_stays_over() {
 
 /// Where one of the half that is left is lost for good, an operator may go on with any of the others.
 #[test]
-fn half_of_a_group_that_lacks_one_gives_up_after_a_while() {
+fn half_of_group_dissolves_after_a_while() {
     let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
     cluster.block_on(async {
         (1..4).for_each(|i| cluster.crash(i));
@@ -270,7 +270,7 @@ fn half_of_a_group_that_lacks_one_gives_up_after_a_while() {
 
 /// The last one goes while another enters: that has the state by now and goes on, or it is outside again.
 #[test]
-fn who_enters_while_the_last_one_goes_is_not_left_in_between() {
+fn member_entering_while_last_one_leaves_ends_inside_or_outside() {
     for leaves in [true, false] {
         let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 2, 0, Timings::default());
         cluster.block_on(async {

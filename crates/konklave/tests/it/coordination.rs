@@ -50,7 +50,7 @@ fn heard(group: Group, early: bool) -> Group {
 }
 
 #[test]
-fn everyone_gets_all_messages_in_one_order_and_who_joins_gets_the_state() {
+fn members_get_all_messages_in_order_and_new_ones_the_state() {
     for (seed, early) in (0..8).map(|seed| (seed, [seed & 1, seed & 2, seed & 4].map(|e| e > 0))) {
         talk_join_and_leave(seed, early);
     }
@@ -103,7 +103,7 @@ fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
 }
 
 #[test]
-fn who_does_not_wait_for_a_majority_is_told_as_soon_as_the_order_is_known() {
+fn agreed_delivery_does_not_wait_for_majority() {
     let cluster = Cluster::new(3);
     cluster.delay(MS * 10, MS * 10);
     cluster.block_on(async {
@@ -129,7 +129,7 @@ fn who_does_not_wait_for_a_majority_is_told_as_soon_as_the_order_is_known() {
 
 /// Whoever goes on has the same messages in the same order, be they told early or not; who is cut off may have had more.
 #[test]
-fn early_messages_are_the_same_for_all_who_go_on() {
+fn agreed_delivery_is_equal_at_continuing_members() {
     for seed in 0..40 {
         let cluster = Cluster::seeded(3, seed);
         cluster.block_on(async {
@@ -175,7 +175,7 @@ fn early_messages_are_the_same_for_all_who_go_on() {
 }
 
 #[test]
-fn a_member_that_does_not_read_is_taken_out_and_may_come_back() {
+fn slow_reader_is_removed_and_may_rejoin() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("chat").await.unwrap();
@@ -206,7 +206,7 @@ fn a_member_that_does_not_read_is_taken_out_and_may_come_back() {
 }
 
 #[test]
-fn a_donor_that_dies_is_replaced() {
+fn crashed_donor_is_replaced() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("chat").await.unwrap();
@@ -231,7 +231,7 @@ fn a_donor_that_dies_is_replaced() {
 }
 
 #[test]
-fn a_donor_that_lives_and_gives_nothing_is_replaced() {
+fn silent_donor_is_replaced() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("chat").await.unwrap();
@@ -263,7 +263,7 @@ fn a_donor_that_lives_and_gives_nothing_is_replaced() {
 }
 
 #[test]
-fn one_leads_others_stand_ready_and_everyone_can_watch() {
+fn one_candidate_leads_and_all_observe_it() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
@@ -301,7 +301,7 @@ fn one_leads_others_stand_ready_and_everyone_can_watch() {
 }
 
 #[test]
-fn a_leader_that_crashes_is_followed_by_the_next() {
+fn crashed_leader_is_succeeded() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let first = cluster.node(0).campaign("boss").handover(Handover::Fast).await.unwrap();
@@ -316,7 +316,7 @@ fn a_leader_that_crashes_is_followed_by_the_next() {
 }
 
 #[test]
-fn a_barrier_opens_for_all() {
+fn barrier_opens_for_all() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
@@ -353,7 +353,7 @@ fn a_barrier_opens_for_all() {
 }
 
 #[test]
-fn a_semaphore_has_so_many_permits_and_no_more() {
+fn semaphore_grants_its_permits_and_no_more() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut held = Vec::new();
@@ -374,7 +374,7 @@ fn a_semaphore_has_so_many_permits_and_no_more() {
 }
 
 #[test]
-fn a_session_takes_everything_with_it() {
+fn end_of_session_releases_everything() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -396,7 +396,7 @@ fn a_session_takes_everything_with_it() {
 }
 
 #[test]
-fn several_locks_are_taken_all_or_none() {
+fn several_locks_are_granted_all_or_none() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -416,7 +416,7 @@ fn several_locks_are_taken_all_or_none() {
 }
 
 #[test]
-fn two_who_wait_for_each_other_are_found() {
+fn deadlock_of_two_is_found() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -443,7 +443,7 @@ fn two_who_wait_for_each_other_are_found() {
 
 /// Also if one of them has again what another had there before it, of which the group knows nothing.
 #[test]
-fn who_waits_with_a_kept_lock_is_found_where_it_is_kept() {
+fn deadlock_with_cached_lock_is_found_at_its_node() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (first, a, b) =
@@ -462,7 +462,7 @@ fn who_waits_with_a_kept_lock_is_found_where_it_is_kept() {
 }
 
 #[test]
-fn an_operator_takes_a_lock_by_its_token() {
+fn operator_revokes_lock_by_token() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let (a, b) = (cluster.node(0), cluster.node(1));
@@ -478,7 +478,7 @@ fn an_operator_takes_a_lock_by_its_token() {
 }
 
 #[test]
-fn who_leaves_in_order_keeps_nobody_waiting() {
+fn leave_in_order_keeps_no_request_waiting() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let a = cluster.node(0);

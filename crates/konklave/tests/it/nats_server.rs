@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A server that is killed when the test ends.
-pub(crate) struct Engine {
+pub(crate) struct NatsServer {
     process: Option<Child>,
     address: SocketAddr,
     routes: SocketAddr,
@@ -28,10 +28,10 @@ fn program() -> Option<&'static str> {
     })
 }
 
-impl Engine {
+impl NatsServer {
     /// One server; nothing, and a word why, where there is none.
     pub(crate) fn new() -> Option<Self> {
-        Self::many(1).map(|mut engines| engines.remove(0))
+        Self::many(1).map(|mut servers| servers.remove(0))
     }
 
     /// Servers that pass messages on to each other.
@@ -42,15 +42,15 @@ impl Engine {
         }
         // Another test may take a port between our look at it and the server's.
         let linked = (0..5).find_map(|_| {
-            let mut engines = Self::some(n);
-            engines.iter_mut().all(Self::is_linked).then_some(engines)
+            let mut servers = Self::some(n);
+            servers.iter_mut().all(Self::is_linked).then_some(servers)
         });
         Some(linked.expect("servers that find each other"))
     }
 
     fn some(n: usize) -> Vec<Self> {
         let routes: Vec<SocketAddr> = (0..n).map(|_| free()).collect();
-        let mut engines: Vec<Self> = (0..n)
+        let mut servers: Vec<Self> = (0..n)
             .map(|i| {
                 let address = free();
                 let name = format!("konk-nats-{}-{}.log", std::process::id(), address.port());
@@ -59,8 +59,8 @@ impl Engine {
                 Self { process: None, address, routes: routes[i], others, log }
             })
             .collect();
-        engines.iter_mut().for_each(Self::start);
-        engines
+        servers.iter_mut().for_each(Self::start);
+        servers
     }
 
     /// Whether others can pass messages on to it, if there are any.
@@ -122,7 +122,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for NatsServer {
     fn drop(&mut self) {
         self.kill();
         let _ = fs::remove_file(&self.log);
