@@ -1,4 +1,4 @@
-//! Groups, campaigns, barriers, semaphores, sessions: what is more than one lock.
+//! Groups, campaigns, barriers, semaphores and sessions.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use konklave::{Error, Group, GroupEvent, Handover, State, WhyState};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What a member of a group has seen: its state is the list of all messages.
+/// The events of a group member; its state is the list of all messages.
 #[derive(Default)]
 struct Log {
     messages: Vec<String>,
@@ -17,7 +17,7 @@ struct Log {
     started_with: Option<Vec<String>>,
 }
 
-/// Reads until nothing more has come for a while, and gives its state to who asks for it.
+/// Reads until no event has come for a while, and gives the state when asked.
 async fn follow(cluster: &Cluster, group: &mut Group, log: &mut Log, time: Duration) {
     loop {
         let event = tokio::select! {
@@ -44,29 +44,29 @@ async fn follow(cluster: &Cluster, group: &mut Group, log: &mut Log, time: Durat
     }
 }
 
-/// A group whose messages we may want as soon as they have their place.
-fn heard(group: Group, early: bool) -> Group {
-    if early { group.agreed() } else { group }
+/// The group, with agreed delivery if `agreed`.
+fn with_delivery(group: Group, agreed: bool) -> Group {
+    if agreed { group.agreed() } else { group }
 }
 
 #[test]
 fn members_get_all_messages_in_order_and_new_ones_the_state() {
-    for (seed, early) in (0..8).map(|seed| (seed, [seed & 1, seed & 2, seed & 4].map(|e| e > 0))) {
-        talk_join_and_leave(seed, early);
+    for (seed, agreed) in (0..8).map(|seed| (seed, [seed & 1, seed & 2, seed & 4].map(|e| e > 0))) {
+        talk_join_and_leave(seed, agreed);
     }
 }
 
-fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
+fn talk_join_and_leave(seed: u64, agreed: [bool; 3]) {
     let cluster = Cluster::seeded(3, seed);
     cluster.block_on(async {
         let (a, b, c) = (cluster.node(0), cluster.node(1), cluster.node(2));
-        let mut first = heard(a.group("chat").await.unwrap(), early[0]);
+        let mut first = with_delivery(a.group("chat").await.unwrap(), agreed[0]);
         let mut logs = [Log::default(), Log::default(), Log::default()];
         follow(&cluster, &mut first, &mut logs[0], MS * 5).await;
         assert_eq!(logs[0].started_with, Some(vec![]));
         let joins = b.group("chat");
         let ((), second) = tokio::join!(follow(&cluster, &mut first, &mut logs[0], MS * 5), joins);
-        let mut second = heard(second.unwrap(), early[1]);
+        let mut second = with_delivery(second.unwrap(), agreed[1]);
         for i in 0..50 {
             first.send(format!("a{i}").into_bytes()).await.unwrap();
             second.send(format!("b{i}").into_bytes()).await.unwrap();
@@ -75,7 +75,7 @@ fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
         follow(&cluster, &mut second, &mut logs[1], MS * 5).await;
         assert_eq!(logs[0].messages.len(), 100);
         assert_eq!(logs[0].messages, logs[1].messages);
-        // The third comes while messages are on their way.
+        // The third member joins while messages are in flight.
         for i in 50..60 {
             first.send(format!("a{i}").into_bytes()).await.unwrap();
         }
@@ -86,7 +86,7 @@ fn talk_join_and_leave(seed: u64, early: [bool; 3]) {
             follow(&cluster, &mut second, two, MS * 5),
             joins
         );
-        let mut third = heard(third.unwrap(), early[2]);
+        let mut third = with_delivery(third.unwrap(), agreed[2]);
         second.send(b"last".to_vec()).await.unwrap();
         follow(&cluster, &mut third, three, MS * 5).await;
         follow(&cluster, &mut first, one, MS * 5).await;
@@ -108,9 +108,9 @@ fn agreed_delivery_does_not_wait_for_majority() {
     cluster.delay(MS * 10, MS * 10);
     cluster.block_on(async {
         let mut times = Vec::new();
-        for early in [false, true] {
-            // Who leads orders the messages of others: a member that follows needs it, there and back.
-            let mut group = heard(cluster.node(1).group("chat").await.unwrap(), early);
+        for agreed in [false, true] {
+            // The leader orders messages; a follower needs one round trip to it.
+            let mut group = with_delivery(cluster.node(1).group("chat").await.unwrap(), agreed);
             follow(&cluster, &mut group, &mut Log::default(), MS * 100).await;
             let sent = cluster.now();
             group.send(b"x".to_vec()).await.unwrap();
@@ -127,7 +127,8 @@ fn agreed_delivery_does_not_wait_for_majority() {
     });
 }
 
-/// Whoever goes on has the same messages in the same order, be they told early or not; who is cut off may have had more.
+/// Continuing members have the same messages in the same order, with agreed delivery or without. An isolated
+/// member may have had more.
 #[test]
 fn agreed_delivery_is_equal_at_continuing_members() {
     for seed in 0..40 {
@@ -136,7 +137,7 @@ fn agreed_delivery_is_equal_at_continuing_members() {
             let mut groups = Vec::new();
             for i in 0..3 {
                 let node = cluster.node(i);
-                groups.push(heard(node.group("chat").await.unwrap(), (seed >> i) % 2 == 0));
+                groups.push(with_delivery(node.group("chat").await.unwrap(), (seed >> i) % 2 == 0));
                 for group in &mut groups {
                     follow(&cluster, group, &mut Log::default(), MS * 3).await;
                 }
@@ -191,7 +192,7 @@ fn slow_reader_is_removed_and_may_rejoin() {
         }
         assert_eq!(log.messages.len(), 80, "nobody waits for it");
         assert_eq!(log.views.last(), Some(&1), "it is out");
-        // What it was told until then is there, then it learns that it is out, and nothing after that.
+        // It gets the messages until then, then the loss, then nothing.
         let mut heard = Log::default();
         follow(&cluster, &mut deaf, &mut heard, MS * 5).await;
         assert!((60..70).contains(&heard.messages.len()), "{}", heard.messages.len());
@@ -217,7 +218,7 @@ fn crashed_donor_is_replaced() {
         let joins = joins.group("chat");
         let (_, second) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 5), joins);
         let second = second.unwrap();
-        // The most junior is asked, and does not answer: it is gone.
+        // The most junior member is asked for the state, and has crashed.
         let mut third = cluster.node(2).group("chat").await.unwrap();
         cluster.sleep(MS * 20).await;
         assert!(third.try_next().is_none(), "too early");
@@ -240,19 +241,19 @@ fn silent_donor_is_replaced() {
         let joins = joins.group("chat");
         let (_, silent) = tokio::join!(follow(&cluster, &mut first, &mut log, MS * 5), joins);
         let silent = silent.unwrap();
-        // The most junior is asked, and does not look.
+        // The most junior member is asked for the state, and does not read.
         let mut third = cluster.node(2).group("chat").await.unwrap();
         cluster.sleep(MS * 20).await;
         assert!(third.try_next().is_none(), "too early");
         first.send(b"x".to_vec()).await.unwrap();
         let mut other = Log::default();
-        // In less than four seconds it has a state.
+        // It gets a state within four seconds.
         tokio::join!(
             follow(&cluster, &mut first, &mut log, Duration::from_secs(10)),
             follow(&cluster, &mut third, &mut other, Duration::from_secs(4)),
         );
         assert_eq!(other.messages, ["x"]);
-        // What the first one asked gives after all changes nothing.
+        // A late state of the first donor has no effect.
         let mut silent = silent;
         let mut late = Log { messages: vec!["late".into()], ..Log::default() };
         follow(&cluster, &mut silent, &mut late, MS * 5).await;
@@ -441,7 +442,7 @@ fn deadlock_of_two_is_found() {
     });
 }
 
-/// Also if one of them has again what another had there before it, of which the group knows nothing.
+/// Also if one of them uses a cached lock, of which the group knows only the former user.
 #[test]
 fn deadlock_with_cached_lock_is_found_at_its_node() {
     let cluster = Cluster::new(3);

@@ -1,4 +1,4 @@
-//! Groups under load and faults, decided by a seed; everything that was granted is written down and judged.
+//! Groups under load and faults, determined by a seed. All grants are recorded and judged.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use konklave::{Error, Handover, LockAlgorithm, Loss, State, Timings, Token};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Someone believed to hold a lock, from when to when.
+/// The time in which a client believed to hold a lock.
 #[derive(Clone, Debug)]
 struct Belief {
     #[allow(dead_code, reason = "told when something is wrong")]
@@ -50,13 +50,13 @@ fn judge_pair(seed: u64, a: &Belief, b: &Belief) {
     if a.mode == Handover::LeaseSafe && b.mode == Handover::LeaseSafe && !together {
         assert!(a.to <= b.from || b.to <= a.from, "two believe at once: {}", what());
     }
-    // Who begins when the other has ended has the higher token: always if nobody takes locks early.
+    // A holder that begins after another has ended has the higher token, if no lock is handed over fast.
     if !together && a.to <= b.from && a.mode == Handover::LeaseSafe && b.mode == a.mode {
         assert!(a.token < b.token, "tokens grow: {}", what());
     }
 }
 
-/// A small generator of our own: the same numbers for the same seed.
+/// A small generator: the same numbers for the same seed.
 #[derive(Clone)]
 struct Dice(u64);
 
@@ -86,7 +86,7 @@ async fn work(
         }
         let name = format!("lock{}", dice.below(3));
         let mode = if dice.below(4) == 0 { Handover::Fast } else { Handover::LeaseSafe };
-        // One name, one mode: what the judge may expect depends on it.
+        // Each name has one handover mode; the judge depends on it.
         let mode = if name == "lock2" { mode } else { Handover::LeaseSafe };
         let shared = run.algorithm == LockAlgorithm::Table && name == "lock1" && dice.below(2) == 0;
         let handle = cluster.node(node);
@@ -103,7 +103,7 @@ async fn work(
             Err(other) => panic!("{other}"),
         };
         let (from, token) = (cluster.now(), guard.token());
-        // Unless the node leaves at that very moment.
+        // Unless the node leaves at this moment.
         let left = guard.loss() == Some(Loss::Left);
         assert!(left || guard.state() != State::Lost, "what is granted is ours at that moment");
         let hold = MS * dice.below(60) as u32;
@@ -120,13 +120,13 @@ async fn work(
     }
 }
 
-/// Has it leave in order; then its process ends.
+/// Leaves in order, then ends the process.
 fn leave(cluster: &Rc<Cluster>, i: usize) {
     if cluster.is_up(i) {
         let (cluster, node) = (cluster.clone(), cluster.node(i));
         cluster.clone().spawn(async move {
             let _ = node.leave().await;
-            // It may have been killed meanwhile, and be there again.
+            // It may have crashed in the meantime, and restarted.
             if cluster.is_up(i) {
                 let asked = cluster.node(i).lock("left?").try_acquire().await;
                 if matches!(asked, Err(Error::Left)) && cluster.is_up(i) {
@@ -150,7 +150,7 @@ async fn trouble(cluster: &Rc<Cluster>, dice: &mut Dice, n: usize) {
             5 | 6 => cluster.heal(),
             7 => cluster.delay(MS / 20, MS * dice.below(20) as u32),
             8 => leave(cluster, i),
-            // Just when another falls silent.
+            // At the moment when another member falls silent.
             9 => {
                 cluster.isolate(j);
                 leave(cluster, i);
@@ -160,7 +160,7 @@ async fn trouble(cluster: &Rc<Cluster>, dice: &mut Dice, n: usize) {
     }
 }
 
-/// A run of `n` members that `seed` decides.
+/// A run of `n` members, determined by `seed`.
 fn run(algorithm: LockAlgorithm, n: usize, seed: u64) -> usize {
     let cluster = Rc::new(Cluster::with_lock_algorithm(algorithm, n, seed, Timings::default()));
     let history = Rc::new(History::default());
@@ -173,12 +173,12 @@ fn run(algorithm: LockAlgorithm, n: usize, seed: u64) -> usize {
     cluster.block_on(async {
         trouble(&cluster, &mut dice, n).await;
         cluster.heal();
-        // Who is about to leave does so.
+        // Nodes that are leaving finish.
         cluster.sleep(MS * 3000).await;
         cluster.delay(MS / 20, MS / 4);
         (0..n).for_each(|i| cluster.restart(i));
         cluster.sleep(MS * 8000).await;
-        // When the trouble is over, everyone is served.
+        // After the faults, every node is served.
         for i in 0..n {
             let node = cluster.node(i);
             for name in ["lock0", "lock1", "lock2"] {

@@ -1,4 +1,4 @@
-//! At the resource.
+//! Fences at resources.
 
 mod postgresql;
 mod server;
@@ -35,12 +35,12 @@ fn stale_token_does_not_write_file() {
     let file = FencedFile::new(folder.join("report"));
     file.write(old, b"old").unwrap().unwrap();
     file.write(old, b"old again").unwrap().unwrap();
-    // Another process has its own idea of the file.
+    // Another process opens the same file.
     let other = FencedFile::new(folder.join("report"));
     other.write(new, b"new").unwrap().unwrap();
     assert!(file.write(old, b"late").unwrap().is_err());
     assert_eq!(std::fs::read(folder.join("report")).unwrap(), b"new");
-    // A fence that was written by hand may be longer than ours.
+    // A fence written by hand may be longer than ours.
     std::fs::write(folder.join("report.fence"), format!("{new}{:>40}", "")).unwrap();
     file.write(new, b"newer").unwrap().unwrap();
     assert_eq!(std::fs::read_to_string(folder.join("report.fence")).unwrap(), new.to_hex());
@@ -59,7 +59,7 @@ fn stale_token_does_not_change_row() {
         let values = named_params! { ":balance": balance, ":token": token.to_hex(), ":id": 1 };
         database.execute(SQL, values).unwrap()
     };
-    // Real tokens: a holder that is cut off, and the one after it.
+    // Tokens of a real group: an isolated holder, and the one after it.
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let first =
@@ -92,13 +92,13 @@ fn fenced_file_keeps_mode_and_symbolic_link() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&real).unwrap(), b"second");
     assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o7777, 0o600);
-    // One file has one fence, by whatever name.
+    // A file has one fence, by whatever name.
     assert!(FencedFile::new(&real).write(old, b"late").unwrap().is_err());
-    // A link to what is not there yet is a link to what will be.
+    // A link to a file that does not exist yet.
     symlink("real/later", folder.join("dangling")).unwrap();
     FencedFile::new(folder.join("dangling")).write(new, b"there").unwrap().unwrap();
     assert_eq!(fs::read(folder.join("real/later")).unwrap(), b"there");
-    // A circle of links is an error, not a wait.
+    // A cycle of links is an error.
     symlink("ring", folder.join("ring")).unwrap();
     assert!(FencedFile::new(folder.join("ring")).write(new, b"x").is_err());
     fs::remove_dir_all(&folder).unwrap();

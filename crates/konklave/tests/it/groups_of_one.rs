@@ -1,4 +1,4 @@
-//! Groups of one: founded by an operator, or left over, and joined by others later.
+//! Groups of one member: founded by an operator, or left over; joined by others later.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,14 +15,14 @@ const ALGORITHMS: [LockAlgorithm; 3] =
 
 type Asked = Pin<Box<dyn Future<Output = Result<Guard, Error>>>>;
 
-/// Asks, and does not wait for the answer.
-async fn ask(wish: impl Future<Output = Result<Guard, Error>> + 'static) -> Asked {
-    let mut asked: Asked = Box::pin(wish);
+/// Starts a request without waiting for the answer.
+async fn ask(request: impl Future<Output = Result<Guard, Error>> + 'static) -> Asked {
+    let mut asked: Asked = Box::pin(request);
     assert!(poll_fn(|cx| Poll::Ready(asked.as_mut().poll(cx).is_pending())).await);
     asked
 }
 
-/// Cut off as the one who gives places and as one who asks for them.
+/// Runs the test with the leader isolated, and with a follower isolated.
 fn cut_off(test: impl AsyncFn(&Cluster, usize, &str)) {
     for algorithm in ALGORITHMS {
         for i in [0, 2] {
@@ -70,7 +70,7 @@ fn request_made_while_isolated_is_granted_in_group_of_one() {
     });
 }
 
-/// Looks at a guard again and again until another is a member, and a while longer.
+/// Checks a guard until another node is a member, and for a while longer.
 async fn held_while_joined(cluster: &Cluster, held: &Guard, which: &str) {
     let members = || cluster.node(0).status().members.iter().filter(|m| m.votes).count();
     let mut together = 0;
@@ -107,7 +107,7 @@ fn last_member_keeps_its_grants_when_another_joins() {
     }
 }
 
-/// The same where nobody has ever answered: there is no old lease that could have run out.
+/// The same without any earlier answer: there is no old lease that could have run out.
 #[test]
 fn founder_of_group_of_one_keeps_its_grants_when_another_joins() {
     for algorithm in ALGORITHMS {
@@ -119,7 +119,7 @@ fn founder_of_group_of_one_keeps_its_grants_when_another_joins() {
             let held = cluster.node(0).lock("a").acquire().await.unwrap();
             cluster.restart(1);
             held_while_joined(&cluster, &held, &algorithm.to_string()).await;
-            // Who joined waits for it as for anyone's.
+            // The new member waits for the lock like any other.
             let busy = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
             assert!(matches!(busy, Err(Error::TimedOut(_))), "{algorithm}: {busy:?}");
             held.release().await.unwrap();
@@ -128,8 +128,8 @@ fn founder_of_group_of_one_keeps_its_grants_when_another_joins() {
     }
 }
 
-/// A lease that the group of one ended with is a lease like any other: who is cut off right after gives up
-/// in time, before those who joined give away what it holds.
+/// The lease at the end of a group of one is a lease like any other. If its member is isolated right after,
+/// it loses its grants before the joined members get them.
 #[test]
 fn isolated_founder_loses_grants_before_joined_members_get_them() {
     for algorithm in ALGORITHMS {
@@ -153,8 +153,8 @@ fn isolated_founder_loses_grants_before_joined_members_get_them() {
     }
 }
 
-/// Of the last two, one begins another life: the other knows that nobody went on without it, and keeps what
-/// it has. The third founder is not needed, nor are those who were never there.
+/// One of the last two members restarts. The other knows that nobody went on without it, and keeps its
+/// grants. The third founder is not needed.
 #[test]
 fn one_of_two_continues_when_the_other_restarts() {
     for algorithm in ALGORITHMS {
@@ -182,7 +182,7 @@ fn one_of_two_continues_when_the_other_restarts() {
     }
 }
 
-/// The same where half of four are: as many as are left, all of whom are needed.
+/// The same with half of four members: all of the remaining two are needed.
 #[test]
 fn half_of_group_continues_when_other_half_restarts() {
     let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
@@ -199,7 +199,7 @@ fn half_of_group_continues_when_other_half_restarts() {
     });
 }
 
-/// One who comes back without a memory may have had higher numbers before: then all founders are needed, as ever.
+/// A node without a record may have had higher incarnations before: so all founders are needed.
 #[test]
 fn restart_without_record_proves_nothing() {
     let mut goes_on = 0;
@@ -224,7 +224,8 @@ fn restart_without_record_proves_nothing() {
     assert!((1..40).contains(&goes_on), "both happen: {goes_on}");
 }
 
-/// Who founded another generation and is born again is no proof that nobody went on: it did, itself.
+/// A process that founded another generation and then restarted is no proof that nobody went on: it did
+/// itself.
 #[test]
 fn replaced_view_does_not_continue() {
     for algorithm in ALGORITHMS {
@@ -252,7 +253,7 @@ fn replaced_view_does_not_continue() {
     }
 }
 
-/// Where one of the half that is left is lost for good, an operator may go on with any of the others.
+/// If one of the remaining half is lost for good, an operator can continue with any of the others.
 #[test]
 fn half_of_group_dissolves_after_a_while() {
     let cluster = Cluster::with_lock_algorithm(LockAlgorithm::Table, 4, 0, Timings::default());
@@ -268,7 +269,7 @@ fn half_of_group_dissolves_after_a_while() {
     });
 }
 
-/// The last one goes while another enters: that has the state by now and goes on, or it is outside again.
+/// The last member leaves while another enters: that one has the state and continues, or is outside again.
 #[test]
 fn member_entering_while_last_one_leaves_ends_inside_or_outside() {
     for leaves in [true, false] {

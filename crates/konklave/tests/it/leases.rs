@@ -1,4 +1,4 @@
-//! What was promised to a holder is kept, whatever becomes of the node it got it from.
+//! Leases of holders, whatever happens to their node.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ const MS: Duration = Duration::from_millis(1);
 const ALGORITHMS: [LockAlgorithm; 3] =
     [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel, LockAlgorithm::RicartAgrawala];
 
-/// How long it takes until member `i` has the lock.
+/// The time until member `i` has the lock.
 async fn time_to_get(cluster: &Cluster, i: usize) -> Duration {
     let before = cluster.now();
     drop(cluster.node(i).lock("a").acquire().await.unwrap());
@@ -82,7 +82,6 @@ fn revoked_lock_is_granted_after_holder_released_it() {
     }
 }
 
-/// However often it is told.
 #[test]
 fn second_revocation_does_not_shorten_holders_time() {
     for (algorithm, slots) in [
@@ -148,8 +147,8 @@ fn frequent_view_changes_do_not_extend_fence() {
     });
 }
 
-/// Of two who wait for each other's turn at one node, the first has it fast and the second safely: the group
-/// has to know of the second before it is promised anything.
+/// Two local requests wait for each other's release: the first with `Handover::Fast`, the second lease-safe.
+/// The group must know of the second before its grant.
 #[test]
 fn lease_safe_request_after_fast_one_goes_through_group() {
     for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {
@@ -180,7 +179,7 @@ fn lease_safe_request_after_fast_one_goes_through_group() {
     }
 }
 
-/// A life that leaves in order says nothing of what an earlier one held: the command of that one may still run.
+/// A restarted process leaves in order, while a holder of its earlier incarnation may still act.
 #[test]
 fn leave_does_not_release_grants_of_earlier_incarnation() {
     for algorithm in ALGORITHMS {
@@ -201,7 +200,7 @@ fn leave_does_not_release_grants_of_earlier_incarnation() {
     }
 }
 
-/// Who has a lock fast passes it on at its node while an operator takes it away.
+/// A fast holder passes the lock to another local session while an operator revokes it.
 #[test]
 fn lock_passed_on_during_revocation_has_one_holder() {
     for algorithm in [LockAlgorithm::Table, LockAlgorithm::NaimiTrehel] {

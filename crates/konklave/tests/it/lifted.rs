@@ -1,4 +1,4 @@
-//! Locks that a classic algorithm serves, in a group in memory.
+//! Lifted locks, in a group in memory.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -55,7 +55,7 @@ fn lock_costs_no_message_where_token_is() {
     }
 }
 
-/// Everyone has had to do with the lock, all wait, and it goes around.
+/// All nodes have used the lock and wait for it; it goes around.
 #[test]
 fn contended_handover_costs_one_message() {
     for algorithm in [LockAlgorithm::NaimiTrehel, LockAlgorithm::SuzukiKasami] {
@@ -71,7 +71,7 @@ fn contended_handover_costs_one_message() {
                     let guard = node.lock("a").acquire().await.unwrap();
                     guard.release().await.unwrap();
                 });
-                // Between two signs of life, so that nothing else is sent.
+                // Between two heartbeats, so that no other frames are sent.
                 cluster.sleep(MS).await;
             }
             let before = cluster.sent();
@@ -149,7 +149,7 @@ fn timeout_or_dropped_request_leaves_nothing_behind() {
     }
 }
 
-/// The member dies that holds, at every step of an acquisition by another.
+/// The holder crashes at every step of another node's request.
 #[test]
 fn crash_at_any_moment_leaves_one_holder_and_serves_others() {
     for algorithm in lifted() {
@@ -193,7 +193,7 @@ fn handover_of_holder_decides_when_next_is_served() {
             cluster.block_on(async {
                 let held = cluster.node(0).lock("a").handover(mode).acquire().await.unwrap();
                 let token = held.token();
-                // Something that the dead one never touched is free at once in any mode.
+                // A lock that the crashed node never used is free at once.
                 cluster.crash(0);
                 let start = cluster.now();
                 let other = cluster.node(2).lock("b").timeout(100 * MS).acquire().await;
@@ -207,7 +207,7 @@ fn handover_of_holder_decides_when_next_is_served() {
     }
 }
 
-/// Isolated, not dead: it believes for as long as it may, and nobody else does meanwhile.
+/// An isolated holder keeps the lock for its lease, and nobody else gets it meanwhile.
 #[test]
 fn isolated_holder_loses_grant_before_next_is_granted() {
     for algorithm in lifted() {
@@ -218,7 +218,7 @@ fn isolated_holder_loses_grant_before_next_is_granted() {
             let next = cluster.node(1).lock("a").acquire().await.unwrap();
             assert_eq!(held.state(), State::Lost, "{algorithm}");
             assert!(next.token() > held.token());
-            // Alone it gets nothing.
+            // Without a majority, nothing is granted.
             let alone = cluster.node(0).lock("b").timeout(3000 * MS).acquire().await;
             assert!(matches!(alone, Err(Error::TimedOut(_))), "{alone:?}");
             drop(next);
@@ -318,8 +318,7 @@ fn all_nodes_show_holders_and_waiters() {
     }
 }
 
-/// Of a lock that an algorithm serves, others learn with the next sign of life; that a view has changed
-/// does not mean that it was free.
+/// Other nodes learn of holders with heartbeats. A view change alone must not be reported as a release.
 #[test]
 fn events_at_other_nodes_report_holder_and_release() {
     let cluster = cluster(LockAlgorithm::SuzukiKasami, 4);
@@ -349,7 +348,7 @@ fn events_at_other_nodes_report_holder_and_release() {
         drop(held);
         cluster.sleep(150 * MS).await;
         assert_eq!(seen.borrow()[1..], ["0 freed a"]);
-        // Who is gone holds nothing any more, when its lease is over.
+        // An excluded holder is shown until its lease has expired.
         let lost = cluster.node(1).lock("b").acquire().await.unwrap();
         cluster.sleep(150 * MS).await;
         cluster.crash(1);
@@ -433,7 +432,7 @@ fn unsupported_modes_are_refused_and_other_kinds_use_table() {
     });
 }
 
-/// A cut that is too short for anyone to be suspected loses messages of the algorithm all the same.
+/// A cut too short for a suspicion still loses frames of the algorithm.
 #[test]
 fn frames_lost_by_short_cut_are_noticed_and_repaired() {
     for algorithm in lifted() {

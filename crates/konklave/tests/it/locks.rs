@@ -1,4 +1,4 @@
-//! Locks in a group in memory.
+//! Locks, in a group in memory.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,7 +36,7 @@ fn one_member_alone_is_a_group() {
     });
 }
 
-/// The others know whom it was granted to; the node that keeps it knows who has it now.
+/// All members know the granted node; only that node knows which session uses a cached lock.
 #[test]
 fn session_using_cached_lock_is_shown_at_its_node() {
     let cluster = Cluster::new(3);
@@ -85,10 +85,10 @@ fn timeout_leaves_nothing_behind() {
         let held = cluster.node(0).lock("a").acquire().await.unwrap();
         let late = cluster.node(1).lock("a").timeout(50 * MS).acquire().await;
         assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
-        // The third hears of it with the next sign of life.
+        // The third member learns of it with the next heartbeat.
         cluster.sleep(200 * MS).await;
         assert_eq!(cluster.node(2).status().locks[0].queue, []);
-        // A future that is dropped wants nothing more, either.
+        // Dropping the future withdraws the request, too.
         {
             let node = cluster.node(2);
             let mut waiting = std::pin::pin!(node.lock("a").acquire());
@@ -178,7 +178,7 @@ fn tokens_grow_across_total_restart() {
     });
 }
 
-/// The leader, who asks for a lock, and who has nothing to do with it.
+/// The leader, a follower that requests a lock, and an uninvolved member.
 fn cast(cluster: &Cluster) -> (usize, usize, usize) {
     let leader = cluster.node(0).status().leader.expect("there is a view") as usize;
     (leader, (leader + 1) % 3, (leader + 2) % 3)
@@ -193,7 +193,7 @@ fn uninvolved_member_learns_of_grant_with_next_heartbeat() {
         assert_eq!(cluster.node(third).status().locks, [], "nobody waits for it to know");
         cluster.sleep(300 * MS).await;
         assert_eq!(cluster.node(third).status().locks.len(), 1);
-        // Who asks for it knows it first: what was put aside goes along.
+        // The requesting member learns of it at once: batched frames travel along.
         let late = cluster.node(third).lock("free").timeout(10 * MS).acquire().await;
         assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
         drop(held);
@@ -222,8 +222,8 @@ fn grant_known_to_leader_and_holder_survives_leader() {
     }
 }
 
-/// Clients without a pause between their turns: whoever lets go says so at once to the one whose turn it
-/// is, and to nobody else. If it told the wrong one, the next would wait for a sign of life.
+/// Clients without a pause between grants. A release must be flushed to the next holder immediately. If it
+/// were batched, each turn would wait for a heartbeat.
 #[test]
 fn clients_take_turns_without_waiting_for_heartbeats() {
     for places in [&[0, 0, 0, 1, 1, 1, 2, 2][..], &[0, 1], &[1, 2], &[1, 1, 2], &[0, 0, 2], &[2, 2]]
@@ -244,7 +244,7 @@ fn clients_take_turns_without_waiting_for_heartbeats() {
             let took = cluster.now() - begin;
             let tokens = tokens.borrow();
             assert!(tokens.is_sorted_by(|a, b| a < b), "each is higher than the one before");
-            // Signs of life come after 140 ms.
+            // The heartbeat is 140 ms.
             assert!(took < MS * tokens.len() as u32, "{n} {places:?}: {took:?}");
         }
     }
@@ -263,8 +263,8 @@ async fn take_turns(node: Node, entries: usize, tokens: Rc<RefCell<Vec<Token>>>)
     }
 }
 
-/// Who has it passes it on to others at its place without a word: someone elsewhere who waits behind them
-/// must be known to it all the same.
+/// The holder's node passes the lock between local sessions without a message. It must still learn of a
+/// remote request behind them.
 #[test]
 fn remote_request_behind_local_ones_is_served_at_once() {
     for (holder, other) in [(0, 1), (1, 0), (1, 2), (2, 0), (2, 1), (0, 2)] {
@@ -285,8 +285,8 @@ fn remote_request_behind_local_ones_is_served_at_once() {
     }
 }
 
-/// Nobody waits to hear that these are free, and who let them go does not, either: what it wants next leaves
-/// although it has heard nothing of them.
+/// No request waits for these releases, so they are batched. The releasing session's next request must not
+/// wait for their acknowledgements.
 #[test]
 fn request_after_many_releases_is_served_at_once() {
     for place in 0..3 {
@@ -309,7 +309,7 @@ fn request_after_many_releases_is_served_at_once() {
     }
 }
 
-/// Nobody waits for these to be let go: they may be told of late, and yet not one after the other.
+/// No request waits for these releases: they may arrive late, but not one after the other.
 #[test]
 fn many_locks_released_at_once_are_free_soon() {
     let cluster = Cluster::new(3);

@@ -1,4 +1,4 @@
-//! Why something was lost: the guard knows, and the events tell.
+//! The reason of a loss, in the guard and in events.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use konklave::{Event, Events, LockAlgorithm, Loss};
 
 const LONG: Duration = Duration::from_secs(10);
 
-/// The reason that the events give for the loss of `name`.
+/// The reason in the event for `name`.
 async fn told(events: &mut Events, name: &str) -> Loss {
     loop {
         match events.next().await {

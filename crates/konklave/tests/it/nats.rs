@@ -1,4 +1,4 @@
-//! Nodes that talk over NATS, with a server of the distribution.
+//! Nodes connected over NATS, with a server for the test.
 
 use std::time::{Duration, Instant};
 
@@ -32,8 +32,8 @@ async fn group(urls: &[String]) -> Vec<Node> {
     nodes
 }
 
-/// Everyone in turn has the lock. What is granted before a majority was heard again, or while the
-/// machine stood still, is not safe, and says so: then once more.
+/// Each node in turn gets the lock. A grant that comes before a majority answers again, or during a pause of
+/// the machine, is lost; then the node tries again.
 async fn lock_around(nodes: &[Node]) {
     let (mut last, start) = (None, Instant::now());
     for round in 0..20 {
@@ -53,7 +53,7 @@ async fn lock_around(nodes: &[Node]) {
     }
 }
 
-/// A group of the application with a member at each node.
+/// An application group with a member at each node.
 async fn circle(nodes: &[Node], name: &str) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for node in nodes {
@@ -61,7 +61,7 @@ async fn circle(nodes: &[Node], name: &str) -> Vec<Group> {
         let joined = loop {
             tokio::select! {
                 joined = &mut join => break joined.unwrap().unwrap(),
-                // Who joins waits until someone gives it a state, be it an empty one.
+                // A new member waits for a state, which may be empty.
                 () = sleep(Duration::from_millis(5)) => {
                     groups.iter_mut().for_each(|group| while group.try_next().is_some() {});
                 }
@@ -82,7 +82,7 @@ async fn message(group: &mut Group) -> Vec<u8> {
     }
 }
 
-/// Everyone gets the same messages in the same order, also those longer than a message of NATS.
+/// All members get the same messages in the same order, also those longer than a NATS message.
 async fn talk(nodes: &[Node]) {
     let mut groups = circle(nodes, "chat").await;
     let mut wanted = Vec::new();
@@ -108,7 +108,7 @@ async fn three_nodes_form_group_over_nats() {
     eprintln!("a group over NATS after {:?}", start.elapsed());
     lock_around(&nodes).await;
     talk(&nodes).await;
-    // A fourth joins, without a number of founders; and leaves.
+    // A fourth node joins without a number of founders, and leaves.
     let fourth = Node::builder().name("n3").nats(server.url()).pre_shared_key(KEY);
     nodes.push(timeout(LONG, fourth.join()).await.unwrap().unwrap());
     lock_around(&nodes).await;
@@ -140,7 +140,7 @@ async fn one_of_two_servers_is_enough() {
 async fn crashed_node_is_noticed_within_about_a_heartbeat() {
     let Some(server) = NatsServer::new() else { return };
     let mut nodes = group(&[server.url()]).await;
-    // Only then does an answer of the server count that nobody is there.
+    // Only after a while does the server's "no responders" count.
     sleep(Timings::default().silence + Duration::from_millis(300)).await;
     let held = nodes[0].lock("a").handover(Handover::Fast).acquire().await.unwrap();
     let token = held.token();
@@ -153,7 +153,7 @@ async fn crashed_node_is_noticed_within_about_a_heartbeat() {
     eprintln!("the next holder after {:?}", start.elapsed());
     assert!(next.token() > token);
     assert!(start.elapsed() < Timings::default().silence, "{:?}", start.elapsed());
-    // It comes again, as another.
+    // It restarts as another process.
     let again = builder(&server.url(), 0).start().await.unwrap();
     timeout(LONG, again.ready()).await.unwrap().unwrap();
 }
@@ -161,7 +161,7 @@ async fn crashed_node_is_noticed_within_about_a_heartbeat() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn group_survives_restart_of_server() {
     let Some(mut server) = NatsServer::new() else { return };
-    // Longer than the server is away: nobody is excluded, and nothing is lost or said twice.
+    // Longer than the server is away: nobody is excluded, and nothing is lost or delivered twice.
     let timings = Timings {
         silence: Duration::from_secs(20),
         lease: Duration::from_secs(19),
@@ -178,7 +178,7 @@ async fn group_survives_restart_of_server() {
     for round in 0..3_u8 {
         server.kill();
         let sent = circle[1].send(vec![round]);
-        // It is said when the server is there again.
+        // It is sent when the server is back.
         let (sent, ()) = tokio::join!(timeout(LONG, sent), async {
             sleep(Duration::from_millis(700)).await;
             server.start();
@@ -205,7 +205,7 @@ async fn held_lock_survives_restart_of_server() {
         sleep(Duration::from_millis(350)).await;
         server.start();
         let away = start.elapsed();
-        // As long as the lease without the server, and then again with it.
+        // A lease without the server, then a lease with it.
         sleep(Timings::default().lease * 2).await;
         if away > Duration::from_millis(450) {
             eprintln!("away for {away:?}: the machine is too busy to tell");
@@ -277,7 +277,7 @@ async fn wrong_key_and_garbage_on_subjects_do_no_harm() {
     assert!(refusal(&mut events).await.contains("wrong key"));
     assert!(!stranger.status().member);
     drop(stranger);
-    // Whatever anyone publishes, and everything that was said before, once more.
+    // Garbage on all subjects, and a replay of everything sent before.
     let client = async_nats::connect(server.address().to_string()).await.unwrap();
     let mut all = client.subscribe("test.>").await.unwrap();
     client.flush().await.unwrap();

@@ -1,4 +1,4 @@
-//! Who may hold safely a lock that a classic algorithm serves: a majority knows, and nothing is said twice.
+//! Lease-safe holders of lifted locks: a majority knows them, and no message is wasted.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ fn lifted() -> impl Iterator<Item = LockAlgorithm> {
     LockAlgorithm::ALL.into_iter().filter(|m| *m != LockAlgorithm::Table)
 }
 
-/// How many messages it takes, and how long, to get a lock that another node has used; for each of
-/// some names, which begin at different nodes.
+/// Messages and time to get a lock that another node has used, over several names that start at different
+/// nodes.
 fn costs(algorithm: LockAlgorithm, n: usize, mode: Handover) -> Vec<(u64, Duration)> {
-    // So rare that answers to signs of life do not wait for the next one, and are not counted with what follows.
+    // Heartbeats so rare that answers to pings are not batched and do not count among the following frames.
     let timings = Timings { heartbeat: 250 * MS, ..Timings::default() };
     let cluster = Cluster::with_lock_algorithm(algorithm, n, 0, timings);
-    // Every message takes the same time, so that times are numbers of hops.
+    // All messages have the same delay, so times count hops.
     cluster.delay(MS, MS);
     cluster.block_on(async {
         cluster.node(0).ready().await.unwrap();
-        // Until all give their signs of life together.
+        // Until all send their heartbeats together.
         cluster.sleep(12 * timings.heartbeat).await;
         let mut costs = Vec::new();
         for i in 0..12 {
             let name = format!("l{i}");
             drop(cluster.node(0).lock(&name).handover(Handover::Fast).acquire().await.unwrap());
-            // In the middle between two signs of life.
+            // Halfway between two heartbeats.
             let beat = timings.heartbeat;
             let past = cluster.now().as_nanos() % beat.as_nanos();
             cluster.sleep(beat + beat / 4 - Duration::from_nanos(past as u64)).await;
@@ -50,7 +50,7 @@ fn lease_safe_lock_costs_no_extra_message_among_three() {
             (costs(algorithm, 3, Handover::Fast), costs(algorithm, 3, Handover::LeaseSafe));
         for (fast, safe) in fast.into_iter().zip(safe) {
             assert!(safe.1 <= fast.1.max(2 * MS), "{algorithm}: {safe:?}, Fast: {fast:?}");
-            // One more where the request is passed on, or where the right to enter was here all along.
+            // One more where the request is forwarded, or where the token has always been at the node.
             assert!(safe.0 <= fast.0 + 4, "{algorithm}: {safe:?}, Fast: {fast:?}");
         }
     }
@@ -64,8 +64,7 @@ fn central_lease_safe_grant_sends_nothing_else() {
     assert!(direct > 0 && passed_on > 0 && direct + passed_on == costs.len(), "{costs:?}");
 }
 
-/// The one who gave the lock away knows of its holder, and leaves just when the holder falls silent: what it
-/// knew goes on.
+/// The former holder knows of the safe holder, and leaves just when that falls silent: its note must be kept.
 #[test]
 fn note_of_leaving_member_is_kept() {
     for algorithm in lifted() {
@@ -85,8 +84,8 @@ fn note_of_leaving_member_is_kept() {
     }
 }
 
-/// Of five, only the one that gives the lock away hears who wants it: too few know for a promise, and enough
-/// for a lock with a token that is checked.
+/// Of five members, only the one that hands the lock over knows the requester: too few for a lease-safe
+/// grant, enough for a fast one.
 #[test]
 fn lease_safe_grant_needs_majority_that_noted_it() {
     for algorithm in [LockAlgorithm::NaimiTrehel, LockAlgorithm::Central] {
@@ -110,7 +109,7 @@ fn lease_safe_grant_needs_majority_that_noted_it() {
     }
 }
 
-/// In a group of five, two may fall silent together: the holder, and one of those who know of it.
+/// In a group of five, two may fall silent together: the holder, and a member that has noted it.
 #[test]
 fn safe_holder_stays_known_when_two_of_five_fall_silent() {
     for algorithm in lifted() {

@@ -1,4 +1,4 @@
-//! How things end: nobody waits for what will never come, and nobody is told that all went well when it did not.
+//! Shutdown and failure of requests: no request waits for ever, and none reports success wrongly.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn isolated_member_leaves_after_its_lease() {
         cluster.isolate(0);
         let start = cluster.now();
         if heals {
-            // The others exclude it, and it hears of that.
+            // The others exclude it, and it learns of that.
             let healer = cluster.sleep(MS * 300);
             cluster.block_on(healer);
             cluster.heal();
@@ -27,7 +27,7 @@ fn isolated_member_leaves_after_its_lease() {
         assert!(cluster.now() - start < MS * 2000, "{:?}", cluster.now() - start);
         assert_eq!(held.loss(), Some(Loss::Left));
         assert!(!node.status().member);
-        // The others go on.
+        // The others continue.
         cluster.heal();
         drop(cluster.block_on(cluster.node(1).lock("a").timeout(MS * 5000).acquire()).unwrap());
     }
@@ -67,7 +67,7 @@ fn waiting_requests_end_when_node_leaves_or_crashes() {
     }
 }
 
-/// A node whose other founder never comes.
+/// A node whose other founder never starts.
 async fn alone(port: &str) -> Node {
     Node::builder().seeds([port, "127.0.0.1:1"]).listen(port).start().await.unwrap()
 }
@@ -102,7 +102,7 @@ fn release_of_lost_grant_fails() {
         leads.lost().await;
         assert!(matches!(guard.release().await, Err(Error::Lost(_))));
         assert!(matches!(leads.resign().await, Err(Error::Lost(_))));
-        // Nobody waits for them.
+        // No request waits for it.
         cluster
             .node(1)
             .lock("a")
@@ -144,7 +144,7 @@ fn node_ends_with_its_runtime() {
     });
 }
 
-/// The same before any of the node's tasks had its first turn.
+/// The same before any of the node's tasks has run.
 #[test]
 fn node_ends_with_runtime_that_stops_at_once() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -185,7 +185,7 @@ fn new_member_is_in_group_before_it_has_state() {
     let cluster = Cluster::new(3);
     cluster.block_on(async {
         let mut first = cluster.node(0).group("g").await.unwrap();
-        // Nobody looks at the events of the first, which has to give its state.
+        // The first member, which is asked for its state, does not read its events.
         let mut second = cluster.node(1).group("g").await.unwrap();
         second.send(&b"early"[..]).await.unwrap();
         cluster.sleep(MS * 500).await;
@@ -227,7 +227,7 @@ fn state_that_is_too_long_is_not_given() {
         }
         cluster.sleep(MS * 1000).await;
         assert!(second.try_next().is_none(), "it has not been told anything that is not so");
-        // Asked again, the first has something shorter.
+        // Asked again, the first member gives a shorter state.
         loop {
             if let Some(GroupEvent::Snapshot(wanted)) = first.next().await {
                 break wanted.give(&b"short"[..]).unwrap();
@@ -249,13 +249,13 @@ fn closing_session_fails_its_waiting_requests() {
         };
         let (waited, ()) = tokio::join!(barrier.wait(), closes);
         assert!(matches!(waited, Err(Error::Closed)), "{waited:?}");
-        // The node's own session gives back what it has, and can be used again.
+        // The node's own session releases its grants, and stays usable.
         let node = cluster.node(0);
         let held = node.lock("a").acquire().await.unwrap();
         node.close();
         assert_eq!(held.loss(), Some(Loss::Closed));
         node.lock("a").acquire().await.unwrap().release().await.unwrap();
-        // A barrier is for one number.
+        // A barrier has a fixed number of parties.
         let (three, two) = (node.barrier("n", 3), node.barrier("n", 2));
         let (mut three, two) = (Box::pin(three.wait()), two.wait());
         tokio::select! {
