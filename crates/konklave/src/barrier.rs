@@ -24,7 +24,7 @@ impl Barrier {
     pub async fn wait(&self) -> Result<(), Error> {
         let name = check_name(self.name.as_str())?;
         if self.of == 0 {
-            return Err(Error::Config(format!("{name}: a barrier is for one at least")));
+            return Err(Error::Config(format!("{name}: a barrier needs at least one party")));
         }
         let shared = self.session.shared();
         let (reply, answer) = oneshot::channel();

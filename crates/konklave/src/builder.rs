@@ -58,13 +58,15 @@ impl Timings {
     fn check(&self) -> Result<(), Error> {
         let wrong = |what: &str| Err(Error::Config(what.into()));
         if [self.unit, self.heartbeat, self.silence, self.lease].iter().any(|t| *t > LONGEST) {
-            return wrong("timings: a day at most, but for `keep`");
+            return wrong("timings: at most one day each, except `keep`");
         }
         if self.unit < Duration::from_micros(100) || self.heartbeat < self.unit {
-            return wrong("timings: a heartbeat is at least a unit, and that at least 100 µs");
+            return wrong(
+                "timings: `heartbeat` must be at least `unit`, and `unit` at least 100 µs",
+            );
         }
         if self.silence < self.heartbeat * 2 || self.lease < self.heartbeat * 2 {
-            return wrong("timings: silence and lease are at least two heartbeats");
+            return wrong("timings: `silence` and `lease` must be at least two heartbeats");
         }
         Ok(())
     }
@@ -299,14 +301,14 @@ impl Builder {
         check_title("name", self.name.as_deref().unwrap_or_default())?;
         check_title("name of the group", &self.cluster)?;
         if self.id.is_some_and(|id| id > konklave_process::MAX_ID) {
-            return Err(Error::Config("the id is too high: below 2^24".into()));
+            return Err(Error::Config("the id is too high: it must be below 2^24".into()));
         }
         if self.founders == Some(0) {
-            return Err(Error::Config("a group has one founder at least".into()));
+            return Err(Error::Config("the number of founders must be at least 1".into()));
         }
         if let Some(n) = self.founders.filter(|n| n.saturating_mul(2) <= self.seeds.len()) {
             return Err(Error::Config(format!(
-                "{n} founders of {}: two parts of them would be two groups; more than half",
+                "the number of founders is {n}, with {} seeds: two halves could found two groups; more than half is needed",
                 self.seeds.len()
             )));
         }

@@ -33,7 +33,7 @@ pub enum Error {
         asked: u32,
     },
     /// A barrier has a fixed number of parties.
-    #[error("{name} is a barrier for {of}, not {asked}")]
+    #[error("{name} is a barrier for {of} parties, not {asked}")]
     Parties {
         /// The barrier.
         name: String,
@@ -56,10 +56,10 @@ pub enum Error {
     #[error("{0}: nobody holds it, or not with this token")]
     NotHeld(String),
     /// The name is invalid.
-    #[error("{0:?} is no name: 1 to 255 bytes, no control characters")]
+    #[error("{0:?} is not a valid name: 1 to 255 bytes, without control characters")]
     BadName(String),
     /// A message is too long.
-    #[error("{bytes} bytes are too many: {limit} at most")]
+    #[error("the message has {bytes} bytes: {limit} at most")]
     TooLong {
         /// Its length.
         bytes: usize,

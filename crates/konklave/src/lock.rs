@@ -128,7 +128,7 @@ impl LockRequest {
         let key = Key { space: self.space, name: check_name(self.name)? };
         if let LockMode::Permit { of: 0 } = self.mode {
             return Err(Error::Config(format!(
-                "{}: a semaphore has one permit at least",
+                "{}: a semaphore needs at least one permit",
                 key.name
             )));
         }

@@ -77,10 +77,9 @@ impl FromStr for LockAlgorithm {
     fn from_str(name: &str) -> Result<Self, Error> {
         let names = || Self::ALL.map(Self::name).join(", ");
         let name: String = name.chars().take(64).collect();
-        Self::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.name() == name)
-            .ok_or_else(|| Error::Config(format!("{name:?} serves no locks: one of {}", names())))
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or_else(|| {
+            Error::Config(format!("unknown lock algorithm {name:?}: expected one of {}", names()))
+        })
     }
 }
 

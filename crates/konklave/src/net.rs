@@ -56,9 +56,9 @@ impl Security {
     /// Whether the key is long enough.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self {
-            Self::Key(key) if key.len() < 16 => {
-                Err(Error::Config("the pre-shared key is too short: 16 bytes at least".into()))
-            }
+            Self::Key(key) if key.len() < 16 => Err(Error::Config(
+                "the pre-shared key is too short: at least 16 bytes are needed".into(),
+            )),
             Self::None | Self::Key(_) | Self::Tls(_) => Ok(()),
         }
     }

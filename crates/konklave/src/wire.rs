@@ -71,15 +71,15 @@ pub(crate) struct Hello {
 /// Why bytes are not frames.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum WireError {
-    #[error("a record of {0} bytes: {MAX_RECORD} at most")]
+    #[error("a record has {0} bytes: at most {MAX_RECORD} are allowed")]
     TooLong(usize),
-    #[error("a frame of {0} bytes: {MAX_FRAME} at most")]
+    #[error("a frame has {0} bytes: at most {MAX_FRAME} are allowed")]
     LongFrame(usize),
-    #[error("a record without a head")]
+    #[error("a record is too short for its header")]
     Short,
-    #[error("a record from number {0} on: nobody says so much")]
+    #[error("a record begins with the impossible frame number {0}")]
     Count(u64),
-    #[error("not a frame: {0}")]
+    #[error("a frame cannot be decoded: {0}")]
     Garbage(postcard::Error),
 }
 

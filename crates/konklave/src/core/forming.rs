@@ -146,7 +146,7 @@ impl Core {
             peer.peer_status = Some(peer_status);
         }
         if apart && self.is_member() {
-            let reason = "it is in another group: stop it, and have it join this one";
+            let reason = "it is in another group: stop it, and let it join this one";
             self.refused(self.name_of(from), reason.into(), self.now);
         }
         self.check_promise(member);
@@ -391,7 +391,7 @@ impl Core {
             return String::new();
         }
         if self.is_inside() {
-            return "entering; waiting for the state of the group".into();
+            return "joining: waiting for the state of the group".into();
         }
         // This node is present, even if it has not answered itself yet.
         let here = self.founders().len().max(1);
@@ -402,8 +402,8 @@ impl Core {
                     None => String::new(),
                 };
                 return format!(
-                    "no group answers yet, and this node founds none: {why}it was not told how many \
-                     founders there are"
+                    "no group answers yet, and this node founds none: {why}it does not know \
+                     how many founders there are"
                 );
             }
             Some(n) if here < n => {
@@ -418,8 +418,8 @@ impl Core {
             && !self.peers.get(&to).is_some_and(|peer| peer.connected)
         {
             return format!(
-                "this node has promised itself to the group that {} proposed, which is gone: start \
-                 it again, or this node",
+                "this node promised to enter the group that {} proposed, but {0} is gone: restart \
+                 {0} or this node",
                 self.name_of(to)
             );
         }
@@ -446,7 +446,7 @@ impl Core {
             self.record.members.iter().filter(gone).map(|m| format!("{} ({})", m.1, m.0)).collect();
         if !gone.is_empty() {
             return format!(
-                "{} of the last view may have gone on without us: start them, or found a new \
+                "{} of the last view may have gone on without this node: start them, or found a new \
                  generation here if they are lost for good",
                 gone.join(", ")
             );
@@ -456,7 +456,7 @@ impl Core {
             self.peers.iter().filter(mute).map(|(id, _)| self.name_of(*id)).collect();
         if !mute.is_empty() {
             return format!(
-                "connected to {}, and not told how it stands there: it may have trouble with its disk \
+                "connected to {}, but without a report of its state: its disk may fail \
                  (see its log)",
                 mute.join(", ")
             );
@@ -466,6 +466,6 @@ impl Core {
         if silent.is_empty() {
             return "agreeing on the first view".into();
         }
-        format!("agreeing on the first view; {} did not answer yet", silent.join(", "))
+        format!("agreeing on the first view; no answer from {} yet", silent.join(", "))
     }
 }

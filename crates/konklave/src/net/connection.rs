@@ -158,7 +158,8 @@ impl<S: AsyncRead + AsyncWrite> ConnectionIo<'_, S> {
         }
         // The peer seemed silent. Unless this machine slept: then its last records have just been read.
         if !alive && link.writer_awake(*number) == Some(false) {
-            let silent = io::Error::new(io::ErrorKind::TimedOut, "silent for too long");
+            let silent =
+                io::Error::new(io::ErrorKind::TimedOut, "the peer was silent for too long");
             return Poll::Ready(Ended::Writing(Err(silent)));
         }
         self.poll_write(task).map(Ended::Writing)

@@ -178,7 +178,9 @@ async fn dial(
 ) -> Result<Call, HandshakeError> {
     if let Some(inbox) = address.strip_prefix(nats::SCHEME) {
         let Some(nats_endpoint) = &mesh.nats_endpoint else {
-            return Err(HandshakeError::Refused("it is reached over NATS, we are not".into()));
+            return Err(HandshakeError::Refused(
+                "it is reached over NATS, this node over TCP".into(),
+            ));
         };
         let (stream, responders) = nats_endpoint.call(inbox).await?;
         let called = secure_and_run(mesh, shared, stream, seed).await;
@@ -348,7 +350,10 @@ where
         return Ok(Call::Ourselves);
     }
     if peer == mesh.me || hello.id > konklave_process::MAX_ID {
-        let what = format!("{} has our id, {}: give each node its own", hello.name, hello.id);
+        let what = format!(
+            "{} has the same id as this node, {}: give each node its own",
+            hello.name, hello.id
+        );
         return Err(HandshakeError::Refused(what));
     }
     let link = mesh.links().entry(peer).or_insert_with(|| Arc::new(Link::new())).clone();

@@ -103,7 +103,7 @@ impl NatsEndpoint {
         inbox: &str,
     ) -> io::Result<(DuplexStream, Responders)> {
         if !is_number(inbox) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "that is no inbox"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the address of an inbox"));
         }
         let mut connection = self.connection.subscribe();
         let there = timeout(PATIENCE, connection.wait_for(Option::is_some)).await;

@@ -40,7 +40,7 @@ impl RecordReader {
         match self.opener.open(record) {
             Some(opened) => Ok(Some(opened)),
             None => {
-                let what = "a record that is not of this connection, or was changed";
+                let what = "a record does not belong to this connection, or was changed";
                 Err(io::Error::new(io::ErrorKind::InvalidData, what))
             }
         }

@@ -131,7 +131,7 @@ async fn founders_must_be_more_than_half_of_seeds() {
         Node::builder().listen("127.0.0.1:0").seeds(seeds).founders(n).start()
     };
     let refused = of_three(1).await.map(drop).unwrap_err().to_string();
-    assert!(refused.contains("1 founders of 3"), "{refused}");
+    assert!(refused.contains("the number of founders is 1, with 3 seeds"), "{refused}");
     assert!(of_three(2).await.is_ok());
 }
 

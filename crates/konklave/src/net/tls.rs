@@ -96,7 +96,7 @@ impl Tls {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let Ok(shaken) = timeout(within, self.acceptor.accept(stream).into_fallible()).await else {
-            return Err("TLS: too slow".into());
+            return Err("TLS: the handshake took too long".into());
         };
         match shaken {
             Ok(stream) => {

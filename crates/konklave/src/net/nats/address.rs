@@ -80,13 +80,13 @@ impl NatsAddress {
             servers.push(server);
             let path = path.trim_end_matches('/');
             if !path.is_empty() && prefix.replace(path.to_owned()).is_some_and(|old| old != path) {
-                return Err(wrong("one prefix for all servers".into()));
+                return Err(wrong("all servers must have the same prefix".into()));
             }
         }
         let prefix = prefix.unwrap_or_else(|| PREFIX.into());
         if prefix.split('.').any(|word| !is_word(word)) {
             let allowed = "words of letters, digits, - and _, with dots between";
-            return Err(wrong(format!("{prefix:?} is no prefix of subjects: {allowed}")));
+            return Err(wrong(format!("{prefix:?} is not a valid prefix of subjects: {allowed}")));
         }
         Ok(Self { servers, prefix, credentials: None })
     }
