@@ -188,8 +188,8 @@ impl Builder {
     ///
     /// Needs feature `nats`.
     #[cfg(feature = "nats")]
-    pub fn nats(mut self, place: impl Into<String>) -> Self {
-        self.nats.servers = Some(place.into());
+    pub fn nats(mut self, index: impl Into<String>) -> Self {
+        self.nats.servers = Some(index.into());
         self
     }
 
@@ -312,8 +312,8 @@ impl Builder {
                 self.seeds.len()
             )));
         }
-        let (endpoint, local) = match self.nats.place(self.security.as_ref())? {
-            Some(place) => (Endpoint::Nats(place), None),
+        let (endpoint, local) = match self.nats.address(self.security.as_ref())? {
+            Some(index) => (Endpoint::Nats(index), None),
             None => {
                 net::check_seeds(&self.seeds, self.security.as_ref())?;
                 let listener = net::listen(&self.listen, self.security.as_ref()).await?;
@@ -346,8 +346,8 @@ impl Builder {
         let own = seeds.iter().position(|s| *s == address || *s == self.listen);
         let fresh = || {
             // The ids of founders are the positions of their addresses, which all founders know.
-            let place = own.filter(|_| listed);
-            let id = place.map_or(IDS.0 + random() as u32 % IDS.1, |place| place as u32);
+            let index = own.filter(|_| listed);
+            let id = index.map_or(IDS.0 + random() as u32 % IDS.1, |index| index as u32);
             Record { id, key: random(), ..Record::default() }
         };
         let mut record = kept.unwrap_or_else(fresh);

@@ -260,8 +260,8 @@ impl Core {
 
     /// This node as a member of the present view: its id and incarnation.
     fn own_member(&self) -> Member {
-        let unborn = Member { id: self.me, incarnation: self.record.incarnation };
-        self.group.view().find(self.me).unwrap_or(unborn)
+        let outside_any_view = Member { id: self.me, incarnation: self.record.incarnation };
+        self.group.view().find(self.me).unwrap_or(outside_any_view)
     }
 
     fn is_leader(&self) -> bool {

@@ -9,9 +9,9 @@ use crate::lifted::LockMessage;
 use crate::wire::Frame;
 
 /// The number of messages to remember.
-const KEPT: u64 = 4096;
+const REMEMBERED: u64 = 4096;
 /// How long a reading of the wall clock is reused.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const REUSE_READING: Duration = Duration::from_secs(1);
 
 /// A message sent or received; heartbeats and pings are left out.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,7 +35,7 @@ pub struct RecordedMessage {
 /// A ring buffer of messages.
 #[derive(Debug, Default)]
 pub(crate) struct FlightRecorder {
-    /// The number of messages so far; and the last ones, where each replaces the one `KEPT` before it.
+    /// The number of messages so far; and the last ones, where each replaces the one `REMEMBERED` before it.
     count: u64,
     passed: Vec<Entry>,
     /// A reading of the wall clock, and the time of the node's clock for it: reading it for every message
@@ -66,7 +66,7 @@ impl FlightRecorder {
     ) {
         let Some(what) = kind(frame) else { return };
         let note = Entry { at: self.wall_at(at), number, what, peer, sent };
-        match self.passed.get_mut(place(self.count)) {
+        match self.passed.get_mut(slot(self.count)) {
             Some(oldest) => *oldest = note,
             None => self.passed.push(note),
         }
@@ -77,7 +77,7 @@ impl FlightRecorder {
     pub(crate) fn all(&self, name: impl Fn(NodeId) -> String) -> Vec<RecordedMessage> {
         let kept = self.count - self.passed.len() as u64..self.count;
         let passed = |before: u64| {
-            let Entry { at, number, what, peer, sent } = self.passed[place(before)];
+            let Entry { at, number, what, peer, sent } = self.passed[slot(before)];
             let at = UNIX_EPOCH + Duration::from_nanos(at);
             RecordedMessage { count: before + 1, at, sent, peer, name: name(peer), number, what }
         };
@@ -88,7 +88,7 @@ impl FlightRecorder {
     fn wall_at(&mut self, at: Duration) -> u64 {
         let known = self.wall.and_then(|(then, wall)| Some((at.checked_sub(then)?, wall)));
         let wall = match known {
-            Some((passed, wall)) if passed < LOOK_AGAIN => wall + passed,
+            Some((passed, wall)) if passed < REUSE_READING => wall + passed,
             _ => self.wall.insert((at, SystemTime::now())).1,
         };
         wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
@@ -96,8 +96,8 @@ impl FlightRecorder {
 }
 
 /// The slot of message number `before`, counted from 0.
-fn place(before: u64) -> usize {
-    (before % KEPT) as usize
+fn slot(before: u64) -> usize {
+    (before % REMEMBERED) as usize
 }
 
 /// The kind of message; `None` for heartbeats, pings and the like.
@@ -151,12 +151,12 @@ mod tests {
         let mut flight = FlightRecorder::default();
         let sign = Frame::Ping { view: ViewId::default(), stamp: 0, lifted_sent: 0 };
         flight.note(Duration::ZERO, true, 1, 1, &sign);
-        for number in 0..KEPT + 2 {
+        for number in 0..REMEMBERED + 2 {
             flight.note(Duration::ZERO, true, 1, number, &Frame::Group(Message::Welcome));
         }
         let all = flight.all(|id| id.to_string());
-        assert_eq!((all.len(), all[0].number, all[0].what), (KEPT as usize, 2, "welcome"));
-        assert!(all.iter().map(|passed| passed.count).eq(3..=KEPT + 2));
+        assert_eq!((all.len(), all[0].number, all[0].what), (REMEMBERED as usize, 2, "welcome"));
+        assert!(all.iter().map(|passed| passed.count).eq(3..=REMEMBERED + 2));
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let mut flight = FlightRecorder::default();
         let start = SystemTime::now();
         let ms = Duration::from_millis;
-        for at in [ms(70), ms(80), ms(10), ms(10) + LOOK_AGAIN] {
+        for at in [ms(70), ms(80), ms(10), ms(10) + REUSE_READING] {
             flight.note(at, true, 1, 1, &Frame::Group(Message::Welcome));
         }
         let all = flight.all(|id| id.to_string());

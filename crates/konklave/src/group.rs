@@ -139,7 +139,7 @@ impl Group {
         let shared = self.session.shared();
         loop {
             let room = shared.room.notified();
-            if shared.with(|core, _| core.say(self.number, &bytes))? {
+            if shared.with(|core, _| core.send_to_group(self.number, &bytes))? {
                 return Ok(());
             }
             room.await;

@@ -140,7 +140,7 @@ impl LockRequest {
         let session = self.session.number();
         let number = shared.with(|core, now| {
             let label = self.label.unwrap_or_else(|| core.label(session));
-            let wish = LocalRequest {
+            let request = LocalRequest {
                 session,
                 key: key.clone(),
                 mode: self.mode,
@@ -151,7 +151,7 @@ impl LockRequest {
                 patience: self.timeout,
                 reply,
             };
-            core.acquire(wish, now)
+            core.acquire(request, now)
         });
         // Withdraws the request if this future is dropped.
         let mut abandon = AbandonOnDrop { shared: &shared, number: Some(number) };

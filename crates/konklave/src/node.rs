@@ -144,21 +144,26 @@ impl Node {
     /// Revokes a lock: with `token`, only that grant. The holder is notified, but may not react; so the
     /// resource should check tokens.
     pub async fn revoke(&self, lock: &str, token: Option<Token>) -> Result<(), Error> {
-        self.take_away(Space::Lock, lock, token).await
+        self.revoke_key(Space::Lock, lock, token).await
     }
 
     /// Revokes the permits of a semaphore: with `token`, only that one. The holders are notified, as with
     /// [`revoke`](Self::revoke).
     pub async fn revoke_permits(&self, semaphore: &str, token: Option<Token>) -> Result<(), Error> {
-        self.take_away(Space::Semaphore, semaphore, token).await
+        self.revoke_key(Space::Semaphore, semaphore, token).await
     }
 
     /// Ends the leadership under `name`: the next candidate leads.
     pub async fn step_down(&self, name: &str) -> Result<(), Error> {
-        self.take_away(Space::Campaign, name, None).await
+        self.revoke_key(Space::Campaign, name, None).await
     }
 
-    async fn take_away(&self, space: Space, name: &str, token: Option<Token>) -> Result<(), Error> {
+    async fn revoke_key(
+        &self,
+        space: Space,
+        name: &str,
+        token: Option<Token>,
+    ) -> Result<(), Error> {
         let key = Key { space, name: check_name(name)? };
         let (reply, answer) = oneshot::channel();
         self.shared().with(|core, _| core.revoke(key, token, reply));

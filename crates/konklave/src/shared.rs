@@ -90,7 +90,7 @@ struct Inner {
 /// The most frames to keep for a failing disk. The links or the group replace dropped ones.
 const AWAITING_DISK: usize = 1024;
 /// The delay between attempts to write.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl Shared {
     pub(crate) fn new(
@@ -272,7 +272,7 @@ impl Inner {
 
     /// Tries a failed write of a note again from time to time.
     fn note_again(&mut self) {
-        if self.unsaved.as_ref().is_some_and(|(_, tried)| tried.elapsed() > AGAIN) {
+        if self.unsaved.as_ref().is_some_and(|(_, tried)| tried.elapsed() > RETRY_DELAY) {
             self.note();
         }
     }
@@ -388,7 +388,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("konklave-full-{}", std::process::id()));
         let node = Node::builder().data_dir(&folder).found_alone().join().await.unwrap();
         let shared = node.shared();
-        let say = |stamp| {
+        let send = |stamp| {
             let frame = Frame::Pong { view: Default::default(), stamp };
             shared.lock().awaiting_disk.push_back(Output::Send { to: ProcessId(9), frame });
             shared.with(|_, _| ());
@@ -397,7 +397,7 @@ mod tests {
         let record = shared.look(Core::record);
         let waiting = [Output::Save(record.clone()), Output::Note(record)];
         shared.lock().awaiting_disk.extend(waiting);
-        (0..5000).for_each(say);
+        (0..5000).for_each(send);
         {
             let waiting = &shared.lock().awaiting_disk;
             assert_eq!(waiting.len(), 2 + AWAITING_DISK);
@@ -411,7 +411,7 @@ mod tests {
             assert_eq!(kept, latest, "in order");
         }
         std::fs::create_dir_all(&folder).unwrap();
-        say(5000);
+        send(5000);
         assert!(shared.lock().awaiting_disk.is_empty());
         assert!(folder.join("node.json").exists());
         let _ = std::fs::remove_dir_all(&folder);

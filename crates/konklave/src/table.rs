@@ -23,7 +23,7 @@ use konklave_algorithms::group::{Member, ViewId};
 use konklave_process::ProcessSet;
 use rustc_hash::FxHashMap;
 
-use crate::token::{KEPT_BITS, Token};
+use crate::token::{LOCAL_GRANT_BITS, Token};
 use barriers::BarrierState;
 
 /// The name of a lock, semaphore, campaign, barrier or group.
@@ -52,7 +52,7 @@ impl Tokens {
     /// The next token, higher than all before.
     fn next(&mut self) -> Token {
         self.count += 1;
-        Token { generation: self.generation, epoch: self.epoch, k: self.count << KEPT_BITS }
+        Token { generation: self.generation, epoch: self.epoch, k: self.count << LOCAL_GRANT_BITS }
     }
 }
 

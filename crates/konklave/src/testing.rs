@@ -38,16 +38,16 @@ use crate::store::Record;
 use crate::wire::{Frame, MAX_FRAME, WireError};
 
 /// The longest simulated time for `block_on`.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const BLOCK_ON_LIMIT: Duration = Duration::from_secs(3600);
 
 /// The simulated network.
 #[derive(Default)]
-struct Wires {
+struct MemoryNetwork {
     /// Frames in flight, by arrival and order of departure: sender, receiver, bytes.
-    flying: BTreeMap<(Duration, u64), (usize, usize, Vec<u8>)>,
+    in_flight: BTreeMap<(Duration, u64), (usize, usize, Vec<u8>)>,
     sent: u64,
     /// Batched frames of each channel, as on a real link.
-    lazy: BTreeMap<(usize, usize), Vec<Vec<u8>>>,
+    batched: BTreeMap<(usize, usize), Vec<Vec<u8>>>,
     /// The last arrival of each channel: channels are FIFO.
     last: BTreeMap<(usize, usize), Duration>,
     cut: BTreeSet<(usize, usize)>,
@@ -58,7 +58,7 @@ struct Wires {
     rng: Option<Rng>,
 }
 
-impl Wires {
+impl MemoryNetwork {
     fn depart(&mut self, (from, to): (usize, usize), bytes: Vec<u8>, now: Duration) {
         let (least, most) = self.delay;
         let spread = u32::try_from((most - least).as_micros()).unwrap_or(u32::MAX);
@@ -68,41 +68,41 @@ impl Wires {
         let at = at.max(*last);
         *last = at;
         self.sent += 1;
-        self.flying.insert((at, self.sent), (from, to, bytes));
+        self.in_flight.insert((at, self.sent), (from, to, bytes));
     }
 }
 
 struct Hub {
-    wires: Mutex<Wires>,
+    network: Mutex<MemoryNetwork>,
     clock: Arc<AtomicU64>,
 }
 
 impl Hub {
-    fn wires(&self) -> std::sync::MutexGuard<'_, Wires> {
-        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
+    fn network(&self) -> std::sync::MutexGuard<'_, MemoryNetwork> {
+        self.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Line {
+struct MemoryCarrier {
     hub: Arc<Hub>,
     from: usize,
 }
 
-impl Carrier for Line {
+impl Carrier for MemoryCarrier {
     fn send(&self, to: ProcessId, frame: &Frame, flush: Flush) -> Result<Option<u64>, WireError> {
-        let mut wires = self.hub.wires();
+        let mut network = self.hub.network();
         let channel = (self.from, to.0 as usize);
         // Encoded, as on a real network.
         let bytes = frame.encode(Vec::new());
         assert!(bytes.len() <= MAX_FRAME, "a frame of {} bytes to {to:?}", bytes.len());
-        let waiting = wires.lazy.entry(channel).or_default();
+        let waiting = network.batched.entry(channel).or_default();
         waiting.push(bytes);
         if flush == Flush::Batched && waiting.len() < BATCH_FRAMES as usize {
             return Ok(None);
         }
         let now = Duration::from_nanos(self.hub.clock.load(Ordering::SeqCst));
         for bytes in std::mem::take(waiting) {
-            wires.depart(channel, bytes, now);
+            network.depart(channel, bytes, now);
         }
         // No frame numbers: the flight recorder stays empty.
         Ok(None)
@@ -131,7 +131,7 @@ pub struct Cluster {
     /// Whether holders may outlive their machines.
     holders_outlive: bool,
     seed: u64,
-    lives: RefCell<u64>,
+    incarnations: RefCell<u64>,
     tasks: RefCell<Vec<Task>>,
 }
 
@@ -172,7 +172,7 @@ impl Cluster {
         timings: Timings,
     ) -> Self {
         let cluster = Self::empty(lock_algorithm, n, seed, timings);
-        (0..n).for_each(|i| cluster.boot(i));
+        (0..n).for_each(|i| cluster.start(i));
         cluster.advance(Duration::from_millis(50));
         cluster
     }
@@ -182,7 +182,7 @@ impl Cluster {
     pub fn with_outliving_holders(lock_algorithm: LockAlgorithm, n: usize) -> Self {
         let empty = Self::empty(lock_algorithm, n, 0, Timings::default());
         let cluster = Self { holders_outlive: true, ..empty };
-        (0..n).for_each(|i| cluster.boot(i));
+        (0..n).for_each(|i| cluster.start(i));
         cluster.advance(Duration::from_millis(50));
         cluster
     }
@@ -193,7 +193,7 @@ impl Cluster {
         let founders = Some(founders);
         let empty = Self::empty(LockAlgorithm::default(), n, seed, Timings::default());
         let cluster = Self { founders, ..empty };
-        (0..n).for_each(|i| cluster.boot(i));
+        (0..n).for_each(|i| cluster.start(i));
         let mut rng = Rng::new(seed ^ 0xc0de);
         let mut pairs: Vec<_> = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).collect();
         while !pairs.is_empty() {
@@ -208,8 +208,9 @@ impl Cluster {
     fn empty(lock_algorithm: LockAlgorithm, n: usize, seed: u64, timings: Timings) -> Self {
         let clock = Arc::new(AtomicU64::new(Duration::from_secs(1000).as_nanos() as u64));
         let delay = (Duration::from_micros(50), Duration::from_micros(250));
-        let wires = Wires { delay, rng: Some(Rng::new(seed)), ..Wires::default() };
-        let hub = Arc::new(Hub { wires: Mutex::new(wires), clock });
+        let network =
+            MemoryNetwork { delay, rng: Some(Rng::new(seed)), ..MemoryNetwork::default() };
+        let hub = Arc::new(Hub { network: Mutex::new(network), clock });
         let machines = (0..n).map(|_| Machine { shared: None, node: None, disk: None }).collect();
         Self {
             hub,
@@ -219,15 +220,15 @@ impl Cluster {
             founders: None,
             holders_outlive: false,
             seed,
-            lives: RefCell::new(0),
+            incarnations: RefCell::new(0),
             tasks: RefCell::new(Vec::new()),
         }
     }
 
-    fn boot(&self, i: usize) {
+    fn start(&self, i: usize) {
         let n = self.machines.borrow().len();
-        *self.lives.borrow_mut() += 1;
-        let life = *self.lives.borrow();
+        *self.incarnations.borrow_mut() += 1;
+        let incarnation = *self.incarnations.borrow();
         let fresh = Record { id: i as u32, key: i as u64, ..Record::default() };
         let record = self.machines.borrow()[i].disk.clone().unwrap_or(fresh);
         let config = Config {
@@ -239,7 +240,7 @@ impl Cluster {
             own: Some(i),
             founders: self.founders,
             alone: false,
-            rng_seed: self.seed ^ life << 32,
+            rng_seed: self.seed ^ incarnation << 32,
             calendar: 0,
             lock_algorithm: self.lock_algorithm,
             local_turns: crate::builder::TURNS,
@@ -248,7 +249,7 @@ impl Cluster {
         let clock = Clock::Fake(self.hub.clock.clone());
         let name = config.name.clone();
         let shared = Shared::new(Core::new(config, clock.now()), clock, None, self.timings, name);
-        shared.connect(Arc::new(Line { hub: self.hub.clone(), from: i }));
+        shared.connect(Arc::new(MemoryCarrier { hub: self.hub.clone(), from: i }));
         let node = Node::new(shared.clone(), None);
         {
             let machine = &mut self.machines.borrow_mut()[i];
@@ -282,8 +283,8 @@ impl Cluster {
         self.machines.borrow().get(i)?.shared.clone()
     }
 
-    fn wires(&self) -> std::sync::MutexGuard<'_, Wires> {
-        self.hub.wires()
+    fn network(&self) -> std::sync::MutexGuard<'_, MemoryNetwork> {
+        self.hub.network()
     }
 
     /// The number of machines.
@@ -312,7 +313,7 @@ impl Cluster {
 
     /// The number of frames sent so far, heartbeats included.
     pub fn sent(&self) -> u64 {
-        self.wires().sent
+        self.network().sent
     }
 
     /// The time since some moment in the past.
@@ -332,12 +333,12 @@ impl Cluster {
             let _ = shared.stop();
             // A crashed process sends nothing more. Frames in flight may still arrive, batched ones do not.
             shared.with(|core, _| core.terminate());
-            self.wires().lazy.retain(|(from, to), _| *from != i && *to != i);
+            self.network().batched.retain(|(from, to), _| *from != i && *to != i);
         }
         drop(node);
         for j in (0..self.len()).filter(|j| *j != i) {
             if let Some(other) = self.shared(j)
-                && !self.wires().cut.contains(&(i, j))
+                && !self.network().cut.contains(&(i, j))
             {
                 other.with(|core, now| core.peer_down(ProcessId(i as u32), now));
             }
@@ -347,7 +348,7 @@ impl Cluster {
     /// Restarts member `i` with its disk.
     pub fn restart(&self, i: usize) {
         if !self.is_up(i) {
-            self.boot(i);
+            self.start(i);
         }
     }
 
@@ -359,10 +360,10 @@ impl Cluster {
 
     /// Cuts the channel from `from` to `to`; frames in flight are lost.
     pub fn cut(&self, from: usize, to: usize) {
-        let mut wires = self.wires();
-        wires.cut.insert((from, to));
-        wires.flying.retain(|_, (f, t, _)| (*f, *t) != (from, to));
-        wires.lazy.remove(&(from, to));
+        let mut network = self.network();
+        network.cut.insert((from, to));
+        network.in_flight.retain(|_, (f, t, _)| (*f, *t) != (from, to));
+        network.batched.remove(&(from, to));
     }
 
     /// Cuts member `i` off from all others, in both directions, silently.
@@ -386,7 +387,7 @@ impl Cluster {
 
     /// Repairs all cuts.
     pub fn heal(&self) {
-        self.wires().cut.clear();
+        self.network().cut.clear();
     }
 
     /// Member `to` receives a frame that `from` never sent.
@@ -399,13 +400,13 @@ impl Cluster {
 
     /// The frames in flight: sender, receiver, bytes.
     #[cfg(test)]
-    pub(crate) fn under_way(&self) -> Vec<(usize, usize, Vec<u8>)> {
-        self.wires().flying.values().cloned().collect()
+    pub(crate) fn frames_in_flight(&self) -> Vec<(usize, usize, Vec<u8>)> {
+        self.network().in_flight.values().cloned().collect()
     }
 
     /// The delay of messages, from now on.
     pub fn delay(&self, least: Duration, most: Duration) {
-        self.wires().delay = (least, most.max(least));
+        self.network().delay = (least, most.max(least));
     }
 
     /// Runs a future as a task of its own, while time passes.
@@ -435,7 +436,7 @@ impl Cluster {
             if clock.load(Ordering::SeqCst) >= end {
                 return Poll::Ready(());
             }
-            hub.wires().alarms.push((end, cx.waker().clone()));
+            hub.network().alarms.push((end, cx.waker().clone()));
             Poll::Pending
         })
     }
@@ -448,7 +449,7 @@ impl Cluster {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         let waker = Waker::from(woken.clone());
         let mut future = pin!(future);
-        let end = self.now() + PATIENCE;
+        let end = self.now() + BLOCK_ON_LIMIT;
         loop {
             if woken.0.swap(false, Ordering::SeqCst)
                 && let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker))
@@ -488,10 +489,10 @@ impl Cluster {
 
     /// The time of the next event.
     fn next_event(&self) -> Option<Duration> {
-        let wires = self.wires();
-        let arrival = wires.flying.keys().next().map(|(at, _)| *at);
-        let alarm = wires.alarms.iter().map(|(at, _)| Duration::from_nanos(*at)).min();
-        drop(wires);
+        let network = self.network();
+        let arrival = network.in_flight.keys().next().map(|(at, _)| *at);
+        let alarm = network.alarms.iter().map(|(at, _)| Duration::from_nanos(*at)).min();
+        drop(network);
         let machines = self.machines.borrow();
         let ticks = machines.iter().filter_map(|m| m.shared.as_ref()).map(|s| s.due());
         ticks.chain(arrival).chain(alarm).min().map(|at| at.max(self.now()))
@@ -500,9 +501,9 @@ impl Cluster {
     fn set_clock(&self, to: Duration) {
         self.hub.clock.store(to.as_nanos() as u64, Ordering::SeqCst);
         let nanoseconds = to.as_nanos() as u64;
-        let mut wires = self.wires();
-        let due: Vec<_> = wires.alarms.extract_if(.., |(at, _)| *at <= nanoseconds).collect();
-        drop(wires);
+        let mut network = self.network();
+        let due: Vec<_> = network.alarms.extract_if(.., |(at, _)| *at <= nanoseconds).collect();
+        drop(network);
         due.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
@@ -510,11 +511,13 @@ impl Cluster {
     fn happen(&self, at: Duration) {
         self.set_clock(at);
         loop {
-            let mut wires = self.wires();
-            let Some(entry) = wires.flying.first_entry().filter(|e| e.key().0 <= at) else { break };
+            let mut network = self.network();
+            let Some(entry) = network.in_flight.first_entry().filter(|e| e.key().0 <= at) else {
+                break;
+            };
             let (from, to, bytes) = entry.remove();
-            let cut = wires.cut.contains(&(from, to));
-            drop(wires);
+            let cut = network.cut.contains(&(from, to));
+            drop(network);
             if let Some(shared) = self.shared(to).filter(|_| !cut) {
                 let (frame, _) = Frame::decode(&bytes).expect("what was encoded can be decoded");
                 let from = ProcessId(from as u32);

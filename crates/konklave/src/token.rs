@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bits of `k` for local grants: so many times in a row, a node may grant a cached lock without the group.
-pub(crate) const KEPT_BITS: u32 = 20;
+pub(crate) const LOCAL_GRANT_BITS: u32 = 20;
 
 /// A fencing token. Later grants of a name have higher tokens, across crashes, partitions and total restarts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

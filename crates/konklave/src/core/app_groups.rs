@@ -195,7 +195,11 @@ impl Core {
     }
 
     /// Sends a message to a group. Returns `false` if too many operations are queued; try again later.
-    pub(crate) fn say(&mut self, number: u64, payload: &Arc<[u8]>) -> Result<bool, Error> {
+    pub(crate) fn send_to_group(
+        &mut self,
+        number: u64,
+        payload: &Arc<[u8]>,
+    ) -> Result<bool, Error> {
         let subscription = self.app_groups.subscriptions.get(&number);
         let Some((claim, group)) = subscription.and_then(|s| Some((s.claim?, s.group.clone())))
         else {
@@ -235,8 +239,8 @@ impl Core {
             if subscription.was_delivered_early() {
                 continue;
             }
-            let place = subscription.members.iter().find(|p| p.claim == from);
-            let label = place.map_or_else(|| "".into(), |p| p.label.clone());
+            let member = subscription.members.iter().find(|p| p.claim == from);
+            let label = member.map_or_else(|| "".into(), |p| p.label.clone());
             subscription.deliver(GroupOutput::Message { from, label, payload: payload.0.clone() });
         }
         self.drop_slow_readers();

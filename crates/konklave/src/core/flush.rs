@@ -127,12 +127,12 @@ impl Core {
         let Some((_, Some(concerned))) = &self.flush_state.concerned else { return Flush::Now };
         let witnesses = concerned.contains(self.me) && witness == Some(to);
         // A sender with the maximum of messages in flight waits for this order before it sends the next.
-        let on_the_way = if entry.sender == self.me {
+        let in_flight = if entry.sender == self.me {
             self.in_flight
         } else {
             self.flush_state.batched_orders.get(&to).map_or(1, |batched_orders| batched_orders + 1)
         };
-        let stuck = witness == Some(to) && on_the_way >= IN_FLIGHT;
+        let stuck = witness == Some(to) && in_flight >= IN_FLIGHT;
         if concerned.contains(to) || witnesses || stuck { Flush::Now } else { Flush::Batched }
     }
 
@@ -160,11 +160,11 @@ impl Core {
         let mut outcomes = Vec::new();
         for (i, op) in ops.into_iter().enumerate() {
             let key = op.lock_key().filter(|key| key.space != Space::Campaign)?;
-            let place = locks.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
+            let index = locks.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
                 locks.push((key, self.table.lock(key).cloned().unwrap_or_default()));
                 locks.len() - 1
             });
-            let lock = &mut locks[place].1;
+            let lock = &mut locks[index].1;
             lock.apply(op, &mut tokens, &mut outcomes);
             for outcome in outcomes.drain(..).filter(|_| i >= earlier) {
                 match outcome {

@@ -18,7 +18,7 @@ use crate::table::Table;
 use crate::wire::Frame;
 
 /// For how many silence timeouts half of a view waits for the other half before it dissolves.
-const PATIENCE: u32 = 10;
+const DISSOLVE_TIMEOUTS: u32 = 10;
 
 /// The state of a process, as it reports it to its peers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ impl Core {
         let member = Member { id: from, incarnation: peer_status.incarnation };
         let view = self.group.view();
         let elsewhere = |theirs: ViewId| theirs.generation != view.id.generation;
-        let apart = peer_status.view.is_some_and(elsewhere) && !view.has_member(from);
+        let in_other_group = peer_status.view.is_some_and(elsewhere) && !view.has_member(from);
         if self.is_inside() && !news && view.id.epoch == 0 && view.members.contains(&member) {
             // It has not received the first view yet.
             let view = view.clone();
@@ -145,7 +145,7 @@ impl Core {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.peer_status = Some(peer_status);
         }
-        if apart && self.is_member() {
+        if in_other_group && self.is_member() {
             let reason = "it is in another group: stop it, and let it join this one";
             self.refused(self.name_of(from), reason.into(), self.now);
         }
@@ -269,7 +269,7 @@ impl Core {
             return;
         }
         let since = *self.stalled_since.get_or_insert(self.now);
-        if self.now >= since + self.config.timings.silence * PATIENCE {
+        if self.now >= since + self.config.timings.silence * DISSOLVE_TIMEOUTS {
             self.dissolve();
         }
     }
@@ -451,14 +451,15 @@ impl Core {
                 gone.join(", ")
             );
         }
-        let mute = |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.peer_status.is_none();
-        let mute: Vec<String> =
-            self.peers.iter().filter(mute).map(|(id, _)| self.name_of(*id)).collect();
-        if !mute.is_empty() {
+        let without_report =
+            |(_, peer): &(&ProcessId, &Peer)| peer.connected && peer.peer_status.is_none();
+        let without_report: Vec<String> =
+            self.peers.iter().filter(without_report).map(|(id, _)| self.name_of(*id)).collect();
+        if !without_report.is_empty() {
             return format!(
                 "connected to {}, but without a report of its state: its disk may fail \
                  (see its log)",
-                mute.join(", ")
+                without_report.join(", ")
             );
         }
         let silent: Vec<String> =

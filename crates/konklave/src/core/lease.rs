@@ -21,7 +21,7 @@ use crate::wire::Frame;
 #[derive(Default)]
 pub(super) struct Lease {
     /// For each member: the send time of the last ping it answered.
-    echoes: BTreeMap<ProcessId, Duration>,
+    answered_pings: BTreeMap<ProcessId, Duration>,
     /// The members whose pings this node has answered in this view.
     answered: ProcessSet,
     until: Option<Duration>,
@@ -32,7 +32,7 @@ pub(super) struct Lease {
 impl Lease {
     /// A view begins; a lease that began now would end at `until`.
     pub(super) fn on_view(&mut self, view: &View, me: ProcessId, until: Duration) {
-        self.echoes.clear();
+        self.answered_pings.clear();
         self.answered.clear();
         let was_alone = self.alone;
         self.alone = view.members.len() == 1 && view.has_member(me);
@@ -54,7 +54,7 @@ impl Lease {
 
     /// The send time of the last ping this member answered in this view.
     pub(super) fn last_answered(&self, id: ProcessId) -> Option<Duration> {
-        self.echoes.get(&id).copied()
+        self.answered_pings.get(&id).copied()
     }
 
     /// When the lease ends; `None` if it cannot run out.
@@ -102,13 +102,14 @@ impl Core {
             return;
         }
         let asked = Duration::from_nanos(stamp).min(self.now);
-        let echo = self.lease.echoes.entry(from).or_default();
+        let echo = self.lease.answered_pings.entry(from).or_default();
         *echo = asked.max(*echo);
         // Together with this node, this many others are a majority.
         let others = current.members.len() / 2;
-        let mut echoes: Vec<Duration> = self.lease.echoes.values().copied().collect();
-        echoes.sort_unstable_by(|a, b| b.cmp(a));
-        if let Some(asked) = others.checked_sub(1).and_then(|i| echoes.get(i)) {
+        let mut answered_pings: Vec<Duration> =
+            self.lease.answered_pings.values().copied().collect();
+        answered_pings.sort_unstable_by(|a, b| b.cmp(a));
+        if let Some(asked) = others.checked_sub(1).and_then(|i| answered_pings.get(i)) {
             let until = *asked + self.config.timings.held_for();
             let held = self.lease.holds(self.now);
             self.lease.until = self.lease.until.max(Some(until));

@@ -19,7 +19,7 @@ use super::Core;
 use crate::error::Error;
 use crate::status::{Event, Loss};
 use crate::table::{ClaimId, Key, LockMode, Op, QueuedRequest, Refusal, Space};
-use crate::token::{KEPT_BITS, Token};
+use crate::token::{LOCAL_GRANT_BITS, Token};
 
 /// A request of a local session for a lock, a semaphore or a campaign.
 pub(crate) struct LocalRequest {
@@ -126,7 +126,7 @@ struct CachedLock {
 
 impl CachedLock {
     fn next_token(&self) -> Option<Token> {
-        let mask = (1 << KEPT_BITS) - 1;
+        let mask = (1 << LOCAL_GRANT_BITS) - 1;
         (self.token.k & mask < mask).then_some(Token { k: self.token.k + 1, ..self.token })
     }
 }

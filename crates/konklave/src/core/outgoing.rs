@@ -107,7 +107,7 @@ impl Core {
     /// Sends queued operations, as many per batch as possible.
     pub(crate) fn pump_all(&mut self) {
         while self.may_send() {
-            let batch = Batch::of(self.outgoing.batch(self.room()));
+            let batch = Batch::of(self.outgoing.batch(self.free_bytes()));
             self.in_flight += 1;
             self.step(|group, ctx| group.on_request(Request::Multicast(batch), ctx));
         }
@@ -118,13 +118,13 @@ impl Core {
         let Some(next) = self.outgoing.ops.front() else { return false };
         self.in_flight < IN_FLIGHT
             && self.is_member()
-            && next.weight() <= self.room()
-            && (!self.is_leader() || self.has_room_for_more())
+            && next.weight() <= self.free_bytes()
+            && (!self.is_leader() || self.may_buffer_more())
     }
 
     /// The bytes this node may send before all members have its earlier ones. One message may always be in
     /// flight, however small the share.
-    fn room(&self) -> usize {
+    fn free_bytes(&self) -> usize {
         let members = self.group.view().members.len().max(1);
         let part = (UNSTABLE / members).max(IN_FLIGHT * BATCH_BYTES);
         match self.group.own_unstable(self.me).map(Batch::weight).sum() {
@@ -134,7 +134,7 @@ impl Core {
     }
 
     /// Whether this node may keep more messages in order.
-    fn has_room_for_more(&self) -> bool {
+    fn may_buffer_more(&self) -> bool {
         // So few messages cannot exceed the bound; skip weighing them.
         self.group.buffered() < BUFFERED / (BATCH_BYTES + HEAVIEST)
             || weight(self.group.unstable().0) < BUFFERED
@@ -143,13 +143,12 @@ impl Core {
     /// Whether keeping this message would exceed the bound. Its sender retransmits it later.
     pub(super) fn exceeds_buffer(&self, message: &Message<Batch>) -> bool {
         match message {
-            Message::Data { .. } => !self.has_room_for_more(),
+            Message::Data { .. } => !self.may_buffer_more(),
             Message::Order { position, .. } if *position > self.group.end() => {
-                !self.has_room_for_more()
-                    || weight(self.group.unstable().1) >= BUFFERED_OUT_OF_ORDER
+                !self.may_buffer_more() || weight(self.group.unstable().1) >= BUFFERED_OUT_OF_ORDER
             }
             Message::Order { position, .. } if *position == self.group.end() => {
-                !self.has_room_for_more()
+                !self.may_buffer_more()
             }
             _ => false,
         }

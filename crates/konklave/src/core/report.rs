@@ -104,11 +104,11 @@ impl Core {
     fn quorum(&self, now: Duration) -> Quorum {
         let members = &self.group.view().members;
         let recent = self.config.timings.lease;
-        let hears = |m: &&Member| {
+        let answers = |m: &&Member| {
             m.id == self.me || self.lease.last_answered(m.id).is_some_and(|at| now < at + recent)
         };
         let needed = if members.is_empty() { 0 } else { members.len() / 2 + 1 };
-        Quorum { of: members.len(), needed, heard: members.iter().filter(hears).count() }
+        Quorum { of: members.len(), needed, heard: members.iter().filter(answers).count() }
     }
 
     fn lock_status(&self, key: &Key, lock: &Lock, now: Duration) -> LockStatus {

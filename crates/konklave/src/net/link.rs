@@ -185,9 +185,9 @@ impl Link {
     pub(super) fn writer_awake(&self, number: u64) -> Option<bool> {
         let mut state = self.state();
         let connection = state.connection.as_ref().filter(|c| c.number == number)?;
-        let heard = connection.missed_checks < MISSED_CHECKS;
+        let alive = connection.missed_checks < MISSED_CHECKS;
         state.writer = None;
-        Some(heard)
+        Some(alive)
     }
 
     /// Periodic check. If no record was written since the last one, a sign of life is due. If nothing arrived
@@ -297,9 +297,9 @@ impl Link {
         record.extend(first.to_le_bytes());
         record.extend(state.received.to_le_bytes());
         record.extend_from_slice(frames);
-        let said = state.written < state.unconfirmed.len();
-        state.written += usize::from(said);
-        state.sent_lately |= said;
+        let has_frames = state.written < state.unconfirmed.len();
+        state.written += usize::from(has_frames);
+        state.sent_lately |= has_frames;
         Next::Record
     }
 

@@ -34,19 +34,19 @@ use stream::{Accepted, NatsStream, StreamRoute};
 pub(super) const SCHEME: &str = "nats:";
 /// Delay between attempts to reach a server: the first, and the longest. A restarted server is back long
 /// before a lease ends, so the delay is short at first.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// How long the delay stays short.
-const EAGER: Duration = Duration::from_secs(5);
+const SHORT_DELAYS_FOR: Duration = Duration::from_secs(5);
 /// How often to announce the inbox.
-const CALL: Duration = Duration::from_secs(1);
+const ANNOUNCE_PERIOD: Duration = Duration::from_secs(1);
 /// How long a server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(3);
 /// The most bytes of a stream between two tasks.
 const BUFFER: usize = 64 << 10;
 
 /// This node at the NATS server.
 pub(super) struct NatsEndpoint {
-    place: NatsAddress,
+    address: NatsAddress,
     root: String,
     inbox: String,
     streams: Mutex<FxHashMap<u64, NatsStream>>,
@@ -83,10 +83,10 @@ impl Responders {
 }
 
 impl NatsEndpoint {
-    pub(super) fn new(place: &NatsAddress, cluster: &str, boot: u64) -> Arc<Self> {
-        let (root, inbox) = (place.root(cluster), format!("{boot:016x}"));
+    pub(super) fn new(address: &NatsAddress, cluster: &str, boot: u64) -> Arc<Self> {
+        let (root, inbox) = (address.root(cluster), format!("{boot:016x}"));
         let (streams, connection) = (Mutex::default(), watch::Sender::new(None));
-        Arc::new(Self { place: place.clone(), root, inbox, streams, connection })
+        Arc::new(Self { address: address.clone(), root, inbox, streams, connection })
     }
 
     fn streams(&self) -> MutexGuard<'_, FxHashMap<u64, NatsStream>> {
@@ -106,10 +106,10 @@ impl NatsEndpoint {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the address of an inbox"));
         }
         let mut connection = self.connection.subscribe();
-        let there = timeout(PATIENCE, connection.wait_for(Option::is_some)).await;
+        let there = timeout(SERVER_TIMEOUT, connection.wait_for(Option::is_some)).await;
         let there = there.ok().and_then(Result::ok).and_then(|connection| connection.clone());
         let Some(NatsConnection { client, since }) = there else {
-            let what = format!("no connection to {}", self.place.shown());
+            let what = format!("no connection to {}", self.address.shown());
             return Err(io::Error::new(io::ErrorKind::NotConnected, what));
         };
         let number = getrandom::u64().map_err(|_| io::Error::other("no random numbers"))?;
@@ -154,20 +154,20 @@ impl NatsEndpoint {
         };
         let options = ConnectOptions::new()
             .name("konklave")
-            .connection_timeout(PATIENCE)
-            .ping_interval(CALL)
+            .connection_timeout(SERVER_TIMEOUT)
+            .ping_interval(ANNOUNCE_PERIOD)
             .max_reconnects(1)
             .ignore_discovered_servers()
             .reconnect_to_server_callback(same)
             .event_callback(on_event);
-        let options = match self.place.credentials()? {
+        let options = match self.address.credentials()? {
             Some(text) => options.credentials(&text)?,
             None => options,
         };
-        let client = timeout(PATIENCE * 2, options.connect(server)).await??;
+        let client = timeout(SERVER_TIMEOUT * 2, options.connect(server)).await??;
         let messages = client.subscribe(self.message_subject()).await?;
         let calls = client.subscribe(format!("{}.here", self.root)).await?;
-        timeout(PATIENCE, client.flush()).await??;
+        timeout(SERVER_TIMEOUT, client.flush()).await??;
         Ok(Subscriptions { client, messages, calls, ended })
     }
 
@@ -184,7 +184,7 @@ impl NatsEndpoint {
     ) {
         let Subscriptions { client, mut messages, mut calls, mut ended } = session;
         let mut stop = mesh.stop.subscribe();
-        let mut beat = interval(CALL);
+        let mut beat = interval(ANNOUNCE_PERIOD);
         self.connection
             .send_replace(Some(NatsConnection { client: client.clone(), since: Instant::now() }));
         loop {
@@ -244,8 +244,8 @@ impl NatsEndpoint {
                 drop(streams);
                 return self.answer(mesh, shared, client, number, message);
             }
-            (StreamMessage::Piece(place, bytes), Some(stream)) => {
-                stream.take(place, bytes) == Accepted::Broken
+            (StreamMessage::Piece(address, bytes), Some(stream)) => {
+                stream.take(address, bytes) == Accepted::Broken
             }
             (StreamMessage::Piece(..), None) => true,
             (StreamMessage::Room(read), Some(stream)) => {
@@ -295,8 +295,8 @@ impl NatsEndpoint {
 /// Keeps a connection to a server, while the node lives.
 pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, nats_endpoint: Arc<NatsEndpoint>) {
     let mut stop = mesh.stop.subscribe();
-    let (mut pause, mut away) = (PAUSE.0, Instant::now());
-    let mut servers = nats_endpoint.place.servers.iter().cycle();
+    let (mut delay, mut disconnected_at) = (RETRY_DELAY.0, Instant::now());
+    let mut servers = nats_endpoint.address.servers.iter().cycle();
     while !*stop.borrow_and_update()
         && let Some(server) = servers.next()
     {
@@ -308,7 +308,7 @@ pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, nats_endpoint: Arc
             Ok(session) => {
                 shared.network(None);
                 nats_endpoint.serve(&mesh, &shared, session).await;
-                (pause, away) = (PAUSE.0, Instant::now());
+                (delay, disconnected_at) = (RETRY_DELAY.0, Instant::now());
                 "the connection ended".to_owned()
             }
             Err(error) => reasons(&*error),
@@ -316,12 +316,13 @@ pub(super) async fn run(mesh: Arc<Mesh>, shared: Arc<Shared>, nats_endpoint: Arc
         if *stop.borrow() {
             return;
         }
-        shared.network(Some(format!("NATS: {}: {why}; trying again", nats_endpoint.place.shown())));
+        shared
+            .network(Some(format!("NATS: {}: {why}; trying again", nats_endpoint.address.shown())));
         // Spread the attempts of several nodes.
         let share = getrandom::u32().unwrap_or(0) % 1000;
-        sleep(pause + PAUSE.0 * share / 1000).await;
-        if away.elapsed() > EAGER {
-            pause = (pause * 2).min(PAUSE.1);
+        sleep(delay + RETRY_DELAY.0 * share / 1000).await;
+        if disconnected_at.elapsed() > SHORT_DELAYS_FOR {
+            delay = (delay * 2).min(RETRY_DELAY.1);
         }
     }
 }

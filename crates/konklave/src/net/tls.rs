@@ -16,8 +16,8 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 use crate::error::Error;
 
 /// How many bytes of a refused peer are read, and for how long.
-const UNREAD: u64 = 16 << 10;
-const PATIENCE: Duration = Duration::from_millis(500);
+const DRAIN_BYTES: u64 = 16 << 10;
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Certificates for mutual TLS: this node's, and the authority that signed all members'. Needs feature `tls`.
 #[derive(Clone)]
@@ -104,7 +104,7 @@ impl Tls {
                 Ok((stream, objection))
             }
             Err((error, stream)) => {
-                let_them_read(stream).await;
+                drain(stream).await;
                 Err(explain(&error))
             }
         }
@@ -145,8 +145,8 @@ fn explain(error: &io::Error) -> String {
 
 /// Lets a refused peer read the reason: a connection closed with unread bytes is reset, and the last bytes
 /// sent are lost.
-async fn let_them_read<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
+async fn drain<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
     let _ = stream.shutdown().await;
-    let (mut rest, mut nowhere) = (stream.take(UNREAD), tokio::io::sink());
-    let _ = timeout(PATIENCE, tokio::io::copy(&mut rest, &mut nowhere)).await;
+    let (mut rest, mut nowhere) = (stream.take(DRAIN_BYTES), tokio::io::sink());
+    let _ = timeout(DRAIN_TIMEOUT, tokio::io::copy(&mut rest, &mut nowhere)).await;
 }

@@ -18,7 +18,7 @@ pub(super) const SCHEME: &str = "nats:";
 pub(crate) struct NatsOptions {}
 
 impl NatsOptions {
-    pub(crate) fn place(self, _: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
+    pub(crate) fn address(self, _: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
         Ok(None)
     }
 }
@@ -31,8 +31,8 @@ pub(super) enum NatsEndpoint {}
 pub(super) enum Responders {}
 
 impl NatsEndpoint {
-    pub(super) fn new(place: &NatsAddress, _: &str, _: u64) -> Arc<Self> {
-        match *place {}
+    pub(super) fn new(address: &NatsAddress, _: &str, _: u64) -> Arc<Self> {
+        match *address {}
     }
 
     pub(super) async fn call(&self, _: &str) -> io::Result<(DuplexStream, Responders)> {

@@ -22,25 +22,25 @@ pub(crate) fn wait_cycles<P: Ord + Copy, W: Clone>(
             continue;
         }
         seen.insert(start, true);
-        let mut way: Vec<(P, usize)> = vec![(start, 0)];
+        let mut path: Vec<(P, usize)> = vec![(start, 0)];
         while found.len() < most
-            && let Some((party, next)) = way.last_mut()
+            && let Some((party, next)) = path.last_mut()
         {
             let party = *party;
-            let Some((_, whose)) = waits.get(&party).and_then(|all| all.get(*next)) else {
+            let Some((_, holder)) = waits.get(&party).and_then(|all| all.get(*next)) else {
                 seen.insert(party, false);
-                way.pop();
+                path.pop();
                 continue;
             };
             *next += 1;
-            match seen.get(whose) {
+            match seen.get(holder) {
                 None => {
-                    seen.insert(*whose, true);
-                    way.push((*whose, 0));
+                    seen.insert(*holder, true);
+                    path.push((*holder, 0));
                 }
                 Some(true) => {
-                    let from = way.iter().position(|(p, _)| p == whose).unwrap_or_default();
-                    let cycle = way[from..].iter().filter_map(|(p, next)| {
+                    let from = path.iter().position(|(p, _)| p == holder).unwrap_or_default();
+                    let cycle = path[from..].iter().filter_map(|(p, next)| {
                         let (what, _) = waits.get(p)?.get(next.checked_sub(1)?)?;
                         Some((*p, what.clone()))
                     });
@@ -88,8 +88,8 @@ mod tests {
         let waits = waits(edges);
         let found = wait_cycles(&waits, waits.keys().copied(), 9);
         for cycle in &found {
-            for (i, (_, (_, whose))) in cycle.iter().enumerate() {
-                assert_eq!(*whose, cycle[(i + 1) % cycle.len()].0, "each waits for the next");
+            for (i, (_, (_, holder))) in cycle.iter().enumerate() {
+                assert_eq!(*holder, cycle[(i + 1) % cycle.len()].0, "each waits for the next");
             }
         }
         found.into_iter().map(|cycle| cycle.into_iter().map(|(p, _)| p).collect()).collect()

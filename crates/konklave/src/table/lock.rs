@@ -101,14 +101,14 @@ impl Lock {
         }
         // The holder's node may only have it cached: then it releases the lock. If a session uses it, the
         // node denies the request.
-        let may_be_had = self.queue.is_empty() && self.may_be_kept(key);
-        if !request.wait && !may_be_had {
+        let may_be_released = self.queue.is_empty() && self.may_be_cached(key);
+        if !request.wait && !may_be_released {
             let (key, why) = (key.clone(), Refusal::Busy);
             return out.push(Outcome::Refused { claim, key, why });
         }
-        let place = self.queue.iter().position(|w| w.priority < request.priority);
-        self.queue.insert(place.unwrap_or(self.queue.len()), request);
-        tell_contended(key, out);
+        let position = self.queue.iter().position(|w| w.priority < request.priority);
+        self.queue.insert(position.unwrap_or(self.queue.len()), request);
+        report_contended(key, out);
     }
 
     /// Releases the grants that are `gone`, and serves the queue.
@@ -122,7 +122,7 @@ impl Lock {
         let before = self.holders.len();
         self.holders.retain(|g| !gone(g));
         if self.holders.len() < before {
-            tell_changed(key, out);
+            report_changed(key, out);
             self.serve(key, tokens, out);
         }
     }
@@ -140,13 +140,13 @@ impl Lock {
             // The grant was revoked from the claim before: the new holder learns that.
             out.push(Outcome::GrantRevoked { claim: to, key: key.clone(), token });
         }
-        let place = self.queue.iter().position(|w| w.claim == to);
-        if let Some(next) = place.and_then(|place| self.queue.remove(place)) {
+        let position = self.queue.iter().position(|w| w.claim == to);
+        if let Some(next) = position.and_then(|position| self.queue.remove(position)) {
             (grant.safe, grant.label) = (next.safe, next.label);
         }
-        tell_changed(key, out);
+        report_changed(key, out);
         if !self.queue.is_empty() {
-            tell_contended(key, out);
+            report_contended(key, out);
         }
     }
 
@@ -162,7 +162,7 @@ impl Lock {
         self.queue.retain(|w| w.claim != claim);
         let waited = self.queue.len() < before;
         if waited {
-            tell_changed(key, out);
+            report_changed(key, out);
             // The request behind it may be served now.
             self.serve(key, tokens, out);
         }
@@ -192,7 +192,7 @@ impl Lock {
         let (fenced, revoked) = (false, false);
         self.holders.push(Grant { claim, mode, token, safe, fenced, revoked, label });
         out.push(Outcome::Granted { claim, key: key.clone(), token });
-        tell_changed(key, out);
+        report_changed(key, out);
     }
 
     /// Grants the lock to the requests at the head of the queue that it admits.
@@ -204,37 +204,37 @@ impl Lock {
         }
         if !self.queue.is_empty() {
             // The new holder's node must know of the queue: the next request may be one that does not wait.
-            tell_contended(key, out);
+            report_contended(key, out);
         }
     }
 
     /// Whether the holder's node may have it cached, unused.
-    fn may_be_kept(&self, key: &Key) -> bool {
+    fn may_be_cached(&self, key: &Key) -> bool {
         key.space == Space::Lock && self.holders.iter().all(|g| g.mode == LockMode::Exclusive)
     }
 }
 
 /// How many outcomes to search for a repetition.
-const LOOKED_BACK: usize = 8;
+const MERGE_DEPTH: usize = 8;
 
 /// Reports that the holders or their order have changed.
-pub(super) fn tell_changed(key: &Key, out: &mut Vec<Outcome>) {
-    if !lately(out).any(|told| matches!(told, Outcome::Changed { key: k } if k == key)) {
+pub(super) fn report_changed(key: &Key, out: &mut Vec<Outcome>) {
+    if !mergeable(out).any(|outcome| matches!(outcome, Outcome::Changed { key: k } if k == key)) {
         out.push(Outcome::Changed { key: key.clone() });
     }
 }
 
 /// Reports that a request is queued behind a holder.
-fn tell_contended(key: &Key, out: &mut Vec<Outcome>) {
-    if !lately(out).any(|told| matches!(told, Outcome::Contended { key: k } if k == key)) {
+fn report_contended(key: &Key, out: &mut Vec<Outcome>) {
+    if !mergeable(out).any(|outcome| matches!(outcome, Outcome::Contended { key: k } if k == key)) {
         out.push(Outcome::Contended { key: key.clone() });
     }
 }
 
 /// The outcomes since the last one that concerns a claim. Several operations are applied before anyone acts
 /// on their outcomes, so a repetition of these would have no effect.
-fn lately(out: &[Outcome]) -> impl Iterator<Item = &Outcome> {
+fn mergeable(out: &[Outcome]) -> impl Iterator<Item = &Outcome> {
     let of_nobody =
-        |told: &&Outcome| matches!(told, Outcome::Changed { .. } | Outcome::Contended { .. });
-    out.iter().rev().take(LOOKED_BACK).take_while(of_nobody)
+        |outcome: &&Outcome| matches!(outcome, Outcome::Changed { .. } | Outcome::Contended { .. });
+    out.iter().rev().take(MERGE_DEPTH).take_while(of_nobody)
 }

@@ -3,7 +3,7 @@
 use konklave_algorithms::group::Member;
 use konklave_process::ProcessSet;
 
-use super::lock::{Grant, Lock, tell_changed};
+use super::lock::{Grant, Lock, report_changed};
 use super::{ClaimId, Key, Op, Outcome, Table};
 use crate::token::Token;
 
@@ -52,8 +52,8 @@ impl Table {
     ) -> bool {
         let holders = self.locks.get(key).map_or(&[][..], |lock| &lock.holders);
         // Local grants of a cached lock have higher tokens than the grant in the table.
-        let meant = |g: &Grant| token.is_none_or(|t| t >= g.token && Self::of_grant(t, g.token));
-        let gone: Vec<ClaimId> = holders.iter().filter(|g| meant(g)).map(|g| g.claim).collect();
+        let matches = |g: &Grant| token.is_none_or(|t| t >= g.token && Self::of_grant(t, g.token));
+        let gone: Vec<ClaimId> = holders.iter().filter(|g| matches(g)).map(|g| g.claim).collect();
         for grant in holders.iter().filter(|g| gone.contains(&g.claim)) {
             let (claim, token) = (grant.claim, grant.token);
             out.push(Outcome::GrantRevoked { claim, key: key.clone(), token });
@@ -68,7 +68,7 @@ impl Table {
 
     /// Whether `token` belongs to a grant with token `granted`, or to a local grant derived from it.
     fn of_grant(token: Token, granted: Token) -> bool {
-        let base = |t: Token| t.to_u128() >> crate::token::KEPT_BITS;
+        let base = |t: Token| t.to_u128() >> crate::token::LOCAL_GRANT_BITS;
         base(token) == base(granted)
     }
 
@@ -119,7 +119,7 @@ impl Table {
             let before = lock.holders.len();
             lock.holders.retain(|g| !gone(g.claim) || g.fenced);
             if lock.holders.len() < before {
-                tell_changed(&key, out);
+                report_changed(&key, out);
             }
             lock.serve(&key, &mut self.tokens, out);
             if lock.is_free() {

@@ -135,12 +135,12 @@ fn messages() -> Vec<Message<Batch>> {
 }
 
 /// One message of each kind, and those of each algorithm while a group of two requests a lock.
-fn says() -> Vec<LockMessage> {
+fn lock_messages() -> Vec<LockMessage> {
     let token = Some(Token { generation: 1, epoch: 2, k: 3 });
     let (session, number, label) = (5, 129, Arc::<str>::from("cron"));
     let party = NotedClaim { session, number, safe: true, label, since: 1000 };
     let holder = token.map(|token| (token, party.clone()));
-    let mut says = vec![
+    let mut lock_messages = vec![
         LockMessage::Safe,
         LockMessage::Noted,
         LockMessage::Try { number },
@@ -167,7 +167,7 @@ fn says() -> Vec<LockMessage> {
             flight.extend(sent.into_iter().map(|(to, message)| (from, to, message)));
         }
         while let Some((from, to, message)) = flight.pop_front() {
-            says.push(LockMessage::Step {
+            lock_messages.push(LockMessage::Step {
                 count: 7,
                 safe: true,
                 noted: false,
@@ -177,7 +177,7 @@ fn says() -> Vec<LockMessage> {
             flight.extend(sent.into_iter().map(|(next, message)| (to, next, message)));
         }
     }
-    says
+    lock_messages
 }
 
 fn frames() -> Vec<Frame> {
@@ -200,7 +200,7 @@ fn frames() -> Vec<Frame> {
     let inside = |message| {
         Frame::Lifted(LiftedFrame { view: view_id(), number: 200, name: "reports".into(), message })
     };
-    frames.extend(says().into_iter().map(inside));
+    frames.extend(lock_messages().into_iter().map(inside));
     let founding = [
         FoundingMessage::Propose { number: 300, view: self::view() },
         FoundingMessage::Promise { number: 300 },
@@ -306,13 +306,13 @@ proptest! {
 /// drop them and go on.
 #[test]
 fn nonsense_of_a_member_does_no_harm() {
-    tell_nonsense(LockAlgorithm::Table, 100);
-    LockAlgorithm::ALL[1..].iter().for_each(|mutex| tell_nonsense(*mutex, 30));
+    inject_spoiled_frames(LockAlgorithm::Table, 100);
+    LockAlgorithm::ALL[1..].iter().for_each(|mutex| inject_spoiled_frames(*mutex, 30));
 }
 
-fn tell_nonsense(mutex: LockAlgorithm, seeds: u64) {
+fn inject_spoiled_frames(mutex: LockAlgorithm, seeds: u64) {
     let mut rng = konklave_process::Rng::new(1);
-    let mut told = 0;
+    let mut injected = 0;
     for seed in 0..seeds {
         let timings = crate::Timings::default();
         let cluster = crate::testing::Cluster::with_lock_algorithm(mutex, 3, seed, timings);
@@ -332,18 +332,18 @@ fn tell_nonsense(mutex: LockAlgorithm, seeds: u64) {
                     .await;
             });
             cluster.advance(std::time::Duration::from_micros(100));
-            for (from, to, mut bytes) in cluster.under_way() {
+            for (from, to, mut bytes) in cluster.frames_in_flight() {
                 let at = rng.below(bytes.len() as u32) as usize;
                 bytes[at] = rng.below(256) as u8;
                 if let Ok((frame, _)) = Frame::decode(&bytes) {
                     cluster.inject(to, ProcessId(from as u32), frame);
-                    told += 1;
+                    injected += 1;
                 }
             }
             cluster.advance(std::time::Duration::from_millis(3));
         }
     }
-    assert!(told > 10 * seeds, "{mutex}: {told}");
+    assert!(injected > 10 * seeds, "{mutex}: {injected}");
 }
 
 #[test]

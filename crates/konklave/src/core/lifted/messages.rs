@@ -164,8 +164,8 @@ impl Core {
 
     fn take_from_user(&mut self, name: &Name, token: Option<Token>) -> bool {
         let user = self.lifted.locks.get(name).and_then(|lock| lock.user.as_ref());
-        let meant = |t: Token| token.is_none_or(|token| token == t);
-        let Some(user) = user.filter(|user| meant(user.token)) else { return false };
+        let matches = |t: Token| token.is_none_or(|token| token == t);
+        let Some(user) = user.filter(|user| matches(user.token)) else { return false };
         let (number, safe) = (user.number, user.safe);
         if self.claims.cancel_undelivered(number) {
             // The session never learned of the grant: its request is submitted again, behind the others.

@@ -70,11 +70,11 @@ impl SafeHolders {
     /// What a message of the algorithm carries along: whether this node announces itself as a lease-safe
     /// holder (if `to` has not confirmed yet), and whether it confirms `to` as one.
     pub(super) fn piggyback_for(&mut self, to: ProcessId) -> (bool, bool) {
-        let says = self.is_wanted() && !self.known.contains(to);
-        if says {
+        let announces = self.is_wanted() && !self.known.contains(to);
+        if announces {
             self.informed.insert(to);
         }
-        (says, self.others.iter().any(|member| member.id == to))
+        (announces, self.others.iter().any(|member| member.id == to))
     }
 
     /// The other voters that were not asked to confirm.

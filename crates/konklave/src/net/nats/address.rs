@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::net::Security;
 
 /// The default prefix of subjects.
-const PREFIX: &str = "konklave";
+const DEFAULT_PREFIX: &str = "konklave";
 
 /// NATS options of a builder.
 #[derive(Clone, Default)]
@@ -40,16 +40,16 @@ impl std::fmt::Debug for NatsOptions {
 impl NatsOptions {
     /// The address to connect to; `None` if no server is given. A server on another machine requires
     /// protection, because all its clients can read the members' messages.
-    pub(crate) fn place(self, security: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
+    pub(crate) fn address(self, security: Option<&Security>) -> Result<Option<NatsAddress>, Error> {
         let Some(servers) = self.servers else { return Ok(None) };
-        let place = NatsAddress::parse(&servers)?.with_credentials(self.credentials)?;
-        if security.is_none() && !place.is_loopback() {
+        let address = NatsAddress::parse(&servers)?.with_credentials(self.credentials)?;
+        if security.is_none() && !address.is_loopback() {
             return Err(Error::Config(format!(
                 "others can listen at {}: give a pre-shared key or TLS, or say `insecure`",
-                place.shown()
+                address.shown()
             )));
         }
-        Ok(Some(place))
+        Ok(Some(address))
     }
 }
 
@@ -83,9 +83,9 @@ impl NatsAddress {
                 return Err(wrong("all servers must have the same prefix".into()));
             }
         }
-        let prefix = prefix.unwrap_or_else(|| PREFIX.into());
+        let prefix = prefix.unwrap_or_else(|| DEFAULT_PREFIX.into());
         if prefix.split('.').any(|word| !is_word(word)) {
-            let allowed = "words of letters, digits, - and _, with dots between";
+            let allowed = "encoded of letters, digits, - and _, with dots between";
             return Err(wrong(format!("{prefix:?} is not a valid prefix of subjects: {allowed}")));
         }
         Ok(Self { servers, prefix, credentials: None })
@@ -125,7 +125,7 @@ impl NatsAddress {
 
     /// The prefix of all subjects of a group.
     pub(super) fn root(&self, cluster: &str) -> String {
-        format!("{}.{}", self.prefix, word(cluster))
+        format!("{}.{}", self.prefix, subject_word(cluster))
     }
 }
 
@@ -135,7 +135,7 @@ fn is_word(word: &str) -> bool {
 }
 
 /// Encodes any name as one word of a subject, injectively.
-fn word(name: &str) -> String {
+fn subject_word(name: &str) -> String {
     let mut word = String::new();
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
@@ -161,14 +161,14 @@ mod tests {
 
     #[test]
     fn address_has_servers_and_prefix() {
-        let place = NatsAddress::parse("nats://a:4222/team.locks").unwrap();
+        let address = NatsAddress::parse("nats://a:4222/team.locks").unwrap();
         assert_eq!(
-            (place.prefix.as_str(), place.shown().as_str()),
+            (address.prefix.as_str(), address.shown().as_str()),
             ("team.locks", "nats://a:4222")
         );
-        let place = NatsAddress::parse("a, tls://me:secret@b:1/x/,nats://c").unwrap();
-        assert_eq!(place.shown(), "nats://a:4222, tls://b:1, nats://c:4222");
-        assert_eq!(place.root("my group"), "x.my=20group");
+        let address = NatsAddress::parse("a, tls://me:secret@b:1/x/,nats://c").unwrap();
+        assert_eq!(address.shown(), "nats://a:4222, tls://b:1, nats://c:4222");
+        assert_eq!(address.root("my group"), "x.my=20group");
         assert_eq!(NatsAddress::parse("a").unwrap().root(""), "konklave.=");
     }
 
@@ -194,8 +194,9 @@ mod tests {
     #[test]
     fn group_names_map_to_different_subjects() {
         let names = ["a.b", "a_b", "a=2eb", "a b", "ä", "", "="];
-        let words: std::collections::BTreeSet<String> = names.iter().map(|n| word(n)).collect();
-        assert_eq!(words.len(), names.len());
+        let encoded: std::collections::BTreeSet<String> =
+            names.iter().map(|n| subject_word(n)).collect();
+        assert_eq!(encoded.len(), names.len());
     }
 
     #[test]

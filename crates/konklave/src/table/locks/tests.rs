@@ -112,7 +112,7 @@ fn excluded_holder_is_fenced_until_lease_expires() {
 /// must be the same as at the old members.
 #[test]
 fn locks_are_served_in_same_order_at_all_members() {
-    let wish = |id, name: u64| {
+    let acquire_named = |id, name: u64| {
         let key = Key { space: Space::Lock, name: format!("l{name}").into() };
         let (mode, label) = (LockMode::Exclusive, "".into());
         let claim = claim(id, name);
@@ -120,8 +120,8 @@ fn locks_are_served_in_same_order_at_all_members() {
     };
     let mut old = Table::default();
     for name in (0..200).map(|i| i * 77 % 200) {
-        apply(&mut old, wish(0, name));
-        apply(&mut old, wish(1, name));
+        apply(&mut old, acquire_named(0, name));
+        apply(&mut old, acquire_named(1, name));
     }
     let mut new = Table::default();
     for part in old.parts() {
